@@ -82,8 +82,8 @@ export {
 } from "./health/health-check.js";
 export type { HealthStatus as Condition, Problem } from "./health/health-status.js";
 export type { Handler, HttpRequest, HttpResponse, Service } from "./http/types.js";
+export type { Resolve } from "./outbound/connection.js";
 export type { DestinationOptions } from "./outbound/destination-options.js";
-export type { Resolve } from "./outbound/resolver.js";
 export type {
   OutboundFailure,
   OutboundRequest,

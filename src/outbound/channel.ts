@@ -1,14 +1,20 @@
 /** One vetted connection to an origin, which carries one exchange at a time. */
 
+import type { Socket } from "node:net";
 import type { Clock } from "../core/clock.js";
 import type { Deadlines } from "../core/deadlines.js";
 import type { AllowedTarget } from "./address-policy.js";
-import { createChannelSocket, toIdleMs } from "./channel-socket.js";
-import type { ConnectionSettings } from "./connection.js";
-import { createHttpExchange, type HttpExchange, keepPart, toResponse } from "./exchange.js";
+import { type ConnectionSettings, type Opening, openConnection } from "./connection.js";
+import {
+  commonHeaders,
+  createHttpExchange,
+  type HttpExchange,
+  keepPart,
+  requestBytes,
+  requestHead,
+  toResponse,
+} from "./exchange.js";
 import { classifyError, deadlineFailure, unsendableHeader } from "./failure.js";
-import type { NextPoll } from "./next-poll.js";
-import { commonHeaders, requestBytes, requestHead } from "./request-bytes.js";
 import { parseHeaders, type ResponseHead } from "./response-head.js";
 import { createResponseReader } from "./response-reader.js";
 import type { OutboundFailure, OutboundRequest, OutboundResult, ResponseReceiver } from "./types.js";
@@ -17,7 +23,8 @@ export interface ChannelSettings extends ConnectionSettings {
   readonly clock: Clock;
   /** Shared by all channels of a client. */
   readonly deadlines: Deadlines;
-  readonly nextPoll: NextPoll;
+  /** Calls back after the event loop has polled for new bytes. */
+  readonly afterPoll: (callback: () => void) => void;
 }
 
 export interface ChannelEvents {
@@ -45,6 +52,27 @@ export interface Channel {
 }
 
 /**
+ * Less than the five seconds after which Node's servers close, so that requests seldom meet a
+ * closing connection.
+ */
+const KEEP_ALIVE_MS = 4_000;
+const MAX_KEEP_ALIVE_MS = 30_000;
+/** An idle connection is closed this long before the time that the endpoint announces. */
+const KEEP_ALIVE_MARGIN_MS = 1_000;
+
+/** Returns how long a connection may be idle, by the endpoint's `Keep-Alive` if it sends one. */
+const toIdleMs = (keepAliveSeconds: number | undefined): number =>
+  keepAliveSeconds === undefined
+    ? KEEP_ALIVE_MS
+    : Math.min(keepAliveSeconds * 1_000 - KEEP_ALIVE_MARGIN_MS, MAX_KEEP_ALIVE_MS);
+
+const waitForClose = (socket: Socket | undefined): Promise<void> =>
+  new Promise((resolve) => {
+    if (socket === undefined || socket.closed) resolve();
+    else socket.once("close", () => resolve()).destroy();
+  });
+
+/**
  * Creates a channel. The first exchange opens its connection. An idle connection that was closed is
  * reopened if no request was written to it yet; a request that was written is never repeated. Any
  * anomaly drops the connection: an error, the deadline, the size limit, unexpected bytes, or a
@@ -55,140 +83,19 @@ export function createChannel(
   settings: ChannelSettings,
   events: ChannelEvents,
 ): Channel {
-  const { clock, deadlines, nextPoll } = settings;
+  const { clock, deadlines, afterPoll } = settings;
   const common = commonHeaders(target);
   let current: HttpExchange | undefined;
+  let opening: Opening | undefined;
+  let socket: Socket | undefined;
+  let idleMs = KEEP_ALIVE_MS;
+  /** True while the socket keeps the process alive. */
+  let isReferenced = true;
   /**
    * True after a response until the event loop has polled for new bytes: an endpoint that closes
    * the connection all the same has done so by then.
    */
   let isResting = false;
-
-  const finish = (exchange: HttpExchange, result: OutboundResult): void => {
-    current = undefined;
-    reader.stop();
-    deadlines.remove(exchange.deadline);
-    exchange.resolve(result);
-  };
-
-  const drop = (): Promise<void> => {
-    events.onGone(channel);
-    return socket.close();
-  };
-
-  /** If a status was received, it decides, whatever happened to the rest of the response. */
-  const end = (failure: OutboundFailure): Promise<void> => {
-    if (current !== undefined) {
-      const { response } = current;
-      finish(current, response === undefined ? failure : toResponse(current, response, false));
-    }
-    return drop();
-  };
-
-  const endWith = (code: string): void => void end(classifyError({ code }, "http"));
-
-  const reader = createResponseReader({
-    onHead(head) {
-      const exchange = current;
-      if (exchange === undefined) return;
-      exchange.response = head;
-      // The callbacks of one exchange must not affect the next.
-      exchange.receiver?.onHead({
-        status: head.status,
-        headers: parseHeaders(head.headerLines),
-        resume: () => {
-          if (current === exchange) socket.resume();
-        },
-        stop: () => {
-          if (current === exchange) endWith("STOPPED");
-        },
-      });
-    },
-    onBody(bytes) {
-      const exchange = current;
-      if (exchange === undefined) return;
-      const room = exchange.request.maxBodyBytes - exchange.receivedLength;
-      const part = bytes.length > room ? bytes.subarray(0, room) : bytes;
-      if (exchange.receiver === undefined) keepPart(exchange, part);
-      else if (!exchange.receiver.onData(part)) socket.pause();
-      exchange.receivedLength += part.length;
-      if (part !== bytes && current === exchange) endWith("BODY_TOO_LARGE");
-    },
-  });
-
-  const complete = (exchange: HttpExchange, head: ResponseHead, isReusable: boolean): void => {
-    finish(exchange, toResponse(exchange, head, true));
-    const idleMs = toIdleMs(head.keepAliveSeconds);
-    // An endpoint that responds before it reads the request would take the rest for the next
-    // request.
-    if (!isReusable || !head.isKeptAlive || idleMs <= 0 || socket.needsDrain()) return void drop();
-    socket.rest(idleMs);
-    isResting = true;
-    nextPoll.add(endRest);
-    events.onIdle(channel);
-  };
-
-  const endRest = (): void => {
-    isResting = false;
-    if (current !== undefined) begin(current);
-    else if (socket.isOpen()) socket.unref();
-  };
-
-  const onData = (chunk: Buffer): void => {
-    const exchange = current;
-    if (exchange?.isWritten !== true) {
-      onLost(undefined);
-      return;
-    }
-    const state = reader.read(chunk);
-    // A receiver, or the size limit, may have ended the exchange.
-    if (state === "open" || current !== exchange) return;
-    const { response } = exchange;
-    if (state === "broken" || response === undefined) endWith(reader.problem());
-    else complete(exchange, response, state === "complete");
-  };
-
-  /** The connection has ended, or must not be used any more. */
-  const onLost = (error: Error | undefined): void => {
-    const exchange = current;
-    if (exchange === undefined) return void drop();
-    // Reopened after the rest.
-    if (!exchange.isWritten) {
-      socket.discard();
-      return;
-    }
-    const { response } = exchange;
-    if (error === undefined && response !== undefined && reader.end() === "complete")
-      complete(exchange, response, false);
-    else void end(classifyError(error ?? { code: "CONNECTION_CLOSED" }, "http"));
-  };
-
-  const socket = createChannelSocket(target, settings, {
-    onOpen() {
-      if (current !== undefined) begin(current);
-    },
-    onOpenFailed: (failure) => void end(failure),
-    onData,
-    onLost,
-    onSilent() {
-      if (current === undefined) void drop();
-    },
-  });
-
-  /** Writes the request, or opens the connection for it. */
-  const begin = (exchange: HttpExchange): void => {
-    if (!socket.isOpen()) {
-      socket.open();
-      return;
-    }
-    exchange.isWritten = true;
-    reader.start();
-    socket.write(requestBytes(exchange.requestHead, exchange.request.body));
-  };
-
-  const onDeadline = (): void => {
-    if (current !== undefined) void end(deadlineFailure(socket.phase(), current.request.deadlineMs));
-  };
 
   const exchange: Channel["exchange"] = (request, path, receiver) =>
     new Promise((resolve) => {
@@ -203,6 +110,176 @@ export function createChannel(
       current = begun;
       if (!isResting) begin(begun);
     });
+
+  /** Writes the request, or opens the connection for it. */
+  const begin = (begun: HttpExchange): void => {
+    if (socket === undefined) {
+      open();
+      return;
+    }
+    begun.isWritten = true;
+    reader.start();
+    if (!isReferenced) socket.ref();
+    isReferenced = true;
+    socket.write(requestBytes(begun.requestHead, begun.request.body));
+  };
+
+  const open = (): void => {
+    opening = openConnection(target, settings, (opened) => {
+      opening = undefined;
+      if ("failure" in opened) {
+        void end(opened.failure);
+        return;
+      }
+      adopt(opened.socket);
+      if (current !== undefined) begin(current);
+    });
+  };
+
+  const adopt = (own: Socket): void => {
+    socket = own;
+    isReferenced = true;
+    const lose = (error: Error | undefined): void => {
+      if (own === socket) onLost(error);
+    };
+    // Node's timer, not the injected clock: each read and write restarts it at no cost here.
+    own.setTimeout(idleMs);
+    // Not the callback of `setTimeout`: it is called once, and a slow exchange would use it up.
+    own.on("timeout", () => {
+      if (own === socket && current === undefined) void drop();
+    });
+    own.on("data", (chunk: Buffer) => {
+      if (own === socket) onData(chunk);
+    });
+    own.on("end", () => lose(undefined));
+    own.on("error", lose);
+    own.on("close", () => lose(undefined));
+  };
+
+  const onData = (chunk: Buffer): void => {
+    const reading = current;
+    if (reading?.isWritten !== true) {
+      onLost(undefined);
+      return;
+    }
+    const state = reader.read(chunk);
+    // A receiver, or the size limit, may have ended the exchange.
+    if (state === "open" || current !== reading) return;
+    const { response } = reading;
+    if (state === "broken" || response === undefined) endWith(reader.problem());
+    else complete(reading, response, state === "complete");
+  };
+
+  const reader = createResponseReader({
+    onHead(head) {
+      const reading = current;
+      if (reading === undefined) return;
+      reading.response = head;
+      // The callbacks of one exchange must not affect the next.
+      reading.receiver?.onHead({
+        status: head.status,
+        headers: parseHeaders(head.headerLines),
+        resume: () => {
+          if (current === reading) socket?.resume();
+        },
+        stop: () => {
+          if (current === reading) endWith("STOPPED");
+        },
+      });
+    },
+    onBody(bytes) {
+      const reading = current;
+      if (reading === undefined) return;
+      const room = reading.request.maxBodyBytes - reading.receivedLength;
+      const part = bytes.length > room ? bytes.subarray(0, room) : bytes;
+      if (reading.receiver === undefined) keepPart(reading, part);
+      else if (!reading.receiver.onData(part)) socket?.pause();
+      reading.receivedLength += part.length;
+      if (part !== bytes && current === reading) endWith("BODY_TOO_LARGE");
+    },
+  });
+
+  const complete = (ended: HttpExchange, head: ResponseHead, isReusable: boolean): void => {
+    finish(ended, toResponse(ended, head, true));
+    const nextIdleMs = toIdleMs(head.keepAliveSeconds);
+    // An endpoint that responds before it reads the request would take the rest for the next
+    // request. Not `writableLength`: TLS sockets count bytes as unsent for one more turn of the
+    // event loop, in which a near endpoint may have responded.
+    const isUnread = socket?.writableNeedDrain === true;
+    if (!isReusable || !head.isKeptAlive || nextIdleMs <= 0 || isUnread) {
+      void drop();
+      return;
+    }
+    if (nextIdleMs !== idleMs) {
+      idleMs = nextIdleMs;
+      socket?.setTimeout(idleMs);
+    }
+    if (socket?.isPaused()) socket.resume();
+    isResting = true;
+    afterPoll(endRest);
+    events.onIdle(channel);
+  };
+
+  const endRest = (): void => {
+    isResting = false;
+    if (current !== undefined) begin(current);
+    else if (socket !== undefined) {
+      // The process may exit while the socket is idle.
+      socket.unref();
+      isReferenced = false;
+    }
+  };
+
+  const finish = (ended: HttpExchange, result: OutboundResult): void => {
+    current = undefined;
+    reader.stop();
+    deadlines.remove(ended.deadline);
+    ended.resolve(result);
+  };
+
+  const onDeadline = (): void => {
+    if (current === undefined) return;
+    void end(deadlineFailure(opening?.phase() ?? "http", current.request.deadlineMs));
+  };
+
+  /** The connection has ended, or must not be used any more. */
+  const onLost = (error: Error | undefined): void => {
+    const lost = current;
+    if (lost === undefined) {
+      void drop();
+      return;
+    }
+    if (!lost.isWritten) {
+      // Reopened after the rest.
+      const gone = socket;
+      socket = undefined;
+      gone?.destroy();
+      return;
+    }
+    const { response } = lost;
+    if (error === undefined && response !== undefined && reader.end() === "complete")
+      complete(lost, response, false);
+    else void end(classifyError(error ?? { code: "CONNECTION_CLOSED" }, "http"));
+  };
+
+  const endWith = (code: string): void => void end(classifyError({ code }, "http"));
+
+  /** If a status was received, it decides, whatever happened to the rest of the response. */
+  const end = (failure: OutboundFailure): Promise<void> => {
+    if (current !== undefined) {
+      const { response } = current;
+      finish(current, response === undefined ? failure : toResponse(current, response, false));
+    }
+    return drop();
+  };
+
+  const drop = (): Promise<void> => {
+    events.onGone(channel);
+    const gone = socket;
+    socket = undefined;
+    opening?.cancel();
+    return waitForClose(gone);
+  };
 
   const channel: Channel = Object.freeze({ exchange, end });
   return channel;

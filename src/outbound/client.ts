@@ -9,9 +9,8 @@ import type { Clock } from "../core/clock.js";
 import { createDeadlines } from "../core/deadlines.js";
 import { type AddressPolicy, type AllowedTarget, checkUrl, type UrlCheck } from "./address-policy.js";
 import { type Channel, createChannel } from "./channel.js";
+import { createResolver, type Resolve } from "./connection.js";
 import { clientClosed, refusalFailure } from "./failure.js";
-import { createNextPoll } from "./next-poll.js";
-import { createResolver, type Resolve } from "./resolver.js";
 import type { OutboundClient } from "./types.js";
 
 export interface OutboundClientOptions {
@@ -79,7 +78,7 @@ export function createOutboundClient({
   const settings = {
     clock,
     deadlines: createDeadlines(clock),
-    nextPoll: createNextPoll(),
+    afterPoll: createAfterPoll(),
     policy,
     resolve,
     secureContext,
@@ -135,4 +134,29 @@ export function createOutboundClient({
   };
 
   return Object.freeze({ send, close });
+}
+
+/**
+ * Creates a function that calls back after the event loop has polled for new bytes. One chain of
+ * `setImmediate` serves all callbacks. Each runs in the second one after it was added: the first
+ * belongs to the same turn as a read, and the event loop polls for new bytes only after it.
+ */
+export function createAfterPoll(): (callback: () => void) => void {
+  let added: (() => void)[] = [];
+  let isScheduled = false;
+
+  const takeTurn = (due: readonly (() => void)[]): void => {
+    const next = added;
+    added = [];
+    isScheduled = next.length > 0;
+    if (isScheduled) setImmediate(takeTurn, next);
+    for (const callback of due) callback();
+  };
+
+  return (callback) => {
+    added.push(callback);
+    if (isScheduled) return;
+    isScheduled = true;
+    setImmediate(takeTurn, []);
+  };
 }

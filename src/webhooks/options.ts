@@ -8,7 +8,7 @@ import { hasMethods, hostOptions } from "../core/host-options.js";
 import { flag, fraction, hook, oneOf, readOptions, value, wholeNumber } from "../core/options.js";
 import type { Telemetry } from "../core/telemetry.js";
 import { destinationOptions } from "../outbound/destination-options.js";
-import { RESERVED_HEADERS } from "../outbound/request-bytes.js";
+import { RESERVED_HEADERS } from "../outbound/exchange.js";
 import type { Send } from "../outbound/types.js";
 import type { Access } from "./access.js";
 import { buildSchedule } from "./delivery/retry-schedule.js";

@@ -36,13 +36,13 @@ export type {
 } from "./store/claims.js";
 export type { DeliveryLogStore, DeliveryStats, RecentAttempts } from "./store/delivery-log-store.js";
 export {
+  type AppendedEvent,
   type AppendRequest,
   type AppendResponse,
   type AppendResult,
   type DeliveryQueueStore,
   FIRST_ATTEMPT_HEAD_START_MS,
   REMEMBER_MS,
-  type StoredEvent,
 } from "./store/delivery-queue-store.js";
 export type { EndpointHealthStore } from "./store/endpoint-health-store.js";
 export type { Page } from "./store/page.js";

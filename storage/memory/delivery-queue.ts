@@ -4,6 +4,7 @@ import { isPostbellError } from "../../src/core/errors.js";
 import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import { subscribes } from "../../src/webhooks/event-types/subscription.js";
 import type { AppendRequest, AppendResult, EventRecord, WebhookStore } from "../../src/webhooks/store.js";
+import { copyEvent } from "../event-copy.js";
 import { addDelivery } from "./add-delivery.js";
 import { checkPending, DELIVERY_BYTES, eventBytes, memoryFull, resize } from "./bounds.js";
 import { claimDue } from "./claim-order.js";
@@ -53,7 +54,7 @@ function addEvent(
   const stored: MemoryEvent = {
     id: event.id,
     order: ++state.order,
-    record: Object.freeze({ ...event }),
+    record: copyEvent(event),
     account,
     bytes: 0,
     storedAt: now,

@@ -1,7 +1,7 @@
 /** Encodes events for the two append scripts, and decodes the deliveries that they created. */
 
 import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
-import type { EventRecord, StoredEvent } from "../../src/webhooks/store.js";
+import type { AppendedEvent, EventRecord } from "../../src/webhooks/store.js";
 import { encodeStoredText } from "../stored-text.js";
 import type { RedisArgument } from "./client.js";
 import { encodeLabel } from "./event-codec.js";
@@ -61,7 +61,7 @@ export const encodeEvent = ({
  * Returns a decoder for the deliveries of events. The events of one call mostly go to the same
  * webhooks, so it decodes each list of webhook ids once.
  */
-export function createDeliveryDecoder(): (eventId: string, shorts: string) => StoredEvent["deliveries"] {
+export function createDeliveryDecoder(): (eventId: string, shorts: string) => AppendedEvent["deliveries"] {
   const known = new Map<string, readonly string[]>();
   return (eventId, shorts) => {
     let webhookIds = known.get(shorts);

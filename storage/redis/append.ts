@@ -7,6 +7,7 @@ import { withTimeout } from "../../src/core/clock.js";
 import { isPostbellError } from "../../src/core/errors.js";
 import type { AppendRequest, AppendResponse, AppendResult, WebhookStore } from "../../src/webhooks/store.js";
 import { createBatcher } from "../batcher.js";
+import { copyEvent } from "../event-copy.js";
 import { type AppendItem, createDeliveryDecoder, encodeCommonEvent, encodeEvent } from "./append-codec.js";
 import { CLAIM_WITHIN_MS } from "./claiming.js";
 import type { EventCache, Origin } from "./event-cache.js";
@@ -99,7 +100,7 @@ export function createAppend({
       bytes += event.payload.length;
       const isFull = items?.length === APPENDED_PER_CALL || bytes > APPENDED_BYTES_PER_CALL;
       const item = {
-        event: Object.freeze({ ...event }),
+        event: copyEvent(event),
         short: encodeUuid(event.id),
         rememberMs,
         nonce: nonce(),

@@ -1,6 +1,7 @@
 /** Decodes stored events. append.lua and append-general.lua write them. */
 
 import type { EventRecord } from "../../src/webhooks/store.js";
+import { copyEvent } from "../event-copy.js";
 import { decodeStoredText } from "../stored-text.js";
 import { decodeText, encodeText } from "./text-codec.js";
 
@@ -36,7 +37,7 @@ export function decodeEvent(text: string, account: string, id: string): StoredEv
   const [, order = "", receivers = ""] = EVENT_HEAD.exec(text.slice(0, Math.max(0, headEnd))) ?? [];
   if (order === "" || typeAt === 0 || payloadAt === 0) return undefined;
   try {
-    const event = Object.freeze({
+    const event = copyEvent({
       id,
       account,
       ...decodeLabel(text.slice(typeAt, payloadAt - 1)),

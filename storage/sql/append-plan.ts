@@ -10,7 +10,7 @@ import type { SqlStoreContext } from "./store-context.js";
 import { decodeEventTypes } from "./webhook-rows.js";
 
 /** An event that waits to be stored. */
-export interface AppendItem extends Pick<AppendRequest, "rememberMs" | "now" | "webhookId"> {
+export interface AppendEntry extends Pick<AppendRequest, "rememberMs" | "now" | "webhookId"> {
   readonly event: EventRecord;
   /** True if it is stored only if the item before it was. */
   readonly follows: boolean;
@@ -24,7 +24,7 @@ export interface AccountState {
 
 /** An event that is new, with the webhooks that get it. */
 export interface PlannedEvent {
-  readonly item: AppendItem;
+  readonly item: AppendEntry;
   readonly receivers: readonly ReceiverRow[];
   readonly isKept: boolean;
 }
@@ -47,7 +47,7 @@ export function groupReceivers(
 
 /** Decides which webhooks get an event, and if the event is kept. */
 export function planEvent(
-  item: AppendItem,
+  item: AppendEntry,
   account: AccountState | undefined,
   { retention, pendingPerAccount }: SqlStoreContext,
 ): PlannedEvent | PostbellError {
@@ -88,16 +88,16 @@ const toResult = (
 });
 
 export const toKnownResult = (
-  { event }: AppendItem,
+  { event }: AppendEntry,
   { digest, receivers }: KnownRow,
-  accounts: ReadState["accounts"],
+  accounts: AppendState["accounts"],
 ): AppendResult =>
   digest === encodeStoredText(event.digest)
     ? toResult("duplicate", event.id, JSON.parse(receivers) as string[], accounts.get(event.account))
     : { result: "conflict" };
 
 /** The state that events are planned by, as it was read or is assumed. */
-export interface ReadState {
+export interface AppendState {
   readonly known: ReadonlyMap<string, KnownRow>;
   readonly accounts: ReadonlyMap<string, AccountState>;
 }
@@ -106,22 +106,22 @@ export interface ReadState {
 export type ItemResult = AppendResult | undefined;
 
 /** The results for items, and the events among them that are new. */
-export interface Plan {
-  readonly items: readonly AppendItem[];
+export interface AppendPlan {
+  readonly items: readonly AppendEntry[];
   readonly results: readonly ItemResult[];
   readonly planned: readonly PlannedEvent[];
-  readonly accounts: ReadState["accounts"];
+  readonly accounts: AppendState["accounts"];
 }
 
-export const isRefusal = (result: ItemResult): boolean => result !== undefined && !("deliveries" in result);
+export const isNotStored = (result: ItemResult): boolean => result !== undefined && !("deliveries" in result);
 
 export function planAll(
-  items: readonly AppendItem[],
-  { known, accounts }: ReadState,
+  items: readonly AppendEntry[],
+  { known, accounts }: AppendState,
   context: SqlStoreContext,
-): Plan {
+): AppendPlan {
   const seen = new Map<string, PlannedEvent>();
-  const planItem = (item: AppendItem): AppendResult => {
+  const planItem = (item: AppendEntry): AppendResult => {
     const key = toKey(item.event);
     const stored = known.get(key);
     if (stored !== undefined) return toKnownResult(item, stored, accounts);
@@ -143,7 +143,7 @@ export function planAll(
     hasStopped &&= item.follows;
     if (hasStopped) return undefined;
     const result = planItem(item);
-    hasStopped = isRefusal(result);
+    hasStopped = isNotStored(result);
     return result;
   });
   return { items, results, planned: [...seen.values()], accounts };

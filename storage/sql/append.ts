@@ -8,15 +8,15 @@ import type { AppendRequest, AppendResult, WebhookStore } from "../../src/webhoo
 import { type Batcher, createBatcher } from "../batcher.js";
 import { encodeAccount, encodeStoredText } from "../stored-text.js";
 import {
-  type AppendItem,
+  type AppendEntry,
+  type AppendPlan,
+  type AppendState,
   encodeReceivers,
   groupReceivers,
   type ItemResult,
-  isRefusal,
-  type Plan,
+  isNotStored,
   type PlannedEvent,
   planAll,
-  type ReadState,
   toKey,
   toKnownResult,
 } from "./append-plan.js";
@@ -38,25 +38,27 @@ import type { Tidier } from "./tidier.js";
 const MOST_APPENDED = 200;
 const MOST_APPENDED_BYTES = 4_000_000;
 
-const listKeys = (items: readonly AppendItem[]): readonly SqlValues[] =>
+const listKeys = (items: readonly AppendEntry[]): readonly SqlValues[] =>
   items.map(({ event, now }) => [event.account, event.id, now]);
 
-const readKnown = (transaction: SqlTransaction, items: readonly AppendItem[]): Promise<readonly KnownRow[]> =>
-  transaction.forEach<KnownRow>(KNOWN, KNOWN_TYPES, listKeys(items));
+const readKnown = (
+  transaction: SqlTransaction,
+  items: readonly AppendEntry[],
+): Promise<readonly KnownRow[]> => transaction.forEach<KnownRow>(KNOWN, KNOWN_TYPES, listKeys(items));
 
 const groupKnown = (rows: readonly KnownRow[]): ReadonlyMap<string, KnownRow> =>
   new Map(rows.map((row) => [toKey(row), row]));
 
-const listAccounts = (items: readonly AppendItem[]): readonly string[] => [
+const listAccounts = (items: readonly AppendEntry[]): readonly string[] => [
   ...new Set(items.map(({ event }) => event.account)),
 ];
 
 /** Reads what is known of events, and the webhooks of their accounts. */
 async function readForAppend(
   transaction: SqlTransaction,
-  items: readonly AppendItem[],
+  items: readonly AppendEntry[],
   { receivers: cache }: SqlStoreContext,
-): Promise<ReadState> {
+): Promise<AppendState> {
   const names = listAccounts(items);
   if (transaction.appends !== undefined) {
     const { known, receivers } = await transaction.appends.read(listKeys(items), names);
@@ -106,9 +108,9 @@ const rememberIds = (transaction: SqlTransaction, planned: readonly PlannedEvent
 /** Returns the results of a plan. `late`: events that other processes have stored first. */
 async function listResults(
   transaction: SqlTransaction,
-  { items, results, accounts }: Plan,
+  { items, results, accounts }: AppendPlan,
   late: readonly PlannedEvent[],
-): Promise<Plan["results"]> {
+): Promise<AppendPlan["results"]> {
   if (late.length === 0) return results;
   const lost = late.map(({ item }) => item);
   const first = groupKnown(await readKnown(transaction, lost));
@@ -127,9 +129,9 @@ const NOTHING_KNOWN: ReadonlyMap<string, KnownRow> = new Map();
  */
 async function appendAssumed(
   transaction: SqlTransaction,
-  items: readonly AppendItem[],
+  items: readonly AppendEntry[],
   context: SqlStoreContext,
-): Promise<Plan["results"] | undefined> {
+): Promise<AppendPlan["results"] | undefined> {
   const names = listAccounts(items);
   const rows = names.flatMap((name) => context.receivers.get(name) ?? []);
   if (transaction.appends === undefined || names.some((name) => !context.receivers.has(name)))
@@ -180,9 +182,9 @@ async function storeKept(
  */
 async function appendAll(
   transaction: SqlTransaction,
-  items: readonly AppendItem[],
+  items: readonly AppendEntry[],
   context: SqlStoreContext,
-): Promise<Plan["results"]> {
+): Promise<AppendPlan["results"]> {
   const assumed = await appendAssumed(transaction, items, context);
   if (assumed !== undefined) return assumed;
   const plan = planAll(items, await readForAppend(transaction, items, context), context);
@@ -217,10 +219,10 @@ function regroup(
  * what becomes of an event that was stored after one that is not.
  */
 function createJoinedAppender(context: SqlStoreContext) {
-  const batchers = new WeakMap<object, Batcher<readonly AppendItem[], readonly AppendResult[]>>();
+  const batchers = new WeakMap<object, Batcher<readonly AppendEntry[], readonly AppendResult[]>>();
   const { database } = context;
   const createOwn = (connection: object) =>
-    createBatcher<readonly AppendItem[], readonly AppendResult[]>({
+    createBatcher<readonly AppendEntry[], readonly AppendResult[]>({
       run: async (lists) => {
         if (database.join === undefined) throw new TypeError("the database joins no transactions");
         return database.join(connection, async (transaction) =>
@@ -231,7 +233,7 @@ function createJoinedAppender(context: SqlStoreContext) {
       getCount: ({ length }) => length,
       concurrency: 1,
     });
-  return (connection: object, list: readonly AppendItem[]) => {
+  return (connection: object, list: readonly AppendEntry[]) => {
     const batcher = batchers.get(connection) ?? createOwn(connection);
     batchers.set(connection, batcher);
     return batcher.add(list);
@@ -239,8 +241,8 @@ function createJoinedAppender(context: SqlStoreContext) {
 }
 
 /** Splits the events of a request into lists that fit in a transaction each. */
-function splitRequest({ events, rememberMs, now, webhookId }: AppendRequest): readonly AppendItem[][] {
-  const lists: AppendItem[][] = [];
+function splitRequest({ events, rememberMs, now, webhookId }: AppendRequest): readonly AppendEntry[][] {
+  const lists: AppendEntry[][] = [];
   let bytes = 0;
   for (const given of events) {
     // The caller may change its event while it waits for its turn.
@@ -265,9 +267,9 @@ const MOST_APPENDS = 5;
 class StoredOutOfOrder extends Error {}
 
 /** True if an item was stored that follows one that was not. */
-const isOutOfOrder = (items: readonly AppendItem[], results: readonly ItemResult[]): boolean =>
+const isOutOfOrder = (items: readonly AppendEntry[], results: readonly ItemResult[]): boolean =>
   results.some(
-    (result, index) => isRefusal(result) && items[index + 1]?.follows === true && results[index + 1],
+    (result, index) => isNotStored(result) && items[index + 1]?.follows === true && results[index + 1],
   );
 
 /** Appends events that are emitted at about the same time in one transaction. */
@@ -276,14 +278,14 @@ export function createAppender(
   tidier: Tidier,
   concurrency: number,
 ): WebhookStore["append"] {
-  const appendOnce = (items: readonly AppendItem[]): Promise<readonly ItemResult[]> =>
+  const appendOnce = (items: readonly AppendEntry[]): Promise<readonly ItemResult[]> =>
     writeAndWake(context, async (transaction, after) => {
       const appended = await appendAll(transaction, items, context);
       if (isOutOfOrder(items, appended)) throw new StoredOutOfOrder();
       if (appended.some(hasDeliveries)) noteWake(after, items[0]?.now ?? 0);
       return appended;
     });
-  const appendItems = async (items: readonly AppendItem[]): Promise<readonly ItemResult[]> => {
+  const appendItems = async (items: readonly AppendEntry[]): Promise<readonly ItemResult[]> => {
     for (let tries = 1; ; tries++) {
       try {
         return await appendOnce(items);
@@ -292,7 +294,7 @@ export function createAppender(
       }
     }
   };
-  const batcher = createBatcher<readonly AppendItem[], readonly AppendResult[]>({
+  const batcher = createBatcher<readonly AppendEntry[], readonly AppendResult[]>({
     run: async (lists) => {
       const items = lists.flat();
       const results = await appendItems(items);
@@ -312,7 +314,7 @@ export function createAppender(
     const { transaction } = request;
     const results: AppendResult[] = [];
     for (const list of splitRequest(request)) {
-      if (isRefusal(results.at(-1))) break;
+      if (isNotStored(results.at(-1))) break;
       try {
         results.push(...(await (transaction === undefined ? batcher.add(list) : joined(transaction, list))));
       } catch (error) {

@@ -6,10 +6,13 @@ import { afterEach, assert, beforeAll, describe, expect, it, vi } from "vitest";
 import { createDeadlines } from "../../src/core/deadlines.js";
 import { checkUrl } from "../../src/outbound/address-policy.js";
 import { createChannel } from "../../src/outbound/channel.js";
-import { createOutboundClient, type OutboundClientOptions } from "../../src/outbound/client.js";
+import {
+  createAfterPoll,
+  createOutboundClient,
+  type OutboundClientOptions,
+} from "../../src/outbound/client.js";
 import { createAddressPolicy } from "../../src/outbound/destination-options.js";
 import { classifyError, type Phase } from "../../src/outbound/failure.js";
-import { createNextPoll } from "../../src/outbound/next-poll.js";
 import type { OutboundClient, OutboundRequest, OutboundResponse } from "../../src/outbound/types.js";
 import { type ManualClock, manualClock } from "../../testing/manual-clock.js";
 import { type Certificate, issue, makeAuthority } from "../support/certificates.js";
@@ -381,7 +384,7 @@ describe("connections", () => {
       {
         clock,
         deadlines: createDeadlines(clock),
-        nextPoll: createNextPoll(),
+        afterPoll: createAfterPoll(),
         policy: { allowPrivateNetworks: true },
         resolve: async () => ["127.0.0.1"],
         secureContext: () => tls.createSecureContext(),

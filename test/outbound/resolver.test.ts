@@ -1,6 +1,6 @@
 import dns from "node:dns";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { createResolver, type Resolve } from "../../src/outbound/resolver.js";
+import { createResolver, type Resolve } from "../../src/outbound/connection.js";
 import { type DnsServer, startDnsServer } from "../support/dns-server.js";
 
 const PUBLIC_IPV6 = "2606:4700:4700:0:0:0:0:1111";

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { createChunkedBody } from "../../src/outbound/chunked-body.js";
 import { parseHead, parseHeaders, type ResponseHead } from "../../src/outbound/response-head.js";
 import {
+  createChunkedBody,
   createResponseReader,
   type ReadProblem,
   type ReadState,

@@ -6,13 +6,12 @@ import { invalidField } from "../../core/invalid-field.js";
 import { createRateLimit } from "../../http/rate-limit.js";
 import type { Actor } from "../access.js";
 import { notFound, readCallArguments } from "../call-arguments.js";
-import type { AppendEvents } from "../emit/append-events.js";
 import { type Catalogue, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { subscribes } from "../event-types/subscription.js";
 import { createTestEvent } from "../events/test-event.js";
 import type { Entitlement } from "../registrations/entitlement.js";
 import type { WebhooksSettings } from "../settings/settings.js";
-import type { WebhookRecord, WebhookStore } from "../store.js";
+import type { EventRecord, WebhookRecord, WebhookStore } from "../store.js";
 import type { Deliveries } from "./deliveries.js";
 import { formatDeliveryId } from "./delivery-id.js";
 import type { DeliveryLookup } from "./delivery-lookup.js";
@@ -26,7 +25,14 @@ export interface DeliveryRepairsContext {
   readonly catalogue: Catalogue;
   readonly entitlement: Entitlement;
   readonly clock: Clock;
-  readonly append: AppendEvents;
+  /** Stores events for one webhook. */
+  readonly append: (
+    events: readonly EventRecord[],
+    options: { readonly webhookId: string },
+  ) => Promise<{
+    readonly emitted: readonly { readonly deliveries: readonly { readonly id: string }[] }[];
+    readonly error?: PostbellError | undefined;
+  }>;
   /** Called when stored deliveries became due, or new ones were stored. */
   readonly onScheduled: () => void;
 }

@@ -99,7 +99,7 @@ const quarantineMs = ({ isRecovered, crashes }: Claim, retry: RetryPolicy): numb
   isRecovered ? crashDelayMs(crashes, retry) : 0;
 
 /** A quarantined delivery is not attempted now, so it can do no harm. */
-export const isPoison = (claim: Claim, retry: RetryPolicy): boolean =>
+export const isPoisonClaim = (claim: Claim, retry: RetryPolicy): boolean =>
   claim.crashes >= POISON_CRASHES && quarantineMs(claim, retry) === 0;
 
 /** Returns the step after this attempt, or `null` if there is no further attempt. */

@@ -22,7 +22,7 @@ import type { MakeAttempt } from "./attempt.js";
 import { createClaimsAhead } from "./claims-ahead.js";
 import { createFlight, type Flight } from "./flight.js";
 import type { HealthNotifications } from "./health-notifications.js";
-import { type AttemptResult, isPoison } from "./outcome.js";
+import { type AttemptResult, isPoisonClaim } from "./outcome.js";
 import { createPasses, type LoopStats } from "./passes.js";
 import { createOutage, createSettler } from "./settler.js";
 import { createSlots, type FreeSlots, findBacklog } from "./slots.js";
@@ -156,7 +156,7 @@ export function createWorker({
       await settler.release(claims);
       return;
     }
-    const poison = claims.filter((claimed) => isPoison(claimed, retry));
+    const poison = claims.filter((claimed) => isPoisonClaim(claimed, retry));
     for (const claimed of claims) if (!poison.includes(claimed)) launchOrKeep(claimed, pending.claimedAt);
     if (poison.length > 0) await admitPoison(poison, pending.claimedAt);
     if (!passes.isRunning()) return;
@@ -176,7 +176,7 @@ export function createWorker({
    */
   async function admitPoison(poison: readonly Claim[], claimedAt: number): Promise<void> {
     const [first] = poison;
-    const isInFlight = [...flights].some((flight) => !flight.isOver && isPoison(flight.claim, retry));
+    const isInFlight = [...flights].some((flight) => !flight.isOver && isPoisonClaim(flight.claim, retry));
     const isFree = first !== undefined && slots.free(first.lane) > 0 && !isPoisonChosen && !isInFlight;
     const chosen = isFree ? first : undefined;
     if (chosen !== undefined) isPoisonChosen = true;

@@ -3,11 +3,11 @@
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import type { DeliveryWorker } from "../delivery/worker.js";
 import {
+  type AppendedEvent,
   type AppendResponse,
   type AppendResult,
   type EventRecord,
   REMEMBER_MS,
-  type StoredEvent,
   type WebhookStore,
 } from "../store.js";
 import type { Emitted } from "./event-input.js";
@@ -50,7 +50,7 @@ function toError(result: AppendResult | undefined): PostbellError | undefined {
 
 const toEmitted = (
   { id }: EventRecord,
-  { result, deliveries, webhooks, confirmed }: StoredEvent,
+  { result, deliveries, webhooks, confirmed }: AppendedEvent,
 ): Emitted => ({
   id,
   duplicate: result === "duplicate",

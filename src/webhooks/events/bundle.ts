@@ -107,7 +107,11 @@ function serialiseEntries(
   return writePayload(header, texts);
 }
 
+/** The last time that was converted: most events of a burst occur within a few milliseconds. */
+let lastInstant = { at: Number.NaN, text: "" };
+
 function toInstant(occurredAt: number): string {
+  if (lastInstant.at === occurredAt) return lastInstant.text;
   const time = new Date(occurredAt);
   const text = Number.isNaN(time.getTime()) ? "" : time.toISOString();
   // Years beyond 0 to 9999 take a sign and six digits, which is not a FHIR instant.
@@ -116,6 +120,7 @@ function toInstant(occurredAt: number): string {
       field: "occurredAt",
     });
   }
+  lastInstant = { at: occurredAt, text };
   return text;
 }
 

@@ -38,7 +38,7 @@ export interface AppendRequest {
 }
 
 /** An event that is stored, by this call or an earlier one. */
-export interface StoredEvent {
+export interface AppendedEvent {
   readonly result: "stored" | "duplicate";
   readonly deliveries: readonly { readonly id: string; readonly webhookId: string }[];
   /**
@@ -55,7 +55,7 @@ export interface StoredEvent {
  * nobody knows, as `error` says; for example `storage_full`.
  */
 export type AppendResult =
-  | StoredEvent
+  | AppendedEvent
   | { readonly result: "conflict" }
   | { readonly result: "refused"; readonly error: PostbellError };
 

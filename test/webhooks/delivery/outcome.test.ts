@@ -5,7 +5,7 @@ import type { OutboundResponse, OutboundResult } from "../../../src/outbound/typ
 import {
   classifyResponse,
   evaluateAttempt,
-  isPoison,
+  isPoisonClaim,
   type OutcomeRules,
   postponeAttempt,
   skipAttempt,
@@ -150,10 +150,10 @@ describe("a claim that is not attempted", () => {
 
   it("is poison if it crashed its process and is attempted all the same", () => {
     const crashes = [2, 3, 4, 5];
-    expect(crashes.map((count) => isPoison(claimWith({ crashes: count, isRecovered: true }), retry))).toEqual(
-      [false, true, true, false],
-    );
-    expect(isPoison(claimWith({ crashes: 5, isRecovered: false }), retry)).toBe(true);
+    expect(
+      crashes.map((count) => isPoisonClaim(claimWith({ crashes: count, isRecovered: true }), retry)),
+    ).toEqual([false, true, true, false]);
+    expect(isPoisonClaim(claimWith({ crashes: 5, isRecovered: false }), retry)).toBe(true);
   });
 
   it("waits longer each time that canRead gives no result, until the window ends", () => {
