@@ -22,8 +22,8 @@ export interface RateLimit {
 const MAX_KEYS = 10_000;
 
 /**
- * A bucket counts parts of tokens: each millisecond adds `perMinute` of them. Whole numbers, so that
- * no sum of small times falls short of the token that was promised.
+ * A bucket counts parts of tokens: each millisecond adds `perMinute` of them. They are whole
+ * numbers, so that no sum of small times falls short of the token that was promised.
  */
 const TOKEN = 60_000;
 

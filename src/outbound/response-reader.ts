@@ -241,8 +241,8 @@ function digitOf(byte: number): number {
 }
 
 /**
- * Creates a decoder of the chunked transfer coding of a body (RFC 9112 §7.1). `onData` receives the data of chunks as it arrives, and may call `stop`. Takes
- * linear time and stores nothing.
+ * Creates a decoder of the chunked transfer coding (RFC 9112 §7.1). `onData` receives the data of
+ * chunks as it arrives, and may call `stop`. Takes linear time and stores nothing.
  */
 export function createChunkedBody(onData: (bytes: Buffer) => void): ChunkedBody {
   let place: Place = "complete";
