@@ -5,12 +5,21 @@
 
 import { withTimeout } from "../../src/core/clock.js";
 import { isPostbellError } from "../../src/core/errors.js";
-import type { AppendRequest, AppendResponse, AppendResult, WebhookStore } from "../../src/webhooks/store.js";
+import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
+import type {
+  AppendedEvent,
+  AppendRequest,
+  AppendResponse,
+  AppendResult,
+  EventRecord,
+  WebhookStore,
+} from "../../src/webhooks/store.js";
 import { createBatcher } from "../batcher.js";
 import { copyEvent } from "../event-copy.js";
-import { type AppendItem, createDeliveryDecoder, encodeCommonEvent, encodeEvent } from "./append-codec.js";
+import { encodeStoredText } from "../stored-text.js";
 import { CLAIM_WITHIN_MS } from "./claiming.js";
-import type { EventCache, Origin } from "./event-cache.js";
+import type { RedisArgument } from "./client.js";
+import { type EventCache, encodeLabel, type Origin } from "./event-codec.js";
 import { decodeLeaseReply, encodeLease, type LeaseReply, NO_LEASE, toLeasedRows } from "./lease-codec.js";
 import type { Partition } from "./partition.js";
 import type { ClaimResult, PartitionClaims } from "./partition-claims.js";
@@ -18,9 +27,9 @@ import { partitionFull, resultUnknown } from "./redis-errors.js";
 import { SCRIPTS } from "./scripts.js";
 import type { Settlements } from "./settlements.js";
 import type { RedisStoreContext } from "./store-context.js";
-import { encodeUuid } from "./text-codec.js";
+import { decodeUuid, encodeText, encodeUuid } from "./text-codec.js";
 
-/** The most events in a script, so that none holds Redis up for more than a few milliseconds. */
+/** The most events in a script: more would hold Redis up for more than a few milliseconds. */
 const APPENDED_PER_CALL = 32;
 const APPENDED_BYTES_PER_CALL = 1_048_576;
 /** The most calls in flight. Meanwhile the next call gathers events, so batches grow under load. */
@@ -99,23 +108,22 @@ export function createAppend({
       const items = parts.at(-1)?.items;
       bytes += event.payload.length;
       const isFull = items?.length === APPENDED_PER_CALL || bytes > APPENDED_BYTES_PER_CALL;
-      const item = {
+      const follows = items !== undefined && partition === last && !isFull;
+      const item: AppendItem = {
         event: copyEvent(event),
         short: encodeUuid(event.id),
         rememberMs,
         nonce: nonce(),
         webhookId,
+        follows,
       };
-      if (items !== undefined && partition === last && !isFull) {
-        items.push({ ...item, follows: true });
+      if (follows) {
+        items.push(item);
         continue;
       }
       bytes = event.payload.length;
       last = partition;
-      parts.push({
-        items: [{ ...item, follows: false }],
-        ...{ now, calledAt, claim: parts.length === 0 ? claim : undefined },
-      });
+      parts.push({ items: [item], now, calledAt, claim: parts.length === 0 ? claim : undefined });
     }
     return parts;
   };
@@ -272,3 +280,65 @@ export function createAppend({
 
 const isStored = (result: AppendResult | undefined): boolean =>
   result !== undefined && "deliveries" in result;
+
+/** An event that waits to be stored. */
+interface AppendItem {
+  readonly event: EventRecord;
+  /** The encoded id of the event. */
+  readonly short: string;
+  readonly rememberMs: number;
+  readonly nonce: string;
+  readonly webhookId: string | undefined;
+  /** True if it is stored only if the item before it was. */
+  readonly follows: boolean;
+}
+
+/** Adds the arguments of an event for `append.lua`. */
+function encodeCommonEvent(
+  { event, short, rememberMs, nonce }: AppendItem,
+  now: number,
+  args: RedisArgument[],
+): void {
+  const label = encodeLabel(event);
+  args.push(
+    encodeText(event.account),
+    short,
+    encodeText(event.type),
+    `${Math.round(now + rememberMs)},${nonce}`,
+    `${JSON.stringify(event.digest)}\n${label}\n${encodeStoredText(event.payload)}`,
+    label,
+  );
+}
+
+/** Encodes an event for `append-general.lua`. */
+const encodeEvent = ({ event, webhookId, ...item }: AppendItem): readonly RedisArgument[] => [
+  encodeText(event.account),
+  item.short,
+  encodeText(event.type),
+  JSON.stringify(event.digest),
+  encodeStoredText(event.payload),
+  item.rememberMs,
+  item.nonce,
+  webhookId === undefined ? "" : encodeUuid(webhookId),
+  encodeLabel(event),
+  item.follows ? "1" : "",
+];
+
+/**
+ * Returns a decoder for the deliveries of events. The events of one call mostly go to the same
+ * webhooks, so it decodes each list of webhook ids once.
+ */
+function createDeliveryDecoder(): (eventId: string, shorts: string) => AppendedEvent["deliveries"] {
+  const known = new Map<string, readonly string[]>();
+  return (eventId, shorts) => {
+    let webhookIds = known.get(shorts);
+    if (webhookIds === undefined) {
+      webhookIds = shorts === "" ? [] : shorts.split(";").map(decodeUuid);
+      known.set(shorts, webhookIds);
+    }
+    return webhookIds.map((webhookId) => ({
+      id: formatDeliveryId({ webhookId, eventId, serial: 0 }),
+      webhookId,
+    }));
+  };
+}

@@ -8,7 +8,7 @@ import { createBatcher } from "../batcher.js";
 import type { RedisArgument } from "./client.js";
 import { decodeClaimLine, decodeDeliveryId, encodeDeliveryId } from "./delivery-codec.js";
 import type { ClaimExchange } from "./exchange.js";
-import { encodeAttemptSummary, type FirstSettlement } from "./exchange-codec.js";
+import { encodeAttemptSummary, type FirstSettlement } from "./exchange.js";
 import { type FirstLeases, isFirstDelivered } from "./first-leases.js";
 import { type LeasedRow, type LeasedRows, parseWebhookNumber } from "./lease-codec.js";
 import type { Partition } from "./partition.js";

@@ -3,7 +3,7 @@
  * be read, and notices that Redis was emptied. Claims find the work for it.
  */
 
-import type { EventCache } from "./event-cache.js";
+import type { EventCache } from "./event-codec.js";
 import type { ClaimExchange } from "./exchange.js";
 import type { Leased } from "./lease-codec.js";
 import type { Partition } from "./partition.js";

@@ -1,12 +1,21 @@
 /** The webhook store on Redis, put together from its parts. */
 
+import { randomBytes } from "node:crypto";
 import type { StoreStats, WebhookStore } from "../../src/webhooks/store.js";
+import { createAppend } from "./append.js";
+import { createClaim } from "./claiming.js";
 import { createRedisDeliveryLog } from "./delivery-log.js";
-import { createRedisDeliveryQueue } from "./delivery-queue.js";
+import { createEventCache } from "./event-codec.js";
+import { type ClaimExchange, createClaimExchange } from "./exchange.js";
+import { createFirstLeases } from "./first-leases.js";
 import { createRedisHealthNotifications } from "./health-notifications.js";
+import type { Partition } from "./partition.js";
+import { createPartitionClaims } from "./partition-claims.js";
 import { createRedisRegistry } from "./registry.js";
 import { SCRIPTS } from "./scripts.js";
+import { createSettlements } from "./settlements.js";
 import type { RedisStoreContext } from "./store-context.js";
+import { createUpkeep } from "./upkeep.js";
 
 export function createRedisWebhookStore(
   context: RedisStoreContext,
@@ -52,4 +61,31 @@ function sumHealth(parts: readonly (readonly number[])[]): StoreStats["endpoints
   const sum = (place: number): number => parts.reduce((total, counts) => total + (counts[place] ?? 0), 0);
   const [failing, warned] = [sum(2), sum(3)];
   return { ok: sum(0) - failing - warned, failing, warned, disabled: sum(1) };
+}
+
+function createRedisDeliveryQueue(
+  context: RedisStoreContext,
+): Pick<WebhookStore, "append" | "claim" | "settle"> {
+  const { partitions } = context;
+  const process = randomBytes(6).toString("base64url");
+  let count = 0;
+  const nonce = (): string => `${process}.${(++count).toString(36)}`;
+
+  const firstLeases = createFirstLeases();
+  const cache = createEventCache();
+  const exchanges = partitions.all.map((partition) => createClaimExchange(context, partition, nonce));
+  const getExchange = ({ number }: Partition): ClaimExchange => {
+    const exchange = exchanges[number];
+    if (exchange === undefined) throw new RangeError("every partition has an exchange");
+    return exchange;
+  };
+  const settlements = createSettlements(context, getExchange, firstLeases, nonce);
+  const upkeep = createUpkeep(context, getExchange, cache);
+  const claims = createPartitionClaims({ context, getExchange, settlements, firstLeases, cache, upkeep });
+
+  return {
+    append: createAppend({ context, claims, settlements, cache, nonce }),
+    claim: createClaim(context, claims, settlements),
+    settle: settlements.settle,
+  };
 }

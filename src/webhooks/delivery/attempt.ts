@@ -1,15 +1,16 @@
 /** Makes one delivery attempt, from a claim to its result: permission, body, signature, request. */
 
-import type { Clock } from "../../core/clock.js";
+import { type Clock, withTimeout } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import { type Span, seconds, type Telemetry } from "../../core/telemetry.js";
 import { toLabel } from "../../core/telemetry-labels.js";
-import type { OutboundResult, Send } from "../../outbound/types.js";
+import type { OutboundRequest, OutboundResult, Send } from "../../outbound/types.js";
+import { signatureHeader, standardHeaders } from "../../signature/signature.js";
+import type { Subscriber } from "../access.js";
 import { type PreparedEvent, readPayload } from "../events/notification.js";
+import { getRotation } from "../registrations/secret-rotation.js";
 import type { WebhooksSettings } from "../settings/settings.js";
-import type { Attempt, Claim } from "../store.js";
-import { createRequestBuilder } from "./attempt-request.js";
-import type { Flight } from "./flight.js";
+import type { Attempt, Claim, WebhookRecord } from "../store.js";
 import {
   type AttemptResult,
   buildAttemptResult,
@@ -20,8 +21,8 @@ import {
   postponeAttempt,
   skipAttempt,
 } from "./outcome.js";
-import { createPermissions, type Permission } from "./permission.js";
 import type { Schedule } from "./retry-schedule.js";
+import type { Flight } from "./slots.js";
 import { beginAttempt, spanOutcome } from "./spans.js";
 
 /**
@@ -191,4 +192,129 @@ export function createAttempts({
   };
 
   return attempt;
+}
+
+/**
+ * True for each entry that may be read; `null` if the host threw, timed out or returned an invalid
+ * value.
+ */
+type Permission = readonly boolean[] | null;
+
+interface PermissionContext {
+  readonly access: WebhooksSettings["access"];
+  /** Milliseconds that the host's hook may take. */
+  readonly hookMs: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const areBooleans = (results: readonly unknown[]): results is readonly boolean[] =>
+  results.every((result) => typeof result === "boolean");
+
+/**
+ * Returns a function that calls `canRead` for each entry. It returns a promise only if the host
+ * does, and never throws or rejects.
+ */
+export function createPermissions({ access, hookMs, clock, logger }: PermissionContext) {
+  const fail = ({ account }: Subscriber, error: unknown): null => {
+    logger.warn({ account, error }, "access.canRead failed or returned an invalid value; the delivery waits");
+    return null;
+  };
+
+  const waitForResults = async (subscriber: Subscriber, results: readonly unknown[]): Promise<Permission> => {
+    try {
+      const late = (): Error => new Error("timeout");
+      const settled = await withTimeout(clock, hookMs, Promise.all(results), late);
+      return areBooleans(settled) ? settled : fail(subscriber, new TypeError("neither true nor false"));
+    } catch (error) {
+      return fail(subscriber, error);
+    }
+  };
+
+  return (subscriber: Subscriber, { entries }: PreparedEvent): Permission | Promise<Permission> => {
+    const results: unknown[] = [];
+    try {
+      for (const entry of entries) results.push(access.canRead(subscriber, entry.resource()));
+    } catch (error) {
+      // Promises of earlier entries may still reject. Unhandled, that would end the process.
+      void Promise.allSettled(results);
+      return fail(subscriber, error);
+    }
+    return areBooleans(results) ? results : waitForResults(subscriber, results);
+  };
+}
+
+/**
+ * Returns the secrets that sign, the one of `X-Service-Signature` first. During a rotation this is
+ * the old one, until the subscriber has had time to learn the new one.
+ */
+const selectSigningSecrets = (webhook: WebhookRecord, now: number): readonly [string, ...string[]] => {
+  const rotation = getRotation(webhook, now);
+  return rotation === null ? [webhook.secret] : [rotation.previousSecret, webhook.secret];
+};
+
+/**
+ * @param allowed for each entry of the event, whether the subscriber may read it.
+ * @param now the time of the storage.
+ */
+type BuildAttemptRequest = (
+  claim: Claim,
+  event: PreparedEvent,
+  allowed: readonly boolean[],
+  now: number,
+) => OutboundRequest;
+
+type RequestSettings = Pick<WebhooksSettings, "body" | "delivery" | "signature">;
+
+/** Builds the body of every attempt to a webhook under the same permissions. */
+export const buildBody = (
+  { body: form, delivery }: RequestSettings,
+  { id: topic }: Pick<WebhookRecord, "id">,
+  event: PreparedEvent,
+  allowed: readonly boolean[],
+): Buffer =>
+  event.body({
+    form,
+    topic,
+    allowed: allowed.every(Boolean) ? null : allowed,
+    eventIdField: delivery.eventIdField,
+  });
+
+/** The headers that are the same for every attempt. */
+const FIXED_HEADERS = { "content-type": "application/json", "user-agent": "Postbell" } as const;
+
+/** Lists the headers of an attempt, with `perAttempt` for values that each attempt computes. */
+export const listHeaders = (
+  { signature }: RequestSettings,
+  { id, perAttempt }: { readonly id: string; readonly perAttempt: string },
+): Readonly<Record<string, string>> => ({
+  ...FIXED_HEADERS,
+  [signature.header]: perAttempt,
+  ...(signature.standardWebhooks && {
+    "webhook-id": id,
+    "webhook-timestamp": perAttempt,
+    "webhook-signature": perAttempt,
+  }),
+});
+
+function createRequestBuilder(settings: RequestSettings, clock: Clock): BuildAttemptRequest {
+  const { delivery, signature } = settings;
+  return ({ webhook, event: { id } }, event, allowed, now) => {
+    const body = buildBody(settings, webhook, event, allowed);
+    const timestamp = Math.floor(clock.now() / 1000);
+    const secrets = selectSigningSecrets(webhook, now);
+    const headers: Record<string, string> = {
+      ...FIXED_HEADERS,
+      [signature.header]: signatureHeader({ secret: secrets[0], timestamp, body }),
+    };
+    if (signature.standardWebhooks) Object.assign(headers, standardHeaders({ secrets, id, timestamp, body }));
+    return {
+      url: webhook.url,
+      method: "POST",
+      headers,
+      body,
+      deadlineMs: delivery.deadlineMs,
+      maxBodyBytes: delivery.maxResponseBytes,
+    };
+  };
 }

@@ -1,17 +1,25 @@
 /** Reads the delivery log: deliveries of a webhook, and its statistics. */
 
 import { PostbellError } from "../../core/errors.js";
+import { invalidField } from "../../core/invalid-field.js";
+import { isUuid } from "../../core/uuid.js";
 import { notFound, readCallArguments, readLimit } from "../call-arguments.js";
 import { getRotation } from "../registrations/secret-rotation.js";
-import type { DeliveryState, DeliveryStats, RecentAttempts, WebhookRecord } from "../store.js";
+import type {
+  DeliveryRecord,
+  DeliveryState,
+  DeliveryStats,
+  Page,
+  RecentAttempts,
+  WebhookRecord,
+  WebhookStore,
+} from "../store.js";
 import type { Deliveries, DeliveryCounts } from "./deliveries.js";
-import { createDeliveryLookup } from "./delivery-lookup.js";
+import { formatDeliveryId } from "./delivery-id.js";
+import { createDeliveryLookup, toDateOrNull } from "./delivery-lookup.js";
 import { createDeliveryRepairs, type DeliveryRepairsContext } from "./delivery-repairs.js";
-import { toDateOrNull } from "./delivery-view.js";
 import { createDescribeRequest, type DescribeRequestContext } from "./describe-request.js";
-import type { HealthPolicy } from "./endpoint-health.js";
-import { endpointHealth } from "./endpoint-health.js";
-import { listEventDeliveries, readEventId } from "./event-deliveries.js";
+import { endpointHealth, type HealthPolicy } from "./endpoint-health.js";
 import { parseEventTime } from "./time-filter.js";
 import { requireLoggedType } from "./type-filter.js";
 
@@ -124,4 +132,66 @@ export function createDeliveryLog(context: DeliveryRepairsContext & DescribeRequ
     request: createDescribeRequest(context, lookup),
     ...createDeliveryRepairs(context, lookup),
   });
+}
+
+/** Deliveries that are read together. Most events have one. */
+const READ_TOGETHER = 10;
+
+/** The most deliveries of an event that are read: `recover` may create them without a limit. */
+const MAX_READ = 200;
+
+/** @throws `invalid_argument` for a text that is not a UUID. */
+export function readEventId(eventId: string): string {
+  if (typeof eventId === "string" && isUuid(eventId)) return eventId.toLowerCase();
+  throw new PostbellError("invalid_argument", "The id of an event must be a UUID.", { field: "eventId" });
+}
+
+/** Reads the deliveries of an event, oldest first. Their serials count up without a gap. */
+async function readAll(
+  store: Pick<WebhookStore, "getDelivery">,
+  webhookId: string,
+  eventId: string,
+): Promise<readonly DeliveryRecord[]> {
+  const found: DeliveryRecord[] = [];
+  while (found.length < MAX_READ) {
+    const ids = Array.from({ length: READ_TOGETHER }, (_, index) =>
+      formatDeliveryId({ webhookId, eventId, serial: found.length + index }),
+    );
+    const records = await Promise.all(ids.map((id) => store.getDelivery(id)));
+    const end = records.indexOf(undefined);
+    found.push(...records.slice(0, end === -1 ? undefined : end).filter((record) => record !== undefined));
+    if (end !== -1) break;
+  }
+  return found;
+}
+
+type ListRequest = Parameters<WebhookStore["listDeliveries"]>[0];
+
+const isWanted = (
+  { state, type, createdAt }: DeliveryRecord,
+  wanted: Pick<ListRequest, "state" | "type" | "since" | "until">,
+): boolean =>
+  (wanted.state === undefined || state === wanted.state) &&
+  (wanted.type === undefined || type === wanted.type) &&
+  createdAt >= (wanted.since ?? Number.NEGATIVE_INFINITY) &&
+  createdAt < (wanted.until ?? Number.POSITIVE_INFINITY);
+
+/** The cursor is the number of deliveries on the previous pages. */
+function parseCursor(cursor: Page["cursor"]): number {
+  if (cursor === undefined) return 0;
+  if (/^[0-9]{1,9}$/.test(cursor)) return Number(cursor);
+  throw invalidField("cursor", "cursor must be the `next` of the previous page.");
+}
+
+/** Lists deliveries like `listDeliveries` of the store, but those of one event. */
+async function listEventDeliveries(
+  store: Pick<WebhookStore, "getDelivery">,
+  eventId: string,
+  { webhookId, cursor, limit, ...wanted }: ListRequest,
+): ReturnType<WebhookStore["listDeliveries"]> {
+  const from = parseCursor(cursor);
+  const all = await readAll(store, webhookId, eventId);
+  const matching = all.filter((record) => isWanted(record, wanted)).reverse();
+  const end = from + limit;
+  return { deliveries: matching.slice(from, end), next: end < matching.length ? String(end) : null };
 }

@@ -10,10 +10,9 @@ import { type PreparedEvent, readPayload } from "../events/notification.js";
 import type { Entitlement } from "../registrations/entitlement.js";
 import type { WebhooksSettings } from "../settings/settings.js";
 import type { EventRecord, WebhookRecord, WebhookStore } from "../store.js";
-import { buildBody, listHeaders } from "./attempt-request.js";
+import { buildBody, createPermissions, listHeaders } from "./attempt.js";
 import { type Deliveries, PER_ATTEMPT } from "./deliveries.js";
 import type { DeliveryLookup } from "./delivery-lookup.js";
-import { createPermissions } from "./permission.js";
 
 export interface DescribeRequestContext {
   readonly store: Pick<WebhookStore, "getEvent">;

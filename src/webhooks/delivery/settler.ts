@@ -8,9 +8,9 @@ import type { Logger } from "../../core/logger.js";
 import { storageRetryDelayMs } from "../../core/storage-circuit.js";
 import type { Telemetry } from "../../core/telemetry.js";
 import type { Claim, SettleResult, WebhookStore } from "../store.js";
-import type { Flight } from "./flight.js";
 import type { HealthNotifications } from "./health-notifications.js";
 import { type AttemptResult, buildAttemptResult, reschedule } from "./outcome.js";
+import type { Flight } from "./slots.js";
 
 const SETTLED_PER_CALL = 250;
 /** Concurrent calls for one partition. Meanwhile further settlements collect for the next call. */

@@ -4,6 +4,8 @@
  * `storage/slow-start.ts`.
  */
 
+import type { Clock } from "../../core/clock.js";
+import type { Deadline } from "../../core/deadlines.js";
 import type { Claim, Lane } from "../store.js";
 
 export interface SlotHolder {
@@ -91,4 +93,109 @@ export function createSlots(sizes: FreeSlots): Slots {
 export function findBacklog(claims: readonly Pick<Claim, "lane">[], room: FreeSlots): Record<Lane, boolean> {
   const slow = claims.reduce((count, { lane }) => count + (lane === "slow" ? 1 : 0), 0);
   return { fast: true, slow: slow >= room.slow };
+}
+
+export interface Flight {
+  readonly claim: Claim;
+  /** Monotonic time before the claim was requested: the lease cannot begin earlier. */
+  readonly claimedAt: number;
+  /** Set when the grace period of a stop is over: nothing may be sent after this. */
+  isCancelled: boolean;
+  /** Set just before the first byte is sent. */
+  isSent: boolean;
+  /** Set when the result of the attempt is known and only has to be settled. */
+  isOver: boolean;
+  /** The budget of its slot. `null` while it has no slot. */
+  budget: Lane | null;
+  /** When the attempt counts as slow. */
+  slowMark: Deadline | undefined;
+}
+
+export const createFlight = (claim: Claim, claimedAt: number): Flight => ({
+  claim,
+  claimedAt,
+  isCancelled: false,
+  isSent: false,
+  isOver: false,
+  budget: null,
+  slowMark: undefined,
+});
+
+/** While nothing is known of the rate. More would withhold deliveries from other processes. */
+const FIRST_AHEAD = 64;
+
+/**
+ * Claims that wait are sent within about this time, at the rate of the last {@link WINDOW_MS}. At
+ * thousands of deliveries a second, one call of the storage then claims hundreds.
+ */
+const AHEAD_MS = 100;
+const WINDOW_MS = 50;
+const MOST_AHEAD = 512;
+
+interface WaitingClaim {
+  readonly claim: Claim;
+  /** Monotonic time before the claim was requested. */
+  readonly claimedAt: number;
+}
+
+/** A FIFO queue. Only for the fast lane: no delivery should wait behind slow endpoints. */
+interface ClaimsAhead {
+  readonly size: () => number;
+  /**
+   * The number of claims to add. 0 while the queue is more than half full: each call then claims
+   * many.
+   */
+  readonly room: () => number;
+  readonly add: (waiting: WaitingClaim) => void;
+  readonly next: () => WaitingClaim | undefined;
+  /** Removes and returns all claims. */
+  readonly drain: () => readonly WaitingClaim[];
+}
+
+/** @param slots the number of concurrent attempts of the lane; at first, as many claims wait. */
+export function createClaimsAhead(slots: number, clock: Pick<Clock, "monotonic">): ClaimsAhead {
+  const least = Math.min(FIRST_AHEAD, slots);
+  let most = least;
+  let waiting: WaitingClaim[] = [];
+  let first = 0;
+  /** How many claims were taken since a monotonic time. */
+  let taken = 0;
+  let since = clock.monotonic();
+  const size = (): number => waiting.length - first;
+
+  const measureRate = (): void => {
+    const elapsed = clock.monotonic() - since;
+    if (elapsed < WINDOW_MS) return;
+    most = Math.max(least, Math.min(MOST_AHEAD, Math.ceil((taken / elapsed) * AHEAD_MS)));
+    taken = 0;
+    since += elapsed;
+  };
+
+  return Object.freeze<ClaimsAhead>({
+    size,
+    room() {
+      measureRate();
+      return size() <= most / 2 ? most - size() : 0;
+    },
+    add(claim) {
+      waiting.push(claim);
+    },
+    next() {
+      const claim = waiting[first];
+      if (claim === undefined) return undefined;
+      first += 1;
+      taken += 1;
+      if (first === waiting.length) {
+        waiting = [];
+        first = 0;
+      }
+      return claim;
+    },
+    drain() {
+      const left = waiting.slice(first);
+      waiting = [];
+      first = 0;
+      return left;
+    },
+  });
 }

@@ -19,13 +19,18 @@ import type { Telemetry } from "../../core/telemetry.js";
 import type { WebhooksSettings } from "../settings/settings.js";
 import type { Claim, ClaimRequest, ClaimResponse, WebhookStore } from "../store.js";
 import type { MakeAttempt } from "./attempt.js";
-import { createClaimsAhead } from "./claims-ahead.js";
-import { createFlight, type Flight } from "./flight.js";
 import type { HealthNotifications } from "./health-notifications.js";
 import { type AttemptResult, isPoisonClaim } from "./outcome.js";
 import { createPasses, type LoopStats } from "./passes.js";
 import { createOutage, createSettler } from "./settler.js";
-import { createSlots, type FreeSlots, findBacklog } from "./slots.js";
+import {
+  createClaimsAhead,
+  createFlight,
+  createSlots,
+  type Flight,
+  type FreeSlots,
+  findBacklog,
+} from "./slots.js";
 import { traceClaim } from "./spans.js";
 
 /** Slots that are reserved for a claim which another call of the storage carries. */
@@ -137,14 +142,11 @@ export function createWorker({
     }
     const pending = prepareClaim(room);
     const at = clock.now();
-    let claimed: ClaimResponse;
-    try {
-      claimed = await store.claim(pending.request);
-    } catch (error) {
+    const claimed = await store.claim(pending.request).catch((error: unknown) => {
       logger.error({ error }, "the storage could not be asked for due deliveries");
       outage.failed();
       throw error;
-    }
+    });
     if (telemetry !== undefined) traceClaim(telemetry, { at, endAt: clock.now() }, claimed);
     outage.ended();
     await admit(claimed, pending);
@@ -180,11 +182,10 @@ export function createWorker({
     const isFree = first !== undefined && slots.free(first.lane) > 0 && !isPoisonChosen && !isInFlight;
     const chosen = isFree ? first : undefined;
     if (chosen !== undefined) isPoisonChosen = true;
+    const delayMs = (): number => POISON_DELAY_MS * (1 + clock.random());
     const others = poison.filter((claimed) => claimed !== chosen);
     // The others first: if the chosen one ends the process, it must not count as their crash.
-    await Promise.all(
-      others.map((claimed) => settler.release([claimed], POISON_DELAY_MS * (1 + clock.random()))),
-    );
+    await Promise.all(others.map((claimed) => settler.release([claimed], delayMs())));
     if (chosen === undefined) return;
     isPoisonChosen = false;
     if (passes.isRunning()) launch(chosen, claimedAt);

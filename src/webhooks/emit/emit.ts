@@ -1,12 +1,21 @@
 /** `emit`: prepares events, stores them in order, and reports how it went. */
 
+import type { Clock } from "../../core/clock.js";
 import { ignoreErrors } from "../../core/error-events.js";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
-import type { EventRecord } from "../store.js";
-import type { AppendEvents } from "./append-events.js";
-import type { EmitTelemetry } from "./emit-telemetry.js";
+import { type SpanAttributes, seconds, type Telemetry } from "../../core/telemetry.js";
+import type { DeliveryWorker } from "../delivery/worker.js";
+import {
+  type AppendedEvent,
+  type AppendResponse,
+  type AppendResult,
+  type EventRecord,
+  REMEMBER_MS,
+  type WebhookStore,
+} from "../store.js";
 import { type EmitOptions, type Emitted, type EventInput, readEmitOptions } from "./event-input.js";
 import type { PrepareEvent } from "./prepare-event.js";
+import type { LogUnmatched } from "./unmatched-webhooks.js";
 
 /** Emits one event, or several in order. */
 export type Emit = (
@@ -45,7 +54,8 @@ export function createEmit({
     try {
       // Array.from visits holes too, and a hole is not an event.
       const prepared = Array.from(inputs, prepareItem);
-      return pending.length === 0 ? (prepared as readonly EventRecord[]) : await Promise.all(prepared);
+      if (pending.length === 0) return prepared as readonly EventRecord[];
+      return await Promise.all(prepared.map(async (event) => event));
     } catch (error) {
       // Other lookups may still reject. Unhandled, that would end the process.
       void Promise.allSettled(pending);
@@ -117,3 +127,172 @@ function toItemError(error: unknown, index: number): unknown {
 
 const isList = (input: EventInput | readonly EventInput[]): input is readonly EventInput[] =>
   Array.isArray(input);
+
+interface AppendOptions {
+  /** The only webhook that receives the events. */
+  readonly webhookId?: string | undefined;
+  /** The connection of the host's transaction in which the events are written. */
+  readonly transaction?: object | undefined;
+}
+
+/**
+ * Stores events in order, until one is not stored. Resolves with a result for each that was stored,
+ * and with the `error` of the next: `event_conflict`, or one of the storage.
+ */
+type AppendEvents = (
+  events: readonly EventRecord[],
+  options?: AppendOptions,
+) => Promise<{ readonly emitted: readonly Emitted[]; readonly error?: PostbellError | undefined }>;
+
+/** Errors: `invalid_argument` if the storage cannot write in a transaction of the host. */
+function checkTransaction(store: Pick<WebhookStore, "joinsTransactions">, transaction: unknown): void {
+  if (transaction === undefined) return;
+  const problem =
+    store.joinsTransactions !== true
+      ? "This storage cannot write in a transaction of the host. Use postgresStorage or sqliteStorage, or the outbox."
+      : typeof transaction !== "object" || transaction === null
+        ? "transaction must be the connection on which the transaction was begun."
+        : undefined;
+  if (problem !== undefined) throw new PostbellError("invalid_argument", problem, { field: "transaction" });
+}
+
+function toError(result: AppendResult | undefined): PostbellError | undefined {
+  if (result?.result === "refused") return result.error;
+  if (result?.result !== "conflict") return undefined;
+  const message = "An event with this id and other content was emitted in the last 24 hours.";
+  return new PostbellError("event_conflict", message, { field: "id" });
+}
+
+const toEmitted = (
+  { id }: EventRecord,
+  { result, deliveries, webhooks, confirmed }: AppendedEvent,
+): Emitted => ({
+  id,
+  duplicate: result === "duplicate",
+  ...(confirmed === undefined ? {} : { confirmed }),
+  deliveries,
+  webhooks,
+});
+
+/**
+ * @param options.onScheduled called if deliveries were stored, with the number of their events.
+ * @param options.logUnmatched called with each event that is for the whole account.
+ */
+export const createAppendEvents =
+  (
+    store: Pick<WebhookStore, "append" | "now" | "joinsTransactions">,
+    worker: Pick<DeliveryWorker, "reserve">,
+    options: { readonly onScheduled: (events: number) => void; readonly logUnmatched: LogUnmatched },
+  ): AppendEvents =>
+  async (events, { webhookId, transaction } = {}) => {
+    checkTransaction(store, transaction);
+    // Nobody can claim the deliveries of a transaction before it commits.
+    const reservation = transaction === undefined ? worker.reserve() : undefined;
+    const claim = reservation?.request;
+    let response: AppendResponse | undefined;
+    try {
+      const now = store.now();
+      response = await store.append({ events, rememberMs: REMEMBER_MS, now, webhookId, transaction, claim });
+    } catch (error) {
+      if (!isPostbellError(error)) throw error;
+      return { emitted: [], error };
+    } finally {
+      reservation?.end(response?.claimed);
+    }
+    const emitted: Emitted[] = [];
+    let scheduled = 0;
+    for (const [index, event] of events.entries()) {
+      const result = response.results[index];
+      if (result === undefined || !("deliveries" in result)) {
+        if (scheduled > 0) options.onScheduled(scheduled);
+        return { emitted, error: toError(result) };
+      }
+      const own = toEmitted(event, result);
+      emitted.push(own);
+      if (own.deliveries.length > 0) scheduled += 1;
+      if (webhookId === undefined) options.logUnmatched(event, own);
+    }
+    if (scheduled > 0) options.onScheduled(scheduled);
+    return { emitted };
+  };
+
+const toErrorLabel = (error: unknown): string => (isPostbellError(error) ? error.code : "unexpected");
+
+type Stored = Awaited<ReturnType<AppendEvents>>;
+
+interface EmitTelemetry {
+  /**
+   * Runs `work` inside a span. `work` gets the `traceparent` to store with its events, and a
+   * function that adds attributes to the span.
+   */
+  call<T>(
+    work: (trace: string | undefined, note: ((attributes: SpanAttributes) => void) | undefined) => Promise<T>,
+  ): Promise<T>;
+  /** Runs `prepare`, and records how long it took if it fails, labelled with the error's code. */
+  prepared<T>(prepare: () => T | Promise<T>): T | Promise<T>;
+  /**
+   * Records how long `storing` took for each event: those that were stored, and the one that was
+   * not.
+   */
+  stored(storing: Promise<Stored>): Promise<Stored>;
+}
+
+/** Adds nothing to `emit` if there is no telemetry. */
+export function createEmitTelemetry(telemetry: Telemetry | undefined, clock: Clock): EmitTelemetry {
+  if (telemetry === undefined) {
+    return {
+      call: (work) => work(undefined, undefined),
+      prepared: (prepare) => prepare(),
+      stored: (storing) => storing,
+    };
+  }
+  const record = (startedAt: number, outcome: string): void =>
+    telemetry.record("emitDuration", seconds(clock.monotonic() - startedAt), { outcome });
+
+  return {
+    async call(work) {
+      const span = telemetry.begin?.({
+        name: "emit",
+        kind: "producer",
+        at: clock.now(),
+        attributes: {
+          "messaging.system": "postbell",
+          "messaging.operation.name": "emit",
+          "messaging.operation.type": "send",
+        },
+      });
+      if (span === undefined) return work(undefined, undefined);
+      const attributes: Record<string, SpanAttributes[string]> = {};
+      let error: string | undefined;
+      try {
+        return await span.run(() => work(span.traceparent, (noted) => Object.assign(attributes, noted)));
+      } catch (thrown) {
+        error = toErrorLabel(thrown);
+        throw thrown;
+      } finally {
+        span.end({ at: clock.now(), attributes, error });
+      }
+    },
+    async prepared(prepare) {
+      const startedAt = clock.monotonic();
+      try {
+        return await prepare();
+      } catch (error) {
+        record(startedAt, toErrorLabel(error));
+        throw error;
+      }
+    },
+    async stored(storing) {
+      const startedAt = clock.monotonic();
+      try {
+        const stored = await storing;
+        for (const { duplicate } of stored.emitted) record(startedAt, duplicate ? "duplicate" : "stored");
+        if (stored.error !== undefined) record(startedAt, stored.error.code);
+        return stored;
+      } catch (error) {
+        record(startedAt, toErrorLabel(error));
+        throw error;
+      }
+    },
+  };
+}

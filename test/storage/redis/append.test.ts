@@ -9,7 +9,7 @@ import { silentLogger } from "../../../src/core/logger.js";
 import { createStorageCircuit } from "../../../src/core/storage-circuit.js";
 import { guardWebhookStore } from "../../../src/webhooks/guarded-store.js";
 import type { ClaimRequest, EventRecord } from "../../../src/webhooks/store.js";
-import { createEventCache, type Origin } from "../../../storage/redis/event-cache.js";
+import { createEventCache, type Origin } from "../../../storage/redis/event-codec.js";
 import type { RedisClient } from "../../../storage/redis/index.js";
 import { SCRIPTS } from "../../../storage/redis/scripts.js";
 import { encodeUuid } from "../../../storage/redis/text-codec.js";

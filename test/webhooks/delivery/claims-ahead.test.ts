@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { OutboundResult } from "../../../src/index.js";
-import { createClaimsAhead } from "../../../src/webhooks/delivery/claims-ahead.js";
+import { createClaimsAhead } from "../../../src/webhooks/delivery/slots.js";
 import type { Claim } from "../../../src/webhooks/store.js";
 import { manualClock } from "../../../testing/manual-clock.js";
 import {

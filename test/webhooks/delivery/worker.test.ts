@@ -6,8 +6,8 @@
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../../../src/core/logger.js";
 import type { MakeAttempt } from "../../../src/webhooks/delivery/attempt.js";
-import type { Flight } from "../../../src/webhooks/delivery/flight.js";
 import type { AttemptResult } from "../../../src/webhooks/delivery/outcome.js";
+import type { Flight } from "../../../src/webhooks/delivery/slots.js";
 import { createWorker } from "../../../src/webhooks/delivery/worker.js";
 import { readSettings } from "../../../src/webhooks/options.js";
 import type { Claim, ClaimRequest, Lane, Settlement, WebhookStore } from "../../../src/webhooks/store.js";
