@@ -1,4 +1,7 @@
-/** Statements on an open SQLite database: one for each row, each compiled once. */
+/**
+ * Statements on an open SQLite database, each compiled once. Several rows travel as one JSON text,
+ * which costs half as much as a statement for each.
+ */
 
 import type { SqlTransaction, SqlValue, SqlValues } from "../sql/database.js";
 import { compileParameters, type SqliteHandle, type SqliteStatement } from "./handle.js";
@@ -15,6 +18,36 @@ interface Compiled {
 
 const toParameters = (count: number, from = 1): string =>
   Array.from({ length: count }, (_, index) => `$${index + from}`).join(", ");
+
+/** From so many rows on, one statement takes less time than a statement for each. */
+const MANY = 4;
+
+/** The most statements that are compiled for the columns that are the same in all rows. */
+const MOST_COMPILED = 400;
+
+/** Rows as a JSON table: an expression for each column, and the values of its parameters. */
+interface JsonTable {
+  readonly columns: readonly string[];
+  readonly from: string;
+  readonly values: SqlValues;
+}
+
+/**
+ * Writes rows as a table. A value that all rows have is a parameter of its own, unless `isPlain`:
+ * each set of such columns makes a text of its own.
+ */
+function toJsonTable(rows: readonly SqlValues[], count: number, isPlain: boolean): JsonTable {
+  const values: SqlValue[] = [];
+  const varying: number[] = [];
+  const [first = []] = rows;
+  const isSame = (column: number): boolean => rows.every((row) => row[column] === first[column]);
+  const columns = Array.from({ length: count }, (_, column) => {
+    if (isPlain || !isSame(column)) return `r.value ->> ${varying.push(column) - 1}`;
+    return `$${values.push(first[column] ?? null)}`;
+  });
+  values.push(JSON.stringify(rows.map((row) => varying.map((column) => row[column] ?? null))));
+  return { columns, from: `json_each($${values.length}) AS r`, values };
+}
 
 const toConditions = (columns: readonly string[]): string =>
   columns.map((column, index) => `${column} = $${index + 1}`).join(" AND ");
@@ -49,10 +82,20 @@ export function createSqliteTransaction(handle: SqliteHandle): SqlTransaction {
     const own = compile(text);
     for (const row of rows) own.statement.run(...toValues(own, row));
   };
+  /** Runs a statement over a JSON table. */
+  const runMany = (rows: readonly SqlValues[], count: number, write: (table: JsonTable) => string): void => {
+    let table = toJsonTable(rows, count, false);
+    let text = write(table);
+    if (compiled.size > MOST_COMPILED && !compiled.has(text)) {
+      table = toJsonTable(rows, count, true);
+      text = write(table);
+    }
+    runEach(text, [table.values]);
+  };
+  const toConflict = (unless?: readonly string[]): string =>
+    unless === undefined ? "" : ` ON CONFLICT (${unless.join(", ")}) DO NOTHING`;
   const toInsert = (table: string, columns: readonly string[], unless?: readonly string[]): string =>
-    `INSERT INTO ${toTableName(table)} (${columns.join(", ")}) VALUES (${toParameters(columns.length)})${
-      unless === undefined ? "" : ` ON CONFLICT (${unless.join(", ")}) DO NOTHING`
-    }`;
+    `INSERT INTO ${toTableName(table)} (${columns.join(", ")}) VALUES (${toParameters(columns.length)})${toConflict(unless)}`;
 
   return {
     skipLocked: "",
@@ -60,12 +103,20 @@ export function createSqliteTransaction(handle: SqliteHandle): SqlTransaction {
     all: async (text, values = []) => query(text, values),
     forEach: async (text, _, lists) => lists.flatMap((values) => query(text, values)) as never,
     async lockRows(table, key, values, columns = ["*"]) {
-      const text = `SELECT ${columns.join(", ")} FROM {${table.name}} WHERE ${key} = $1`;
-      const sorted = [...values].sort((a, b) => ((a ?? 0) < (b ?? 0) ? -1 : 1));
-      return sorted.flatMap((value) => query(text, [value])) as never;
+      const text = `SELECT ${columns.join(", ")} FROM {${table.name}} WHERE ${key}`;
+      if (values.length <= 1) return values.flatMap((value) => query(`${text} = $1`, [value])) as never;
+      const many = `${text} IN (SELECT value FROM json_each($1)) ORDER BY position`;
+      return query(many, [JSON.stringify(values)]) as never;
     },
     async insert({ name }, columns, rows, unless) {
-      runEach(toInsert(name, columns, unless), rows);
+      if (rows.length < MANY) runEach(toInsert(name, columns, unless), rows);
+      else {
+        const into = `INSERT INTO ${toTableName(name)} (${columns.join(", ")})`;
+        runMany(rows, columns.length, (table) => {
+          // Without the condition, SQLite takes ON for that of a join.
+          return `${into} SELECT ${table.columns.join(", ")} FROM ${table.from} WHERE true${toConflict(unless)}`;
+        });
+      }
     },
     async insertNumbered({ name }, columns, rows, unless) {
       const own = compile(toInsert(name, columns, unless));
@@ -75,11 +126,26 @@ export function createSqliteTransaction(handle: SqliteHandle): SqlTransaction {
       });
     },
     async update({ name }, keys, columns, rows) {
-      const set = columns.map((column, index) => `${column} = $${keys.length + index + 1}`).join(", ");
-      runEach(`UPDATE ${toTableName(name)} SET ${set} WHERE ${toConditions(keys)}`, rows);
+      const into = toTableName(name);
+      if (rows.length < MANY) {
+        const set = columns.map((column, index) => `${column} = $${keys.length + index + 1}`).join(", ");
+        runEach(`UPDATE ${into} SET ${set} WHERE ${toConditions(keys)}`, rows);
+      } else {
+        runMany(rows, keys.length + columns.length, (table) => {
+          const set = columns.map((column, index) => `${column} = ${table.columns[keys.length + index]}`);
+          const conditions = keys.map((key, index) => `${into}.${key} = ${table.columns[index]}`);
+          return `UPDATE ${into} SET ${set.join(", ")} FROM ${table.from} WHERE ${conditions.join(" AND ")}`;
+        });
+      }
     },
     async remove({ name }, keys, rows) {
-      runEach(`DELETE FROM ${toTableName(name)} WHERE ${toConditions(keys)}`, rows);
+      const from = `DELETE FROM ${toTableName(name)} WHERE`;
+      if (rows.length < MANY) runEach(`${from} ${toConditions(keys)}`, rows);
+      else {
+        runMany(rows, keys.length, (table) => {
+          return `${from} (${keys.join(", ")}) IN (SELECT ${table.columns.join(", ")} FROM ${table.from})`;
+        });
+      }
     },
     // One connection at a time writes to a file.
     lock: async () => {},

@@ -48,8 +48,9 @@ export function countWork(database: SqliteHandle): {
           return rows;
         },
         run(...values) {
-          count += 1;
-          return statement.run(...values);
+          const result = statement.run(...values);
+          count += Math.max(1, Number(result.changes));
+          return result;
         },
       };
     },
