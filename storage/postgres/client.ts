@@ -19,6 +19,9 @@ export interface PgQuery {
 export interface PgSocket {
   /** Ends the connection at once. */
   destroy(): unknown;
+  /** Keeps what is written until `uncork`. */
+  cork?(): void;
+  uncork?(): void;
 }
 
 /** A connection of `pg`: a `Client`, or one that a pool lends. */

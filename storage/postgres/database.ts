@@ -135,6 +135,7 @@ export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDat
   };
 
   return {
+    hasDeliveryStatements: true,
     write: (work, { isDurable = true }: TransactionOptions = {}) =>
       run(isDurable ? BEGIN : BEGIN_LOOSE, work),
     read: (work, { isOneStatement = false }: SqlReadOptions = {}) =>

@@ -3,6 +3,7 @@
 import { describeLayout, LATEST_LAYOUT } from "../sql/layout.js";
 import type { SchemaDialect } from "../sql/table.js";
 import { describeFunctions } from "./append-functions.js";
+import { describeDeliveryFunctions } from "./delivery-functions.js";
 
 /** Letters, digits and underscores, so that the name needs no escapes between quotation marks. */
 export const SCHEMA_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,47}$/;
@@ -49,6 +50,7 @@ export function listMigrations(schema: string): readonly PostgresMigration[] {
       ...(version === 1 ? first : []),
       ...describeLayout(version, dialect),
       ...(version === 1 ? describeFunctions(dialect.name) : []),
+      ...(version === 2 ? describeDeliveryFunctions(dialect.name) : []),
       `INSERT INTO ${dialect.name("layout")} (version) VALUES (${version});`,
     ].join("\n");
     return { version, sql };

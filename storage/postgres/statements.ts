@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import type { Columns, ParameterType } from "../sql/database.js";
 import type { SqlTable } from "../sql/table.js";
 import { writeFunctionCalls } from "./append-functions.js";
+import { writeDeliveryCalls } from "./delivery-functions.js";
 import { writeForEach } from "./for-each.js";
 
 /** Statements for one row. Their parameters are its values. */
@@ -31,6 +32,13 @@ export interface PostgresStatements {
   readonly single: SingleRowStatements;
   /** Calls of the functions that append events. */
   readonly appends: { readonly read: string; readonly insert: string };
+  /** Calls of the functions that claim and settle. */
+  readonly deliveries: { readonly lease: string; readonly settle: string };
+  /**
+   * Returns one statement that does what several do which each change another table. `count`: how
+   * many parameters each of them has.
+   */
+  combine(parts: readonly { readonly text: string; readonly count: number }[]): string;
   /** Returns the name of the plan that the server keeps for a text; `undefined` without plans. */
   nameOf(text: string): string | undefined;
 }
@@ -39,7 +47,7 @@ export interface PostgresStatements {
 function memoize<A extends readonly unknown[]>(write: (...given: A) => string): (...given: A) => string {
   const known = new Map<string, string>();
   return (...given) => {
-    const key = JSON.stringify(given, (_, value: unknown) => (isTable(value) ? value.name : value));
+    const key = given.map((value) => (isTable(value) ? value.name : String(value))).join("\n");
     let text = known.get(key);
     if (text === undefined) {
       text = write(...given);
@@ -69,6 +77,10 @@ const toCondition = (keys: Columns): string => keys.map((key) => `t.${key} = r.$
 
 /** The parameters `$1`, `$2` … */
 const toParameters = (columns: Columns): string => columns.map((_, index) => `$${index + 1}`).join(", ");
+
+/** Counts the parameters of a text from another number on. */
+const shiftParameters = (text: string, by: number): string =>
+  text.replace(/\$([1-9][0-9]?)/g, (_, number: string) => `$${Number(number) + by}`);
 
 const toEquals = (columns: Columns, from: number, separator: string): string =>
   columns.map((column, index) => `${column} = $${from + index}`).join(separator);
@@ -104,12 +116,27 @@ function createSingleRowStatements(toName: (name: string) => string): SingleRowS
 export function createPostgresStatements(schema: string, isPrepared: boolean): PostgresStatements {
   const toName = (name: string): string => `"${schema}"."${name}"`;
   const fill = memoize((text: string) => text.replace(/\{([a-z_]+)\}/g, (_, name: string) => toName(name)));
+  const join = memoize((counts: string, ...texts: readonly string[]) => {
+    let before = 0;
+    const shifted = texts.map((text, index) => {
+      const own = shiftParameters(text, before);
+      before += Number(counts.split(",")[index]);
+      return own;
+    });
+    const others = shifted.slice(0, -1).map((text, index) => `write_${index + 1} AS (${text})`);
+    return `WITH ${others.join(", ")} ${shifted.at(-1)}`;
+  });
   const hash = memoize((text: string) => createHash("sha256").update(text).digest("hex").slice(0, 24));
 
   return {
     query: fill,
     single: createSingleRowStatements(toName),
     appends: writeFunctionCalls(toName),
+    deliveries: writeDeliveryCalls(toName),
+    combine: (parts) =>
+      parts.length === 1 && parts[0]
+        ? parts[0].text
+        : join(parts.map(({ count }) => count).join(","), ...parts.map(({ text }) => text)),
     // Every process gives a text the same name.
     nameOf: (text) => (isPrepared ? `postbell_${hash(text)}` : undefined),
     forEach: memoize((text: string, types: readonly ParameterType[]) => writeForEach(fill(text), types)),

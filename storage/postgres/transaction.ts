@@ -1,6 +1,10 @@
-/** Statements on a connection to Postgres: one for many rows, which travel as arrays. */
+/**
+ * Statements on a connection to Postgres: one for many rows, which travel as arrays. Writes of
+ * several tables go together, and what is sent in one turn of the event loop leaves in one piece.
+ */
 
 import type { SqlTransaction, SqlValue, SqlValues } from "../sql/database.js";
+import type { SqlTable } from "../sql/table.js";
 import {
   ASSUMED_VALUES,
   DELIVERY_VALUES,
@@ -10,13 +14,19 @@ import {
   listAssumed,
   listEventValues,
 } from "./append-functions.js";
-import type { PgClient } from "./client.js";
-import { createStatementSender } from "./statement-sender.js";
+import { type PgClient, runQuery } from "./client.js";
+import {
+  DELIVERED_ENDPOINT_VALUES,
+  decodeLeased,
+  listDelivered,
+  listDeliveredEndpoints,
+  REFUSED,
+} from "./delivery-functions.js";
 import type { PostgresStatements } from "./statements.js";
 
 const toText = (value: SqlValue): string =>
   typeof value === "string"
-    ? `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`
+    ? `"${value.replace(/["\\]/g, "\\$&")}"`
     : value === null
       ? "NULL"
       : String(value);
@@ -41,6 +51,92 @@ export interface PostgresTransaction extends SqlTransaction {
   readonly settled: () => Promise<void>;
 }
 
+/** A statement that changes rows of one table, and whose result nobody reads. */
+interface Write {
+  readonly table: string;
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+/**
+ * Sends the statements of one transaction. They wait for nothing if the connection has `pipeline`,
+ * so those that are sent together cost one round trip.
+ */
+function createSender(client: PgClient, statements: PostgresStatements) {
+  const stream = client.connection?.stream;
+  /** The last statement: those of a connection without `pipeline` are sent one after another. */
+  let last: Promise<unknown> = Promise.resolve();
+  let failure: { readonly error: unknown } | undefined;
+  let writes: Write[] = [];
+  let isCorked = false;
+
+  /** Has the socket send everything of this turn of the event loop at once: each time is costly. */
+  const cork = (): void => {
+    if (isCorked || client.pipeline !== true || !stream?.cork) return;
+    isCorked = true;
+    stream.cork();
+    process.nextTick(() => {
+      isCorked = false;
+      stream.uncork?.();
+    });
+  };
+  const start = <R>(run: () => PromiseLike<R>): Promise<R> => {
+    cork();
+    const own = client.pipeline === true ? Promise.resolve(run()) : last.then(run);
+    last = own.catch((error: unknown) => {
+      // Statements after it fail too, because the transaction is aborted.
+      failure ??= { error };
+    });
+    return own;
+  };
+  const run = <R>(text: string, values: unknown[]): Promise<readonly R[]> =>
+    start(() => runQuery<R>(client, text, values, statements.nameOf(text)));
+  /** Sends the writes that wait, as one statement: each has a table of its own. */
+  const flush = (): void => {
+    if (writes.length === 0) return;
+    const texts = writes.map(({ text, values }) => ({ text, count: values.length }));
+    const values = writes.flatMap((write) => write.values);
+    writes = [];
+    run(statements.combine(texts), values).catch(() => {});
+  };
+
+  return {
+    /** Sends a query. It rejects with the error of the first statement that failed. */
+    send: async <R>(text: string, values: unknown[]): Promise<readonly R[]> => {
+      flush();
+      try {
+        return await run<R>(text, values);
+      } catch (error) {
+        throw failure?.error ?? error;
+      }
+    },
+    /** Sends a write with the next statement, if not before. If it fails, later calls reject. */
+    write: (own: Write): void => {
+      if (writes.some(({ table }) => table === own.table)) flush();
+      writes.push(own);
+    },
+    /** Sends one or several statements without values. If they fail, later calls reject. */
+    sendPlain: (text: string): void => {
+      flush();
+      start(() => client.query(text)).catch(() => {});
+    },
+    /** Rolls back, whatever became of the statements before. */
+    rollBack: async (): Promise<void> => {
+      writes = [];
+      await start(() => client.query("ROLLBACK"));
+    },
+    /** Resolves when all statements succeeded; rejects with the error of the first that failed. */
+    settled: async (): Promise<void> => {
+      flush();
+      await last;
+      if (failure !== undefined) throw failure.error;
+    },
+  };
+}
+
+/** The texts of a statement for many rows and of that for a single row, each written if needed. */
+type Texts = readonly [forMany: () => string, forOne: () => string];
+
 /**
  * Returns the statements of one transaction on a connection. `channel`: where appends notify once
  * the transaction commits.
@@ -51,10 +147,10 @@ export function createPostgresTransaction(
   statements: PostgresStatements,
   channel?: string,
 ): PostgresTransaction {
-  const sender = createStatementSender(client, (text) => statements.nameOf(text));
+  const sender = createSender(client, statements);
   /** Runs a statement for many rows, or the one for a single row. */
   const runRows = async <R>(
-    [forMany, forOne]: readonly [forMany: () => string, forOne: () => string],
+    [forMany, forOne]: Texts,
     count: number,
     rows: readonly SqlValues[],
   ): Promise<readonly R[]> => {
@@ -63,16 +159,16 @@ export function createPostgresTransaction(
     if (others.length === 0) return sender.send<R>(forOne(), [...first]);
     return sender.send<R>(forMany(), toArrays(count, rows));
   };
-  /** Sends a statement whose result nobody reads, and goes on. */
   const write = async (
-    [forMany, forOne]: readonly [forMany: () => string, forOne: () => string],
+    { name: table }: SqlTable,
+    [forMany, forOne]: Texts,
     count: number,
     rows: readonly SqlValues[],
   ): Promise<void> => {
     const [first, ...others] = rows;
     if (first === undefined) return;
-    if (others.length === 0) sender.sendUnread(forOne(), [...first]);
-    else sender.sendUnread(forMany(), toArrays(count, rows));
+    if (others.length === 0) sender.write({ table, text: forOne(), values: first });
+    else sender.write({ table, text: forMany(), values: toArrays(count, rows) });
   };
   const { single } = statements;
 
@@ -81,7 +177,7 @@ export function createPostgresTransaction(
     lockOnly: (alias) => ` FOR UPDATE OF ${alias}`,
     settled: sender.settled,
     begin: sender.sendPlain,
-    rollBack: () => sender.sendLast("ROLLBACK"),
+    rollBack: sender.rollBack,
     async commit() {
       // After a statement that failed, Postgres rolls back instead.
       sender.sendPlain("COMMIT");
@@ -98,6 +194,7 @@ export function createPostgresTransaction(
       ),
     insert: (table, columns, rows, unless) =>
       write(
+        table,
         [() => statements.insert(table, columns, unless), () => single.insert(table, columns, unless)],
         columns.length,
         rows,
@@ -135,14 +232,40 @@ export function createPostgresTransaction(
         return rows.length < added.length ? undefined : rows.map(({ position }) => position ?? undefined);
       },
     },
+    deliveries: {
+      async lease({ now, token, leaseUntil, room, perEndpoint, turn, isChecking }) {
+        const limits = [Math.max(0, room.fast), Math.max(0, room.slow), perEndpoint];
+        const values = [now, token, leaseUntil, ...limits, turn, isChecking ? 1 : 0];
+        return decodeLeased(await sender.send(statements.deliveries.lease, values));
+      },
+      async settle(batch) {
+        const [row] = await sender.send<{ wake_at: number | null }>(statements.deliveries.settle, [
+          ...[batch.now, batch.perEndpoint, batch.turn],
+          ...toArrays(DELIVERED_ENDPOINT_VALUES, listDeliveredEndpoints(batch)),
+          ...toArrays(
+            1,
+            batch.tokens.map((token) => [token]),
+          ),
+          ...listDelivered(batch),
+        ]);
+        const wakeAt = row?.wake_at ?? null;
+        return wakeAt === REFUSED ? undefined : { wakeAt };
+      },
+    },
     update: (table, keys, columns, rows) =>
       write(
+        table,
         [() => statements.update(table, keys, columns), () => single.update(table, keys, columns)],
         keys.length + columns.length,
         rows,
       ),
     remove: (table, keys, rows) =>
-      write([() => statements.remove(table, keys), () => single.remove(table, keys)], keys.length, rows),
+      write(
+        table,
+        [() => statements.remove(table, keys), () => single.remove(table, keys)],
+        keys.length,
+        rows,
+      ),
     async lock(name) {
       await sender.send("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`${schema} ${name}`]);
     },

@@ -1,23 +1,83 @@
 /** Leases due deliveries: endpoints take turns in their lane, deliveries within their endpoint. */
 
-import type { ClaimRequest, ClaimResponse, Lane } from "../../src/webhooks/store.js";
+import { PostbellError } from "../../src/core/errors.js";
+import type { Claim, ClaimRequest, ClaimResponse, EventRecord, Lane } from "../../src/webhooks/store.js";
 import { catchUp } from "./catch-up.js";
-import type { SqlTransaction } from "./database.js";
-import type { Claiming } from "./due-deliveries.js";
-import type { EndpointRow } from "./endpoint-row.js";
-import { countFreeSlots, lockEndpoints } from "./endpoint-rows.js";
-import { addLease } from "./lease-rows.js";
+import type { DueRow } from "./claimed-deliveries.js";
+import type { LeasedRound, SqlTransaction } from "./database.js";
+import { decodeEvent, toDeliveryId } from "./delivery-rows.js";
+import { lockEndpoints, reserveTurns, saveQueues } from "./endpoint-rows.js";
 import { LANES, serveRound } from "./serve-endpoints.js";
-import type { AfterCommit, SqlStoreContext } from "./store-context.js";
+import { type AfterCommit, type SqlStoreContext, writeAndWake } from "./store-context.js";
 
 /** Endpoints that have fewer due deliveries than their share leave room for another round. */
 const MOST_ROUNDS = 4;
 
-/** There are changes to add up, or leases that have expired. Both may make endpoints ready. */
-const HAS_UPKEEP = `EXISTS (SELECT 1 FROM {changes}) OR EXISTS (SELECT 1 FROM {leases} WHERE until <= $1)`;
+/** How often a claim is tried that finds the locks of all endpoints taken. */
+const MOST_TRIES = 5;
 
-const READY = `SELECT * FROM {endpoints} WHERE ready_at <= $1 AND lane = $2`;
-const IN_TURN = " ORDER BY ready_at, turn LIMIT $3";
+/** A minute: then a webhook whose secret could not be opened is tried again. */
+const UNREADABLE_MS = 60_000;
+
+type Room = Readonly<Record<Lane, number>>;
+
+/** A claim in the course of its transaction. */
+interface Claiming {
+  readonly transaction: SqlTransaction;
+  readonly context: SqlStoreContext;
+  readonly request: ClaimRequest;
+  readonly claims: Claim[];
+  /** The rows of the claimed deliveries, by their ids. */
+  readonly rows: Map<string, DueRow>;
+  /** Events by position: claims of one event share its record. */
+  readonly events: Map<number, EventRecord>;
+  /** The positions of endpoints whose webhooks cannot be decoded. */
+  readonly unreadable: number[];
+}
+
+function getEvent({ events }: Claiming, row: DueRow, account: string): EventRecord {
+  const known = events.get(row.event);
+  if (known !== undefined) return known;
+  const event = Object.freeze(decodeEvent(row.event_id, account, row));
+  events.set(row.event, event);
+  return event;
+}
+
+/** Turns what a round has leased into claims. Returns how many there are of each lane. */
+async function addClaims(claiming: Claiming, { rows, endpoints }: LeasedRound): Promise<Room> {
+  const { transaction, context, request, claims, unreadable } = claiming;
+  const webhooks = await context.webhookCache.read(transaction, endpoints);
+  for (const { position } of endpoints) if (!webhooks.has(position)) unreadable.push(position);
+  if (unreadable.length > 0) throw new PostbellError("storage_unavailable", "A webhook cannot be decoded.");
+  const lanes = new Map(endpoints.map(({ position, lane }) => [position, lane as Lane]));
+  const leased = { fast: 0, slow: 0 };
+  for (const row of rows) {
+    const webhook = webhooks.get(row.endpoint);
+    const lane = lanes.get(row.endpoint);
+    if (webhook === undefined || lane === undefined) continue;
+    leased[lane] += 1;
+    const event = getEvent(claiming, row, webhook.account);
+    const id = toDeliveryId(webhook.id, event.id, row.serial);
+    // The row is kept until its delivery is settled; the payload is not.
+    row.payload = null;
+    claiming.rows.set(id, row);
+    claims.push({
+      id,
+      token: request.token,
+      lane,
+      webhook,
+      event,
+      startedAt: row.started_at,
+      step: row.step,
+      isExtra: row.extra_at !== null,
+      dueAt: row.due_at,
+      postponed: row.postponed,
+      crashes: row.crashes,
+      isRecovered: row.is_recovered === 1,
+    });
+  }
+  return leased;
+}
 
 const FIRST_READY =
   "SELECT position FROM {endpoints} WHERE ready_at <= $1 AND lane = $2 ORDER BY ready_at, turn LIMIT 1";
@@ -27,76 +87,26 @@ const FIRST_READY =
  * another one: two that wait for each other would not end. So it is found before it is locked,
  * since a query that locks also keeps the lock of a row that is not ready any more.
  */
-async function waitForReady({
-  transaction,
-  request: { now, room },
-}: Claiming): Promise<readonly EndpointRow[]> {
+async function waitForReady({ transaction, request: { now, room } }: Claiming): Promise<void> {
   for (const lane of LANES) {
     if (room[lane] <= 0) continue;
     const [first] = await transaction.all<{ position: number }>(FIRST_READY, [now, lane]);
     if (first === undefined) continue;
-    const rows = await lockEndpoints(transaction, [first.position]);
-    return rows
-      .filter((row) => row.lane === lane && (row.ready_at ?? now + 1) <= now)
-      .map((row) => ({ ...row }));
+    await lockEndpoints(transaction, [first.position]);
+    return;
   }
-  return [];
 }
 
-/** Reads the endpoints that are ready, and locks them. */
-async function readReady(
-  { transaction, request: { now } }: Claiming,
-  room: Readonly<Record<Lane, number>>,
-  condition = "",
-): Promise<readonly EndpointRow[]> {
-  const text = `${READY}${condition}${IN_TURN}${transaction.skipLocked}`;
-  const rows = await Promise.all(
-    LANES.filter((lane) => room[lane] > 0).map((lane) =>
-      transaction.all<EndpointRow>(text, [now, lane, room[lane]]),
-    ),
-  );
-  return rows.flat().map((row) => ({ ...row }));
+/** Leases from the endpoints that are ready, once. See `DeliveryStatements.lease`. */
+function serve(
+  { transaction, context: { perEndpoint }, request }: Claiming,
+  room: Room,
+  isChecking: boolean,
+): Promise<LeasedRound | undefined> {
+  const turn = reserveTurns(request.now, room.fast + room.slow);
+  const round = { ...request, room, perEndpoint, turn, isChecking };
+  return transaction.deliveries?.lease(round) ?? serveRound(transaction, round);
 }
-
-/**
- * Reads the endpoints that are ready, after what makes endpoints ready. That locks endpoints in
- * their order, so no endpoint may be locked before it.
- */
-async function readFirst(claiming: Claiming): Promise<{ ready: readonly EndpointRow[]; isAddedUp: boolean }> {
-  const { transaction, request, context, after } = claiming;
-  const { now, room } = request;
-  const [ready, [upkeep]] = await Promise.all([
-    readReady(claiming, room, ` AND NOT (${HAS_UPKEEP})`),
-    transaction.all<{ due: number }>(`SELECT CASE WHEN ${HAS_UPKEEP} THEN 1 ELSE 0 END AS due`, [now]),
-  ]);
-  const isCaughtUp = upkeep?.due !== 1;
-  // Changes that came between the two queries wait for the next claim: this one holds locks.
-  if (isCaughtUp || ready.length > 0) return { ready, isAddedUp: isCaughtUp };
-  const isAddedUp = await catchUp(transaction, now, { context, after });
-  return { ready: await readReady(claiming, room), isAddedUp };
-}
-
-/** True if another round could lease more. */
-function isMoreReady(
-  { context, request: { now } }: Claiming,
-  ready: readonly EndpointRow[],
-  left: Readonly<Record<Lane, number>>,
-): boolean {
-  return LANES.some((lane) => {
-    const own = ready.filter((endpoint) => endpoint.lane === lane);
-    const isServable = (row: EndpointRow): boolean =>
-      row.ready_at !== null && row.ready_at <= now && countFreeSlots(row, context.perEndpoint) > 0;
-    return left[lane] > 0 && own.some(isServable);
-  });
-}
-
-const NEXT = `SELECT
-  (SELECT min(ready_at) FROM {endpoints} WHERE lane = 'fast' AND ready_at IS NOT NULL) AS fast,
-  (SELECT min(ready_at) FROM {endpoints} WHERE lane = 'slow' AND ready_at IS NOT NULL) AS slow,
-  (SELECT min(until) FROM {leases}) AS lease`;
-
-/** When an endpoint of each lane is ready, and when a lease expires; null for never. */
-type NextRow = Readonly<Record<Lane | "lease", number | null>>;
 
 /** Returns the earliest of times; `null` for never. */
 const findEarliest = (times: readonly (number | null)[]): number | null =>
@@ -106,58 +116,71 @@ const findEarliest = (times: readonly (number | null)[]): number | null =>
   );
 
 /** A response, and whether other transactions held the locks of everything that was due. */
-export interface ClaimAttempt {
+interface ClaimAttempt {
   readonly response: ClaimResponse;
   readonly isLocked: boolean;
 }
 
-/**
- * Leases what is due, in a transaction. Returns a function that gives the response: the last query
- * is sent, and read when the transaction has committed.
- */
-export async function leaseDue(
-  transaction: SqlTransaction,
-  request: ClaimRequest,
-  {
-    context,
-    after,
-    isWaiting,
-  }: {
-    readonly context: SqlStoreContext;
-    readonly after: AfterCommit;
-    /** True if an earlier attempt found the locks of all endpoints taken: now it waits for one. */
-    readonly isWaiting: boolean;
-  },
-): Promise<() => Promise<ClaimAttempt>> {
-  const claiming: Claiming = {
-    ...{ transaction, context, request, after },
-    claims: [],
-    rows: new Map(),
-    events: new Map(),
-  };
-  let { ready, isAddedUp } = isWaiting
-    ? { ready: await waitForReady(claiming), isAddedUp: true }
-    : await readFirst(claiming);
-  let left = request.room;
-  for (let round = 1; ready.length > 0; round++) {
-    const leased = await serveRound({ ...claiming, request: { ...request, room: left } }, ready);
-    left = { fast: left.fast - leased.fast, slow: left.slow - leased.slow };
-    if (isWaiting || round === MOST_ROUNDS || !isMoreReady(claiming, ready, left)) break;
-    ready = await readReady(claiming, left);
+/** Leases what is due, in a transaction. `isWaiting`: waits for the lock of an endpoint first. */
+async function leaseDue(claiming: Claiming, after: AfterCommit, isWaiting: boolean): Promise<ClaimAttempt> {
+  const { transaction, context, request, claims } = claiming;
+  const { now, room, token } = request;
+  if (isWaiting) await waitForReady(claiming);
+  let isAddedUp = true;
+  let left = room;
+  let served = await serve(claiming, left, !isWaiting);
+  if (served === undefined) {
+    isAddedUp = await catchUp(transaction, now, { context, after });
+    served = await serve(claiming, left, false);
   }
-  const { token, leaseUntil } = request;
-  const positions = [...claiming.rows.values()].map(({ position }) => position);
-  await addLease(transaction, { token, until: leaseUntil, positions });
-  if (positions.length > 0) context.claimed.set(token, claiming.rows);
-  const next = transaction.all<NextRow>(NEXT);
-  // It is awaited only after the commit, which reports the error of a transaction that failed.
-  next.catch(() => {});
-  return async () => {
-    const [row = { fast: null, slow: null, lease: null }] = await next;
-    const { claims } = claiming;
-    const { now, room } = request;
-    const isDue = LANES.some((lane) => room[lane] > 0 && (row[lane] ?? Number.POSITIVE_INFINITY) <= now);
-    const nextAt = isAddedUp ? findEarliest([row.fast, row.slow, row.lease]) : now;
-    return { response: { claims, nextAt }, isLocked: claims.length === 0 && isDue };
-  };
+  let next: LeasedRound["next"] = { fast: null, slow: null, lease: null };
+  for (let round = 1; served !== undefined; round++) {
+    const leased = await addClaims(claiming, served);
+    left = { fast: left.fast - leased.fast, slow: left.slow - leased.slow };
+    ({ next } = served);
+    const isMore = served.endpoints.some(
+      ({ lane, ready_at }) => left[lane as Lane] > 0 && ready_at !== null && ready_at <= now,
+    );
+    served = round < MOST_ROUNDS && isMore ? await serve(claiming, left, false) : undefined;
+  }
+  if (claims.length > 0) context.claimed.set(token, claiming.rows);
+  const isDue = LANES.some((lane) => room[lane] > 0 && (next[lane] ?? Number.POSITIVE_INFINITY) <= now);
+  const nextAt = isAddedUp ? findEarliest([next.fast, next.slow, next.lease]) : now;
+  return { response: { claims, nextAt }, isLocked: claims.length === 0 && isDue };
+}
+
+/** Leaves endpoints out for a while. */
+const postpone = (context: SqlStoreContext, positions: readonly number[], now: number): Promise<void> =>
+  writeAndWake(context, async (transaction) => {
+    const rows = await lockEndpoints(transaction, positions);
+    await saveQueues(
+      transaction,
+      rows.map((row) => ({ ...row, ready_at: now + UNREADABLE_MS, turn: reserveTurns(now, 1) })),
+    );
+  });
+
+/** Claims what is due. Endpoints whose webhooks cannot be decoded are postponed first. */
+export async function claimDue(context: SqlStoreContext, request: ClaimRequest): Promise<ClaimResponse> {
+  let isWaiting = false;
+  for (let tries = 1; ; tries++) {
+    const unreadable: number[] = [];
+    try {
+      const { response, isLocked } = await writeAndWake(
+        context,
+        (transaction, after) => {
+          unreadable.length = 0;
+          const found = { claims: [], rows: new Map(), events: new Map(), unreadable };
+          return leaseDue({ transaction, context, request, ...found }, after, isWaiting);
+        },
+        // A lost lease has its deliveries claimed again, as if the process had died.
+        { isDurable: false },
+      );
+      // A caller must not take what others have locked for nothing that is due.
+      if (!isLocked || tries >= MOST_TRIES) return response;
+      isWaiting = true;
+    } catch (error) {
+      if (unreadable.length === 0) throw error;
+      await postpone(context, unreadable, request.now);
+    }
+  }
 }

@@ -4,7 +4,10 @@
  * because a round trip costs much.
  */
 
+import type { ClaimRequest, Lane } from "../../src/webhooks/store.js";
 import type { KnownRow, ReceiverRow } from "./append-queries.js";
+import type { DueRow } from "./claimed-deliveries.js";
+import type { EndpointRow } from "./endpoint-row.js";
 import type { SqlTable } from "./table.js";
 
 export type SqlValue = string | number | null;
@@ -64,6 +67,90 @@ export interface AppendStatements {
   ): Promise<readonly (number | undefined)[] | undefined>;
 }
 
+/** The request for one round of a claim. */
+export interface LeaseRequest extends ClaimRequest {
+  readonly perEndpoint: number;
+  /** The first of as many numbers as endpoints may be served; see `reserveTurns`. */
+  readonly turn: number;
+  /** True if nothing is to be leased while changes wait to be added up, or leases have expired. */
+  readonly isChecking: boolean;
+}
+
+/** An endpoint that was served, as it is now. */
+export type ServedEndpoint = Pick<
+  EndpointRow,
+  | "position"
+  | "id"
+  | "lane"
+  | "status"
+  | "updated_at"
+  | "failing_since"
+  | "warned_at"
+  | "notice_at"
+  | "ready_at"
+>;
+
+/** When an endpoint of each lane is ready, and when a lease expires; null for never. */
+export type NextTimes = Readonly<Record<Lane | "lease", number | null>>;
+
+/** The result of a round. */
+export interface LeasedRound {
+  readonly rows: readonly DueRow[];
+  readonly endpoints: readonly ServedEndpoint[];
+  readonly next: NextTimes;
+}
+
+/** An endpoint, and how many of its deliveries were delivered. All are reported as successes. */
+export interface DeliveredEndpoint {
+  readonly id: string;
+  readonly account: string;
+  readonly generation: number;
+  readonly lane: string;
+  /** The hour of all attempts; see `recent-attempts.ts`. */
+  readonly hour: number;
+  readonly count: number;
+  /** The sum of all attempts. */
+  readonly durationMs: number;
+  /** The last attempt as JSON. */
+  readonly lastAttempt: string;
+}
+
+/** A delivery in flight that was delivered. */
+export interface DeliveredRow {
+  /** Which of the tokens and which of the endpoints it has, counted from 1. */
+  readonly token: number;
+  readonly endpoint: number;
+  readonly position: number;
+  readonly event: number;
+  /** 1 if its event had no other delivery when it was claimed. */
+  readonly isOnly: 0 | 1;
+  readonly startedAt: number;
+  readonly endedAt: number;
+  /** All attempts, as they are stored. */
+  readonly attempts: string;
+}
+
+/** Settlements of the common kind. */
+export interface DeliveredBatch {
+  readonly now: number;
+  readonly perEndpoint: number;
+  readonly turn: number;
+  readonly endpoints: readonly DeliveredEndpoint[];
+  readonly tokens: readonly string[];
+  readonly deliveries: readonly DeliveredRow[];
+}
+
+/** Claims and settlements of the common kind, in one statement each. */
+export interface DeliveryStatements {
+  /** Leases what is due. Returns `undefined` if it has checked, and catching up comes first. */
+  lease(request: LeaseRequest): Promise<LeasedRound | undefined>;
+  /**
+   * Settles deliveries that were delivered. Returns when workers should claim (`null`: no change),
+   * or `undefined` if one of the endpoints or deliveries is not as assumed: then nothing changed.
+   */
+  settle(batch: DeliveredBatch): Promise<{ readonly wakeAt: number | null } | undefined>;
+}
+
 /** A transaction. Its methods reject with the error of the database. */
 export interface SqlTransaction {
   /** Runs a statement. Its parameters are `$1`, `$2` … */
@@ -106,6 +193,8 @@ export interface SqlTransaction {
   remove(table: SqlTable, keys: Columns, rows: readonly SqlValues[]): Promise<void>;
   /** Absent where the statements above cost no more. */
   readonly appends?: AppendStatements;
+  /** Absent where the statements of the general way cost no more. */
+  readonly deliveries?: DeliveryStatements;
   /** Waits until no other transaction holds the lock of this name, and holds it until the end. */
   lock(name: string): Promise<void>;
   /** The text that ends a query which locks its rows and leaves out those that are locked. */
@@ -132,8 +221,10 @@ export interface SqlReadOptions {
   readonly isOneStatement?: boolean | undefined;
 }
 
-/** A database, whatever its kind. Both methods reject with `storage_unavailable` and its like. */
+/** A database, whatever its kind. Its methods reject with `storage_unavailable` and its like. */
 export interface SqlDatabase {
+  /** True if its transactions have `deliveries`. */
+  readonly hasDeliveryStatements: boolean;
   /** Runs `work` in a transaction. It may be run several times, until one of them commits. */
   write<T>(work: (transaction: SqlTransaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** Runs `work`, which only reads, on one state of the database. */

@@ -15,7 +15,7 @@ import { type RecentHour, sumRecentAttempts } from "../recent-attempts.js";
 import { decodeStoredText, encodeStoredText } from "../stored-text.js";
 import { readChangesOf } from "./changes.js";
 import type { SqlTransaction, SqlValue } from "./database.js";
-import { type DeliveryRow, decodeEventTexts, type EventTexts, toDeliveryId } from "./delivery-rows.js";
+import { type DeliveryRow, decodeEvent, type EventTexts, toDeliveryId } from "./delivery-rows.js";
 import type { EndpointRow } from "./endpoint-row.js";
 import type { SqlStoreContext } from "./store-context.js";
 
@@ -176,7 +176,7 @@ async function readEvent(
       WHERE ev.account = $1 AND ev.id = $2`,
     [encodeStoredText(account), id],
   );
-  return row && { id, account, ...decodeEventTexts(row) };
+  return row && decodeEvent(id, account, row);
 }
 
 export function createSqlDeliveryLog({

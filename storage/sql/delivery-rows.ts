@@ -79,17 +79,14 @@ export interface EventTexts {
   readonly payload: string | null;
 }
 
-export const decodeEventTexts = ({
-  type,
-  subject,
-  digest,
-  payload,
-}: EventTexts): Omit<EventRecord, "id" | "account"> => ({
-  type: decodeStoredText(type),
-  digest: decodeStoredText(digest),
-  payload: decodeStoredText(payload ?? ""),
-  ...(subject !== null && { subject: decodeStoredText(subject) }),
-});
+/** Returns an event from its texts. */
+export function decodeEvent(id: string, account: string, row: EventTexts): EventRecord {
+  const type = decodeStoredText(row.type);
+  const digest = decodeStoredText(row.digest);
+  const payload = decodeStoredText(row.payload ?? "");
+  if (row.subject === null) return { id, account, type, digest, payload };
+  return { id, account, type, digest, payload, subject: decodeStoredText(row.subject) };
+}
 
 /** Returns the id of a delivery from the ids of its webhook and its event. */
 export const toDeliveryId = (webhookId: string, eventId: string, serial: number): string =>

@@ -33,10 +33,17 @@ const HEALTH_COLUMNS = [
 
 let lastTurn = 0;
 
-/** Returns a number larger than all before, in this process and, a millisecond later, in others. */
-export function nextTurnNumber(now: number): number {
-  lastTurn = Math.max(lastTurn + 1, now * 1_024);
-  return lastTurn;
+/** So many turns are reserved at most. Endpoints beyond share numbers with those served later. */
+const MOST_TURNS = 1_000;
+
+/**
+ * Returns the first of `count` numbers that are larger than all before, in this process and, a
+ * millisecond later, in others.
+ */
+export function reserveTurns(now: number, count: number): number {
+  const first = Math.max(lastTurn + 1, now * 1_024);
+  lastTurn = first + Math.min(Math.max(1, count), MOST_TURNS) - 1;
+  return first;
 }
 
 /** Reads endpoints by their positions, and locks them. */
@@ -59,23 +66,20 @@ export const countFreeSlots = ({ slow_start, in_flight }: EndpointRow, perEndpoi
   limitConcurrency(slow_start, perEndpoint) - in_flight;
 
 /**
- * Works out when an endpoint may be served next, after anything about it has changed. `head`: when
- * the first delivery of its queue may be claimed; `undefined` if the queue is empty. An endpoint
- * that is already due keeps its turn, unless it was just `served`: then the others come first.
+ * Works out when an endpoint may be served next, after it was served or its queue has changed.
+ * `head`: when the first delivery of its queue may be claimed; `undefined` if the queue is empty.
  */
 export function offerEndpoint(
   endpoint: EndpointRow,
   head: number | undefined,
-  { now, perEndpoint, served = false }: { now: number; perEndpoint: number; served?: boolean },
+  { now, perEndpoint, turn }: { now: number; perEndpoint: number; turn: number },
 ): void {
   if (head === undefined || countFreeSlots(endpoint, perEndpoint) <= 0) {
     endpoint.ready_at = null;
     return;
   }
-  const { ready_at } = endpoint;
-  if (!served && ready_at !== null && ready_at <= now && head <= now) return;
   endpoint.ready_at = Math.max(head, now);
-  endpoint.turn = nextTurnNumber(now);
+  endpoint.turn = turn;
 }
 
 const HEADS = "SELECT endpoint, at FROM {queue} WHERE endpoint = $1 ORDER BY at, delivery LIMIT 1";
@@ -90,7 +94,10 @@ export async function readHeads(
   return new Map(heads.map(({ endpoint, at }) => [endpoint, at]));
 }
 
-/** Offers endpoints whose queues have changed, notes when workers should claim, and writes them. */
+/**
+ * Offers endpoints whose queues have changed; one that is due already keeps its turn. Notes when
+ * workers should claim, and writes the endpoints.
+ */
 export async function offerAndSave(
   transaction: SqlTransaction,
   rows: readonly EndpointRow[],
@@ -115,7 +122,7 @@ export async function offerAndSave(
   const heads = known ?? (await readHeads(transaction, offered));
   for (const row of offered) {
     const before = row.ready_at;
-    offerEndpoint(row, heads.get(row.position), { now, perEndpoint });
+    offerEndpoint(row, heads.get(row.position), { now, perEndpoint, turn: reserveTurns(now, 1) });
     if (row.ready_at !== null && (before === null || row.ready_at < before)) noteWake(after, row.ready_at);
   }
   await saveQueues(transaction, rows);

@@ -10,6 +10,8 @@ const LAYOUTS: readonly ((dialect: SchemaDialect) => readonly string[])[] = [
     ...[...WEBHOOK_TABLES, ...CONTENT_TABLES].flatMap((table) => describeTable(table, dialect)),
     `INSERT INTO ${dialect.name("totals")} (name, events, bytes) VALUES ('webhooks', 0, 0);`,
   ],
+  // The tables stay as they are. Postgres gets the functions that claim and settle.
+  () => [],
 ];
 
 export const LATEST_LAYOUT = LAYOUTS.length;

@@ -8,7 +8,7 @@ import type { RegistryMethods } from "../registry-methods.js";
 import { encodeAccount, encodeStoredText } from "../stored-text.js";
 import type { SqlTransaction } from "./database.js";
 import type { EndpointRow } from "./endpoint-row.js";
-import { lockEndpoint, nextTurnNumber, offerAndSave, saveHealth } from "./endpoint-rows.js";
+import { lockEndpoint, offerAndSave, reserveTurns, saveHealth } from "./endpoint-rows.js";
 import { type AfterCommit, type SqlStoreContext, writeAndWake } from "./store-context.js";
 import {
   CONFIG_COLUMNS,
@@ -90,7 +90,7 @@ async function addWebhook(
     position: position ?? 0,
     id,
     account,
-    turn: nextTurnNumber(now),
+    turn: reserveTurns(now, 1),
     status: webhook.status,
     updated_at: webhook.updatedAt,
     generation: webhook.generation,

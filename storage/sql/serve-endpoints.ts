@@ -1,126 +1,119 @@
-/** Serves the endpoints that are ready: each gets its share of the room of its lane. */
+/**
+ * One round of a claim, row by row: the endpoints that are ready share the room of their lane. On
+ * Postgres, the function `lease_due` does the same (`storage/postgres/delivery-functions.ts`).
+ */
 
-import type { Claim, Lane, WebhookRecord } from "../../src/webhooks/store.js";
-import { type Claiming, takeFromQueue, toLeasedClaim } from "./due-deliveries.js";
-import { DUE, type DueRow } from "./due-row.js";
+import type { Lane } from "../../src/webhooks/store.js";
+import type { DueRow } from "./claimed-deliveries.js";
+import type { LeasedRound, LeaseRequest, NextTimes, SqlTransaction } from "./database.js";
 import type { EndpointRow } from "./endpoint-row.js";
-import { countFreeSlots, nextTurnNumber, offerEndpoint, saveQueues } from "./endpoint-rows.js";
+import { countFreeSlots, offerEndpoint, saveQueues } from "./endpoint-rows.js";
+import { addLease } from "./lease-rows.js";
+import { queue } from "./webhook-tables.js";
 
 export const LANES: readonly Lane[] = ["fast", "slow"];
 
-/** A minute: then a webhook whose secret could not be opened is tried again. */
-const UNREADABLE_MS = 60_000;
+/** The most characters of attempts of a delivery that is remembered until it is settled. */
+const MOST_REMEMBERED = 1_000;
 
-/** When the next delivery of a queue may be claimed, once the share of its endpoint is taken. */
-const NEXT_HEAD = `SELECT $1 AS endpoint, min(at) AS at FROM (
-    SELECT at FROM (SELECT at FROM {queue} WHERE endpoint = $1 AND at <= $2 ORDER BY at, delivery LIMIT 1 OFFSET $3) AS due
-    UNION ALL SELECT min(at) FROM {queue} WHERE endpoint = $1 AND at > $2) AS next`;
+/** There are changes to add up, or leases that have expired. Both may make endpoints ready. */
+const UPKEEP = `SELECT CASE WHEN EXISTS (SELECT 1 FROM {changes}) OR EXISTS (SELECT 1 FROM {leases} WHERE until <= $1) THEN 1 ELSE 0 END AS due`;
 
-/** Offers the endpoints that were served. `heads`: what is first in their queues now. */
-async function offerServed(
-  { transaction, context, request: { now } }: Claiming,
-  ready: readonly EndpointRow[],
-  heads: readonly HeadRow[],
-): Promise<void> {
-  const first = new Map(heads.map(({ endpoint, at }) => [endpoint, at]));
-  for (const endpoint of ready) {
-    const head = first.get(endpoint.position) ?? undefined;
-    offerEndpoint(endpoint, head, { now, perEndpoint: context.perEndpoint, served: true });
-  }
-  await saveQueues(transaction, ready);
+const READY = "SELECT * FROM {endpoints} WHERE ready_at <= $1 AND lane = $2 ORDER BY ready_at, turn LIMIT $3";
+
+const DUE = `SELECT q.endpoint, q.at, d.position, d.event, d.serial, d.started_at, d.step, d.due_at, d.extra_at,
+    d.postponed, d.crashes, d.is_recovered, ev.id AS event_id, ev.type, ev.subject, ev.digest, b.payload, ev.deliveries AS event_deliveries,
+    CASE WHEN length(d.attempts) <= ${MOST_REMEMBERED} THEN d.attempts END AS attempts
+  FROM {queue} q JOIN {deliveries} d ON d.position = q.delivery
+    JOIN {events} ev ON ev.position = d.event LEFT JOIN {bodies} b ON b.event = d.event
+  WHERE q.endpoint = $1 AND q.at <= $2 ORDER BY q.at, q.delivery LIMIT $3`;
+
+/** When the first delivery of a queue may be claimed. */
+const HEAD = "SELECT $1 AS endpoint, min(at) AS at FROM {queue} WHERE endpoint = $1";
+
+const NEXT = `SELECT
+  (SELECT min(ready_at) FROM {endpoints} WHERE lane = 'fast' AND ready_at IS NOT NULL) AS fast,
+  (SELECT min(ready_at) FROM {endpoints} WHERE lane = 'slow' AND ready_at IS NOT NULL) AS slow,
+  (SELECT min(until) FROM {leases}) AS lease`;
+
+/** An endpoint, and how many deliveries it gets. */
+interface Share {
+  readonly endpoint: EndpointRow;
+  readonly most: number;
 }
 
-interface HeadRow {
-  readonly endpoint: number;
-  /** Null if nothing else waits. */
-  readonly at: number | null;
+/**
+ * Divides the room of a lane equally among its endpoints. The first in turn get what is left over.
+ * None gets more than it has free slots.
+ */
+function divideRoom(own: readonly EndpointRow[], room: number, perEndpoint: number): readonly Share[] {
+  const share = Math.floor(room / own.length);
+  const rest = room % own.length;
+  return own.map((endpoint, index) => ({
+    endpoint,
+    most: Math.max(0, Math.min(share + (index < rest ? 1 : 0), countFreeSlots(endpoint, perEndpoint))),
+  }));
 }
 
-/** How many deliveries each endpoint gets: its share of the room of its lane. */
-function divideRoom(
-  { request: { room }, context }: Claiming,
-  ready: readonly EndpointRow[],
-): ReadonlyMap<EndpointRow, number> {
-  const left = { ...room };
-  const shares = new Map<EndpointRow, number>();
+/** Reads the endpoints that are ready, and locks them. */
+async function readShares(
+  transaction: SqlTransaction,
+  { now, room, perEndpoint }: LeaseRequest,
+): Promise<readonly Share[]> {
+  const text = `${READY}${transaction.skipLocked}`;
+  const shares: Share[] = [];
   for (const lane of LANES) {
-    const own = ready.filter((endpoint) => endpoint.lane === lane);
-    const share = Math.max(1, Math.floor(left[lane] / own.length));
-    for (const endpoint of own) {
-      const most = Math.min(share, left[lane], countFreeSlots(endpoint, context.perEndpoint));
-      shares.set(endpoint, Math.max(0, most));
-      left[lane] -= Math.max(0, most);
-    }
+    if (room[lane] <= 0) continue;
+    const ready = await transaction.all<EndpointRow>(text, [now, lane, room[lane]]);
+    shares.push(
+      ...divideRoom(
+        ready.map((row) => ({ ...row })),
+        room[lane],
+        perEndpoint,
+      ),
+    );
   }
   return shares;
 }
 
-/** The deliveries that a round leases, and how many of each lane they are. */
-interface Taken {
-  readonly rows: readonly { readonly row: DueRow; readonly claim: Claim }[];
-  readonly leased: Readonly<Record<Lane, number>>;
-}
-
-function takeDue(
-  claiming: Claiming,
-  due: readonly DueRow[],
-  { readable, webhooks }: { readable: readonly EndpointRow[]; webhooks: ReadonlyMap<number, WebhookRecord> },
-): Taken {
-  const byPosition = new Map(readable.map((endpoint) => [endpoint.position, endpoint]));
-  const leased = { fast: 0, slow: 0 };
-  const rows = due.flatMap((row) => {
-    const endpoint = byPosition.get(row.endpoint);
-    const webhook = webhooks.get(row.endpoint);
-    if (endpoint === undefined || webhook === undefined) return [];
-    endpoint.in_flight += 1;
-    leased[endpoint.lane as Lane] += 1;
-    return [{ row, claim: toLeasedClaim(claiming, row, endpoint, webhook) }];
-  });
-  return { rows, leased };
-}
-
-/** Serves ready endpoints once. Returns what it leased from each lane. */
+/** Leases due deliveries once. See {@link LeaseRequest} and `DeliveryStatements.lease`. */
 export async function serveRound(
-  claiming: Claiming,
-  ready: readonly EndpointRow[],
-): Promise<Readonly<Record<Lane, number>>> {
-  const { transaction, context, request } = claiming;
-  const webhooks = await context.webhookCache.read(transaction, ready);
-  const readable = ready.filter(({ position }) => webhooks.has(position));
-  const shares = divideRoom(claiming, readable);
-  const [due, heads] = await Promise.all([
-    transaction.forEach<DueRow>(
-      DUE,
-      ["int", "int", "int"],
-      readable.map((endpoint) => [endpoint.position, request.now, shares.get(endpoint) ?? 0]),
-    ),
-    transaction.forEach<HeadRow>(
-      NEXT_HEAD,
-      ["int", "int", "int"],
-      readable.map((endpoint) => [endpoint.position, request.now, shares.get(endpoint) ?? 0]),
-    ),
-  ]);
-  const { rows, leased } = takeDue(claiming, due, { readable, webhooks });
-  await takeFromQueue(
-    claiming,
-    rows.map(({ row }) => row),
-  );
-  for (const { claim } of rows) claiming.claims.push(claim);
-  await postponeUnreadable(
-    claiming,
-    ready.filter(({ position }) => !webhooks.has(position)),
-  );
-  await offerServed(claiming, readable, heads);
-  return leased;
-}
-
-async function postponeUnreadable(
-  { transaction, request: { now } }: Claiming,
-  unreadable: readonly EndpointRow[],
-): Promise<void> {
-  for (const endpoint of unreadable) {
-    endpoint.ready_at = now + UNREADABLE_MS;
-    endpoint.turn = nextTurnNumber(now);
+  transaction: SqlTransaction,
+  request: LeaseRequest,
+): Promise<LeasedRound | undefined> {
+  const { now, token, leaseUntil, perEndpoint, turn, isChecking } = request;
+  if (isChecking) {
+    const [upkeep] = await transaction.all<{ due: number }>(UPKEEP, [now]);
+    if (upkeep?.due === 1) return undefined;
   }
-  await saveQueues(transaction, unreadable);
+  const shares = await readShares(transaction, request);
+  const endpoints = shares.map(({ endpoint }) => endpoint);
+  const rows = await transaction.forEach<DueRow>(
+    DUE,
+    ["int", "int", "int"],
+    shares.map(({ endpoint, most }) => [endpoint.position, now, most]),
+  );
+  await transaction.remove(
+    queue,
+    ["endpoint", "at", "delivery"],
+    rows.map((row) => [row.endpoint, row.at, row.position]),
+  );
+  const byPosition = new Map(endpoints.map((endpoint) => [endpoint.position, endpoint]));
+  for (const row of rows) {
+    const endpoint = byPosition.get(row.endpoint);
+    if (endpoint !== undefined) endpoint.in_flight += 1;
+  }
+  const heads = await transaction.forEach<{ endpoint: number; at: number | null }>(
+    HEAD,
+    ["int"],
+    endpoints.map(({ position }) => [position]),
+  );
+  const first = new Map(heads.map(({ endpoint, at }) => [endpoint, at ?? undefined]));
+  for (const [index, endpoint] of endpoints.entries()) {
+    offerEndpoint(endpoint, first.get(endpoint.position), { now, perEndpoint, turn: turn + index });
+  }
+  await saveQueues(transaction, endpoints);
+  await addLease(transaction, { token, until: leaseUntil, positions: rows.map(({ position }) => position) });
+  const [next = { fast: null, slow: null, lease: null }] = await transaction.all<NextTimes>(NEXT);
+  return { rows, endpoints, next };
 }

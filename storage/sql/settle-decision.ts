@@ -58,11 +58,15 @@ export function classifySettlement({ row, token }: SettledDelivery, settlement: 
   return token === settlement.token ? "settled" : "stale";
 }
 
-function addAttempt(row: SettledRow, attempt: Attempt): void {
+/** Returns the attempts of a delivery, as they are stored, with one more. */
+export function addAttempt(attempts: string, attempt: Attempt): string {
   const line = encodeStoredText(JSON.stringify(attempt));
-  const lines = row.attempts === "" ? [] : row.attempts.split("\n");
-  row.attempts = [...lines, line].slice(-MAX_ATTEMPTS_KEPT).join("\n");
+  if (attempts === "") return line;
+  return [...attempts.split("\n"), line].slice(-MAX_ATTEMPTS_KEPT).join("\n");
 }
+
+/** Returns the last attempt of an endpoint, as it is stored. */
+export const encodeLastAttempt = (attempt: Attempt): string => JSON.stringify({ ...attempt, excerpt: null });
 
 /** Applies the report of an attempt to its endpoint: its lane, its slow start, its health. */
 function applyReport(endpoint: EndpointRow, seen: EndpointReport, perEndpoint: number): void {
@@ -92,7 +96,7 @@ export function countAttempts(endpoint: EndpointRow, settlements: readonly Settl
     hours = addRecentAttempt(hours, now, { isOk: seen.ok, durationMs: attempt.durationMs });
   }
   endpoint.recent = JSON.stringify(hours);
-  if (last !== undefined) endpoint.last_attempt = JSON.stringify({ ...last, excerpt: null });
+  if (last !== undefined) endpoint.last_attempt = encodeLastAttempt(last);
 }
 
 /** Applies a settlement that was classified as `settled`, but for {@link countAttempts}. */
@@ -110,7 +114,7 @@ export function applySettlement(
   delivery.token = null;
   row.started_at = startedAt ?? row.started_at;
   row.is_recovered = 0;
-  if (attempt !== null) addAttempt(row, attempt);
+  if (attempt !== null) row.attempts = addAttempt(row.attempts, attempt);
   if (seen !== null) applyReport(endpoint, seen, perEndpoint);
   countDelivery(endpoint, row, -1);
   if (outcome.state === "pending") {

@@ -4,8 +4,7 @@ import { LRUCache } from "lru-cache";
 import type { Logger } from "../../src/core/logger.js";
 import type { WebhookRecord, WebhookStatus } from "../../src/webhooks/store.js";
 import type { Seal } from "../seal.js";
-import type { SqlTransaction } from "./database.js";
-import type { EndpointRow } from "./endpoint-row.js";
+import type { ServedEndpoint, SqlTransaction } from "./database.js";
 import { decodeWebhookRow, readWebhooks } from "./webhook-rows.js";
 
 const MAX_WEBHOOKS = 2_000;
@@ -17,12 +16,12 @@ export interface WebhookCache {
    */
   read(
     transaction: SqlTransaction,
-    rows: readonly EndpointRow[],
+    rows: readonly ServedEndpoint[],
   ): Promise<ReadonlyMap<number, WebhookRecord>>;
 }
 
 /** Returns a cached record with the health that its endpoint has now. */
-function refresh(known: WebhookRecord, row: EndpointRow): WebhookRecord {
+function refresh(known: WebhookRecord, row: ServedEndpoint): WebhookRecord {
   const isSame =
     known.failingSince === row.failing_since &&
     known.warnedAt === row.warned_at &&
@@ -46,7 +45,7 @@ export function createWebhookCache({
 }): WebhookCache {
   const cache = new LRUCache<number, WebhookRecord>({ max: MAX_WEBHOOKS });
 
-  const find = (row: EndpointRow): WebhookRecord | undefined => {
+  const find = (row: ServedEndpoint): WebhookRecord | undefined => {
     const known = cache.get(row.position);
     // Every change that a user or the service makes gives a webhook a later time.
     return known?.id === row.id && known.updatedAt === row.updated_at ? refresh(known, row) : undefined;

@@ -151,6 +151,7 @@ export function createSqliteDatabase({
   };
 
   return {
+    hasDeliveryStatements: false,
     write: (work, { isDurable = true } = {}) => add(work, { isWrite: true, isDurable }),
     read: (work) => add(work, READ),
     exclusive: (work) => add(async (_, own) => work(own), READ),

@@ -179,9 +179,9 @@ describe("a role that lacks privileges", () => {
     expect((noTables as Error).message).toMatch(/lacks the privilege CREATE or USAGE on the schema "own"/);
     await admin.query(grantOf(noTables));
     // It may still create no schema, and does not have to.
-    expect(await migrate("own")).toEqual({ version: 1 });
+    expect(await migrate("own")).toEqual({ version: 2 });
     await admin.query(grantOf(noSchema));
-    expect(await migrate("missing")).toEqual({ version: 1 });
+    expect(await migrate("missing")).toEqual({ version: 2 });
     await admin.query("REVOKE CREATE ON DATABASE postgres FROM poor");
   });
 
@@ -189,7 +189,7 @@ describe("a role that lacks privileges", () => {
     const refused = (await migrate("made")) as Error;
     const statement = /CREATE SCHEMA "made" AUTHORIZATION poor;/.exec(refused.message)?.[0] ?? "";
     await admin.query(statement);
-    expect(await migrate("made")).toEqual({ version: 1 });
+    expect(await migrate("made")).toEqual({ version: 2 });
   });
 
   it("is told what a service takes", async () => {
@@ -200,4 +200,23 @@ describe("a role that lacks privileges", () => {
     expect(refused).toMatchObject({ reason: "42501", effect: "none", isPermanent: true });
     expect(refused.message).toMatch(/GRANT USAGE ON SCHEMA/);
   });
+});
+
+it("a schema of an older version is refused until it is migrated, and keeps its rows", async () => {
+  const schema = "older";
+  const old = postgresStorage({ url: urlOf("postgres"), schema });
+  onTestFinished(() => old.close());
+  const [first] = old.migrations();
+  await admin.query(`BEGIN; ${first?.sql ?? ""} COMMIT;`);
+  await admin.query("INSERT INTO older.completed (event, account, ended_at) VALUES (1, 'clinic', 0)");
+  const { refused } = await refusalOf("webhooks", { url: urlOf("postgres"), schema });
+  expect(refused).toMatchObject({ code: "invalid_option" });
+  expect(refused.message).toMatch(/the schema older has layout 1\. Call storage\.migrate\(\)/);
+  expect(await old.migrate()).toEqual({ version: 2 });
+  const { rows } = await admin.query("SELECT account FROM older.completed");
+  expect(rows).toEqual([{ account: "clinic" }]);
+  const { refused: none } = await refusalOf("webhooks", { url: urlOf("postgres"), schema }).catch(() => ({
+    refused: undefined,
+  }));
+  expect(none).toBeUndefined();
 });

@@ -2,8 +2,10 @@
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLogger } from "../../../src/core/logger.js";
+import type { WebhookStore } from "../../../src/webhooks/store.js";
+import { LATEST_LAYOUT } from "../../../storage/sql/layout.js";
 import { type SqliteHandle, type SqliteStorage, sqliteStorage } from "../../../storage/sqlite/index.js";
-import { manualClock } from "../../../testing/manual-clock.js";
+import { type ManualClock, manualClock } from "../../../testing/manual-clock.js";
 import { createDatabaseFile, openDatabase } from "../../support/sqlite.js";
 
 const START = Date.UTC(2026, 0, 1);
@@ -24,8 +26,8 @@ afterEach(async () => {
   file.destroy();
 });
 
-test("an event that counts as completed although a delivery is pending is delivered, and not freed", async () => {
-  const clock = manualClock(START);
+/** A store with a webhook of an account, and an event for it. */
+async function openStore(clock: ManualClock) {
   const retention = { ms: 1_000, events: 100 };
   const store = storage.webhooks({ clock, logger: silentLogger, perEndpoint: 5, retention });
   const account = "clinic";
@@ -40,13 +42,39 @@ test("an event that counts as completed although a delivery is pending is delive
   });
   const event = { id: "e1", account, type: "patient.updated", digest: "d", payload: "{}" };
   await store.append({ events: [event], rememberMs: HOUR, now: START });
+  return store;
+}
+
+const claimAll = async (store: WebhookStore) => {
+  const now = store.now();
+  const request = { now, token: "t", leaseUntil: now + HOUR, room: { fast: 5, slow: 5 } };
+  const { claims } = await store.claim(request);
+  return claims.map((claim) => claim.event.id);
+};
+
+test("an event that counts as completed although a delivery is pending is delivered, and not freed", async () => {
+  const clock = manualClock(START);
+  const store = await openStore(clock);
   // As after a resend while the only delivery was in flight.
   database.exec("INSERT INTO postbell_completed (event, account, ended_at) VALUES (1, 'clinic', 0)");
 
   await clock.advance(10_000);
-  const now = store.now();
-  const request = { now, token: "t", leaseUntil: now + HOUR, room: { fast: 5, slow: 5 } };
-  const { claims } = await store.claim(request);
-  expect(claims.map((claim) => claim.event.id)).toEqual(["e1"]);
+  expect(await claimAll(store)).toEqual(["e1"]);
   expect(await store.stats()).toMatchObject({ events: 1, pending: 1, leased: 1 });
+});
+
+test("a file of an older version is brought up to date, and keeps its events", async () => {
+  const clock = manualClock(START);
+  await openStore(clock);
+  await storage.close();
+  database.exec("DELETE FROM postbell_layout WHERE version > 1");
+
+  storage = sqliteStorage({ database });
+  const retention = { ms: 1_000, events: 100 };
+  const store = storage.webhooks({ clock, logger: silentLogger, perEndpoint: 5, retention });
+  expect(await claimAll(store)).toEqual(["e1"]);
+  const [{ version } = { version: 0 }] = database
+    .prepare("SELECT max(version) AS version FROM postbell_layout")
+    .all() as { version: number }[];
+  expect(version).toBe(LATEST_LAYOUT);
 });
