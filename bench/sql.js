@@ -2,8 +2,10 @@
  * `npm run bench`, third part: Postbell on a SQLite file and on Postgres, beside a bare loop and
  * beside what a developer would use on Postgres. Only ratios carry over to another machine.
  *
- * BENCH_ROUNDS, BENCH_DELIVERIES: how much. BENCH_PENDING, BENCH_ENDPOINTS: the size of the long
- * queue. BENCH_KEPT: the deliveries after which the size of the tables is printed.
+ * BENCH_ROUNDS, BENCH_DELIVERIES: how much. BENCH_BASE: the folder `dist` of another build, whose
+ * claims and settlements are measured in turn with those of this one. BENCH_PENDING,
+ * BENCH_ENDPOINTS: the size of the long queue. BENCH_KEPT: the deliveries after which the size of
+ * the tables is printed.
  */
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -35,12 +37,18 @@ if (!server) console.log("Postgres is not on this machine: only SQLite is measur
 const newPool = (max = 10) => new pg.Pool({ connectionString: server.url, max });
 let made = 0;
 
+const BUILDS = { new: { postgresStorage, sqliteStorage } };
+if (process.env.BENCH_BASE) {
+  const [postgres, sqlite] = ["postgres.js", "sqlite.js"].map((file) => join(process.env.BENCH_BASE, file));
+  BUILDS.base = { ...(await import(postgres)), ...(await import(sqlite)) };
+}
+
 /** Opens an empty storage of each kind. */
 const STORAGES = {
-  async SQLite() {
+  async SQLite(build = "new") {
     const dir = mkdtempSync(join(tmpdir(), "postbell-bench-"));
     const database = await openDatabase(join(dir, "postbell.db"));
-    const storage = sqliteStorage({ database });
+    const storage = BUILDS[build].sqliteStorage({ database });
     return {
       storage,
       bytes: async () => (await storage.check()).bytes,
@@ -51,9 +59,9 @@ const STORAGES = {
       },
     };
   },
-  async Postgres() {
+  async Postgres(build = "new") {
     const schema = `bench_${++made}`;
-    const storage = postgresStorage({ url: server.url, schema });
+    const storage = BUILDS[build].postgresStorage({ url: server.url, schema });
     await storage.migrate();
     return {
       storage,
@@ -308,11 +316,11 @@ async function transactions() {
 }
 
 /** A store that is called directly, with a clock that `advance` moves. */
-function openStore(storage, retention) {
+function openStore(storage, retention, perEndpoint = 5) {
   return storage.webhooks({
     clock: systemClock,
     logger: { debug() {}, info() {}, warn() {}, error: console.error },
-    perEndpoint: 5,
+    perEndpoint,
     retention,
   });
 }
@@ -360,8 +368,8 @@ async function append(store, count, accounts, rememberMs = 24 * HOUR) {
   }
 }
 
-/** Claims and settles `count` deliveries, a hundred at a time. */
-async function work(store, count) {
+/** Claims and settles `count` deliveries, `most` at a time of each lane. */
+async function work(store, count, most = 100) {
   let settled = 0;
   while (settled < count) {
     const now = store.now();
@@ -369,7 +377,7 @@ async function work(store, count) {
       now,
       token: randomUUID(),
       leaseUntil: now + HOUR,
-      room: { fast: 100, slow: 100 },
+      room: { fast: most, slow: most },
     });
     if (claims.length === 0) break;
     await store.settle(
@@ -403,6 +411,48 @@ async function addUp(store, pending) {
 
 const LONG = { ms: 72 * HOUR, events: 10_000_000 };
 const PER_ACCOUNT = 10;
+
+const SIZES = [200, 32];
+const PAIRS = 4_000;
+
+/** The time of a claim and a settlement for each delivery, without requests, by size of batch. */
+async function pairs(kind) {
+  const opened = await Promise.all(
+    Object.keys(BUILDS).map(async (build) => {
+      const { storage, close } = await STORAGES[kind](build);
+      const store = openStore(storage, LONG, 10 * CONCURRENCY);
+      await register(store, ENDPOINTS, 1);
+      return { build, store, close };
+    }),
+  );
+  const results = new Map();
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const size of SIZES) {
+      for (const { build, store } of round % 2 === 0 ? opened : [...opened].reverse()) {
+        await append(store, PAIRS + 2 * BULK, ENDPOINTS);
+        await addUp(store, PAIRS);
+        let settled = 0;
+        const { ms } = await timed(async () => {
+          settled = await work(store, PAIRS, size);
+        });
+        await work(store, Number.POSITIVE_INFINITY, BULK);
+        const name = `${build} ${size}`;
+        if (round > 0) results.set(name, [...(results.get(name) ?? []), (ms * 1_000) / settled]);
+      }
+    }
+  }
+  for (const size of SIZES) {
+    const own = results.get(`new ${size}`);
+    const base = results.get(`base ${size}`);
+    const times = base && own.map((us, round) => us / base[round]);
+    console.log(
+      `\n${kind}: claim and settle in batches of ${size}: ${figure(own)} µs for each delivery${
+        times ? `; ${figure(times)} times that of BENCH_BASE, ${figure(base)} µs` : ""
+      }`,
+    );
+  }
+  for (const { close } of opened) await close();
+}
 
 async function openQueue(kind, pending) {
   const opened = await STORAGES[kind]();
@@ -459,6 +509,7 @@ try {
   await backlog("plain");
   await backlog("tls");
   if (server) await transactions();
+  for (const kind of Object.keys(STORAGES)) await pairs(kind);
   for (const kind of Object.keys(STORAGES)) await growth(kind);
   for (const kind of Object.keys(STORAGES)) await size(kind);
 } finally {
