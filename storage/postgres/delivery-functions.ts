@@ -8,8 +8,8 @@
  * deliveries are still leased.
  */
 
-import type { DueRow } from "../sql/claimed-deliveries.js";
 import type { DeliveredBatch, LeasedRound, SqlValues } from "../sql/database.js";
+import type { DueRow } from "../sql/webhook-tables.js";
 
 type ToName = (name: string) => string;
 

@@ -3,12 +3,12 @@
 import { PostbellError } from "../../src/core/errors.js";
 import type { Claim, ClaimRequest, ClaimResponse, EventRecord, Lane } from "../../src/webhooks/store.js";
 import { catchUp } from "./catch-up.js";
-import type { DueRow } from "./claimed-deliveries.js";
 import type { LeasedRound, SqlTransaction } from "./database.js";
-import { decodeEvent, toDeliveryId } from "./delivery-rows.js";
+import { decodeEventRow, toDeliveryId } from "./delivery-rows.js";
 import { lockEndpoints, reserveTurns, saveQueues } from "./endpoint-rows.js";
 import { LANES, serveRound } from "./serve-endpoints.js";
 import { type AfterCommit, type SqlStoreContext, writeAndWake } from "./store-context.js";
+import type { DueRow } from "./webhook-tables.js";
 
 /** Endpoints that have fewer due deliveries than their share leave room for another round. */
 const MOST_ROUNDS = 4;
@@ -38,7 +38,7 @@ interface Claiming {
 function getEvent({ events }: Claiming, row: DueRow, account: string): EventRecord {
   const known = events.get(row.event);
   if (known !== undefined) return known;
-  const event = Object.freeze(decodeEvent(row.event_id, account, row));
+  const event = Object.freeze(decodeEventRow(row.event_id, account, row));
   events.set(row.event, event);
   return event;
 }
@@ -160,7 +160,10 @@ const postpone = (context: SqlStoreContext, positions: readonly number[], now: n
   });
 
 /** Claims what is due. Endpoints whose webhooks cannot be decoded are postponed first. */
-export async function claimDue(context: SqlStoreContext, request: ClaimRequest): Promise<ClaimResponse> {
+export async function claimDeliveries(
+  context: SqlStoreContext,
+  request: ClaimRequest,
+): Promise<ClaimResponse> {
   let isWaiting = false;
   for (let tries = 1; ; tries++) {
     const unreadable: number[] = [];

@@ -6,23 +6,7 @@
 
 import { LRUCache } from "lru-cache";
 import type { Settlement } from "../../src/webhooks/store.js";
-import type { DeliveryRow, EventTexts } from "./delivery-rows.js";
-
-/** A due delivery with its event, as a claim reads it. */
-export type DueRow = Omit<
-  DeliveryRow,
-  "created_at" | "state" | "reason" | "ended_at" | "queued_at" | "attempts"
-> &
-  EventTexts & {
-    readonly at: number;
-    /** How many deliveries its event had had. */
-    readonly event_deliveries: number;
-    /** Null if they are too long to be remembered. */
-    readonly attempts: string | null;
-    readonly event_id: string;
-    /** Null if the database has lost it: the core then reports the event as unreadable. */
-    payload: string | null;
-  };
+import type { DueRow } from "./webhook-tables.js";
 
 /**
  * More than a process has in flight by default. A claim counts in full until its last delivery is

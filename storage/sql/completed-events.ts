@@ -3,10 +3,10 @@
 import { type DeliveryState, TEST_FAILED } from "../../src/webhooks/store.js";
 import { Changes } from "./changes.js";
 import type { SqlTransaction, SqlValues } from "./database.js";
-import type { DeliveryRow } from "./delivery-rows.js";
 import { remember } from "./remembered-ids.js";
 import type { SqlStoreContext } from "./store-context.js";
 import type { RowOf } from "./table.js";
+import type { DeliveryRow } from "./webhook-tables.js";
 import { bodies, completed, deliveries, events } from "./webhook-tables.js";
 
 export type StoredEventRow = RowOf<typeof events>;

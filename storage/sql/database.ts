@@ -6,9 +6,9 @@
 
 import type { ClaimRequest, Lane } from "../../src/webhooks/store.js";
 import type { KnownRow, ReceiverRow } from "./append-queries.js";
-import type { DueRow } from "./claimed-deliveries.js";
 import type { EndpointRow } from "./endpoint-row.js";
 import type { SqlTable } from "./table.js";
+import type { DueRow } from "./webhook-tables.js";
 
 export type SqlValue = string | number | null;
 
@@ -68,7 +68,7 @@ export interface AppendStatements {
 }
 
 /** The request for one round of a claim. */
-export interface LeaseRequest extends ClaimRequest {
+export interface LeaseRoundRequest extends ClaimRequest {
   readonly perEndpoint: number;
   /** The first of as many numbers as endpoints may be served; see `reserveTurns`. */
   readonly turn: number;
@@ -143,7 +143,7 @@ export interface DeliveredBatch {
 /** Claims and settlements of the common kind, in one statement each. */
 export interface DeliveryStatements {
   /** Leases what is due. Returns `undefined` if it has checked, and catching up comes first. */
-  lease(request: LeaseRequest): Promise<LeasedRound | undefined>;
+  lease(request: LeaseRoundRequest): Promise<LeasedRound | undefined>;
   /**
    * Settles deliveries that were delivered. Returns when workers should claim (`null`: no change),
    * or `undefined` if one of the endpoints or deliveries is not as assumed: then nothing changed.

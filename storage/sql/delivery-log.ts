@@ -15,9 +15,10 @@ import { type RecentHour, sumRecentAttempts } from "../recent-attempts.js";
 import { decodeStoredText, encodeStoredText } from "../stored-text.js";
 import { readChangesOf } from "./changes.js";
 import type { SqlTransaction, SqlValue } from "./database.js";
-import { type DeliveryRow, decodeEvent, type EventTexts, toDeliveryId } from "./delivery-rows.js";
+import { decodeEventRow, toDeliveryId } from "./delivery-rows.js";
 import type { EndpointRow } from "./endpoint-row.js";
 import type { SqlStoreContext } from "./store-context.js";
+import type { DeliveryRow, EventTexts } from "./webhook-tables.js";
 
 /** The most deliveries that a page with a filter examines. */
 const MOST_EXAMINED = 1_000;
@@ -176,7 +177,7 @@ async function readEvent(
       WHERE ev.account = $1 AND ev.id = $2`,
     [encodeStoredText(account), id],
   );
-  return row && decodeEvent(id, account, row);
+  return row && decodeEventRow(id, account, row);
 }
 
 export function createSqlDeliveryLog({

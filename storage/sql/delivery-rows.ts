@@ -4,10 +4,7 @@ import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import { type EventRecord, FIRST_ATTEMPT_HEAD_START_MS } from "../../src/webhooks/store.js";
 import { decodeStoredText } from "../stored-text.js";
 import type { SqlTransaction } from "./database.js";
-import type { RowOf } from "./table.js";
-import { deliveries, queue } from "./webhook-tables.js";
-
-export type DeliveryRow = RowOf<typeof deliveries>;
+import { type DeliveryRow, deliveries, type EventTexts, queue } from "./webhook-tables.js";
 
 /** The fields of a new delivery. */
 export interface NewDelivery {
@@ -71,16 +68,8 @@ export async function addDeliveries(
   );
 }
 
-/** The texts of an event, as they are stored. */
-export interface EventTexts {
-  readonly type: string;
-  readonly subject: string | null;
-  readonly digest: string;
-  readonly payload: string | null;
-}
-
 /** Returns an event from its texts. */
-export function decodeEvent(id: string, account: string, row: EventTexts): EventRecord {
+export function decodeEventRow(id: string, account: string, row: EventTexts): EventRecord {
   const type = decodeStoredText(row.type);
   const digest = decodeStoredText(row.digest);
   const payload = decodeStoredText(row.payload ?? "");

@@ -1,9 +1,10 @@
 /** Queues the deliveries of expired leases again. */
 
 import type { SqlTransaction } from "./database.js";
-import { type DeliveryRow, getQueuePlace } from "./delivery-rows.js";
+import { getQueuePlace } from "./delivery-rows.js";
 import type { EndpointRow } from "./endpoint-row.js";
 import { decodePositions, type LeaseRow, removeLeases } from "./lease-rows.js";
+import type { DeliveryRow } from "./webhook-tables.js";
 import { deliveries, leases, queue } from "./webhook-tables.js";
 
 /** The most expired leases that one claim ends: each has the deliveries of one claim. */

@@ -4,10 +4,11 @@ import { type DeliveryKey, parseDeliveryId } from "../../src/webhooks/delivery/d
 import type { WebhookStore } from "../../src/webhooks/store.js";
 import { reopenEvents } from "./completed-events.js";
 import type { SqlTransaction } from "./database.js";
-import { addDeliveries, type DeliveryRow, getQueuePlace, toDeliveryId } from "./delivery-rows.js";
+import { addDeliveries, getQueuePlace, toDeliveryId } from "./delivery-rows.js";
 import type { EndpointRow } from "./endpoint-row.js";
 import { lockEndpoint, offerAndSave } from "./endpoint-rows.js";
 import type { AfterCommit, SqlStoreContext } from "./store-context.js";
+import type { DeliveryRow } from "./webhook-tables.js";
 import { deliveries, queue } from "./webhook-tables.js";
 
 type ResendRequest = Parameters<WebhookStore["resend"]>[0];

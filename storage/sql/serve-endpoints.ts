@@ -4,11 +4,11 @@
  */
 
 import type { Lane } from "../../src/webhooks/store.js";
-import type { DueRow } from "./claimed-deliveries.js";
-import type { LeasedRound, LeaseRequest, NextTimes, SqlTransaction } from "./database.js";
+import type { LeasedRound, LeaseRoundRequest, NextTimes, SqlTransaction } from "./database.js";
 import type { EndpointRow } from "./endpoint-row.js";
 import { countFreeSlots, offerEndpoint, saveQueues } from "./endpoint-rows.js";
 import { addLease } from "./lease-rows.js";
+import type { DueRow } from "./webhook-tables.js";
 import { queue } from "./webhook-tables.js";
 
 export const LANES: readonly Lane[] = ["fast", "slow"];
@@ -58,7 +58,7 @@ function divideRoom(own: readonly EndpointRow[], room: number, perEndpoint: numb
 /** Reads the endpoints that are ready, and locks them. */
 async function readShares(
   transaction: SqlTransaction,
-  { now, room, perEndpoint }: LeaseRequest,
+  { now, room, perEndpoint }: LeaseRoundRequest,
 ): Promise<readonly Share[]> {
   const text = `${READY}${transaction.skipLocked}`;
   const shares: Share[] = [];
@@ -76,10 +76,10 @@ async function readShares(
   return shares;
 }
 
-/** Leases due deliveries once. See {@link LeaseRequest} and `DeliveryStatements.lease`. */
+/** Leases due deliveries once. See {@link LeaseRoundRequest} and `DeliveryStatements.lease`. */
 export async function serveRound(
   transaction: SqlTransaction,
-  request: LeaseRequest,
+  request: LeaseRoundRequest,
 ): Promise<LeasedRound | undefined> {
   const { now, token, leaseUntil, perEndpoint, turn, isChecking } = request;
   if (isChecking) {

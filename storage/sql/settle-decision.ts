@@ -11,8 +11,9 @@ import {
 import { addRecentAttempt, type RecentHour } from "../recent-attempts.js";
 import { nextSlowStart } from "../slow-start.js";
 import { encodeStoredText } from "../stored-text.js";
-import { type DeliveryRow, getQueuePlace } from "./delivery-rows.js";
+import { getQueuePlace } from "./delivery-rows.js";
 import type { EndpointRow } from "./endpoint-row.js";
+import type { DeliveryRow } from "./webhook-tables.js";
 
 /** Attempts that one delivery keeps. The schedule has 14; further ones come from `resend`. */
 const MAX_ATTEMPTS_KEPT = 50;

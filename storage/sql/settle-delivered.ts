@@ -6,11 +6,11 @@
 
 import type { Attempt, EndpointReport, Settlement } from "../../src/webhooks/store.js";
 import { toHour } from "../recent-attempts.js";
-import type { DueRow } from "./claimed-deliveries.js";
 import type { DeliveredBatch, DeliveredRow } from "./database.js";
 import { reserveTurns } from "./endpoint-rows.js";
 import { addAttempt, encodeLastAttempt } from "./settle-decision.js";
 import type { SqlStoreContext } from "./store-context.js";
+import type { DueRow } from "./webhook-tables.js";
 
 /** A settlement of the common kind, with what is known to be set. */
 interface Delivered {

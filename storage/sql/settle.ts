@@ -6,10 +6,8 @@
 
 import { parseDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import type { DeliveryState, Settlement, SettleResult } from "../../src/webhooks/store.js";
-import type { DueRow } from "./claimed-deliveries.js";
 import { type CompletableEvent, completeEvents, keepCompleted, lockEvents } from "./completed-events.js";
 import type { SqlTransaction, SqlValues } from "./database.js";
-import type { DeliveryRow } from "./delivery-rows.js";
 import type { EndpointRow } from "./endpoint-row.js";
 import { offerAndSave, saveHealth } from "./endpoint-rows.js";
 import { decodePositions, type LeaseRow, lockLeases, shrinkLeases } from "./lease-rows.js";
@@ -22,6 +20,7 @@ import {
 } from "./settle-decision.js";
 import { settleDelivered } from "./settle-delivered.js";
 import { type AfterCommit, noteWake, type SqlStoreContext, writeAndWake } from "./store-context.js";
+import type { DeliveryRow, DueRow } from "./webhook-tables.js";
 import { deliveries, endpoints, leases, queue } from "./webhook-tables.js";
 
 /**
@@ -323,7 +322,7 @@ async function settleAny(
 }
 
 /** Settles deliveries of any endpoints. Returns a result for each, in order. */
-export async function settleAll(
+export async function settleDeliveries(
   context: SqlStoreContext,
   settlements: readonly Settlement[],
 ): Promise<readonly SettleResult[]> {

@@ -5,8 +5,8 @@
 
 import { completeEvents, freeEvents, lockEvents, type StoredEventRow } from "./completed-events.js";
 import type { SqlTransaction } from "./database.js";
-import type { DeliveryRow } from "./delivery-rows.js";
 import type { SqlStoreContext } from "./store-context.js";
+import type { DeliveryRow } from "./webhook-tables.js";
 import { deliveries, events, queue, remembered, removals, replays } from "./webhook-tables.js";
 
 /** The most rows that one call frees. */

@@ -4,14 +4,14 @@ import { LRUCache } from "lru-cache";
 import type { Storage, WebhookStore } from "../../src/webhooks/store.js";
 import { encodeAccount } from "../stored-text.js";
 import { createAppender } from "./append.js";
-import { claimDue } from "./claim.js";
+import { claimDeliveries } from "./claim.js";
 import { createClaimedDeliveries, forgetClaimed } from "./claimed-deliveries.js";
 import { createSqlDeliveryLog } from "./delivery-log.js";
 import { createSqlHealthNotifications } from "./health-notifications.js";
 import { recover } from "./recover.js";
 import { createSqlRegistry } from "./registry.js";
 import { resend } from "./resend.js";
-import { settleAll } from "./settle.js";
+import { settleDeliveries } from "./settle.js";
 import { type SqlStoreContext, writeAndWake } from "./store-context.js";
 import { readStoreStats } from "./store-stats.js";
 import { createTidier } from "./tidier.js";
@@ -58,12 +58,12 @@ export function createSqlWebhookStore(
     append: createAppender(context, tidier, concurrency),
     async claim(request) {
       await tidier.tidy(request.now);
-      return claimDue(context, request);
+      return claimDeliveries(context, request);
     },
     async settle(given) {
       if (given.length === 0) return [];
       const settlements = given.map(encodeAccount);
-      const results = await settleAll(context, settlements);
+      const results = await settleDeliveries(context, settlements);
       forgetClaimed(context.claimed, settlements);
       const completed = settlements.filter(({ outcome }) => outcome.state !== "pending");
       tidier.noteCompleted(completed.map(({ account }) => account));

@@ -1,6 +1,6 @@
 /** The tables of the webhook store. Rows refer to each other by position. */
 
-import type { SqlTable } from "./table.js";
+import type { RowOf, SqlTable } from "./table.js";
 
 /** The settings of webhooks, which users change. */
 export const webhooks = {
@@ -214,3 +214,29 @@ export const WEBHOOK_TABLES: readonly SqlTable[] = [
   removals,
   replays,
 ];
+
+export type DeliveryRow = RowOf<typeof deliveries>;
+
+/** The texts of an event, as they are stored. */
+export interface EventTexts {
+  readonly type: string;
+  readonly subject: string | null;
+  readonly digest: string;
+  readonly payload: string | null;
+}
+
+/** A due delivery with its event, as a claim reads it. */
+export type DueRow = Omit<
+  DeliveryRow,
+  "created_at" | "state" | "reason" | "ended_at" | "queued_at" | "attempts"
+> &
+  EventTexts & {
+    readonly at: number;
+    /** How many deliveries its event had had. */
+    readonly event_deliveries: number;
+    /** Null if they are too long to be remembered. */
+    readonly attempts: string | null;
+    readonly event_id: string;
+    /** Null if the database has lost it: the core then reports the event as unreadable. */
+    payload: string | null;
+  };

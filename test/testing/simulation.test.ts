@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { OutboundResult } from "../../src/index.js";
 import { memoryStorage } from "../../storage/memory/index.js";
@@ -226,12 +227,9 @@ async function simulate(seed: number): Promise<{
   const emit = async (): Promise<void> => {
     const account = `account-${upTo(ACCOUNTS)}`;
     const receivers = living(account).filter(isEnabled);
-    const emitted = webhooks.emit({
-      type: "patient.updated",
-      account,
-      resource: { resourceType: "Patient", id: String(deliveries.size) },
-    });
-    const { id, deliveries: made } = await emitted;
+    // Known before the event is stored: its first attempt may be made before `emit` resolves.
+    const id = randomUUID();
+    const resource = { resourceType: "Patient", id: String(deliveries.size) } as const;
     for (const endpoint of receivers) {
       deliveries.set(`${endpoint.id}.${id}`, {
         endpoint,
@@ -240,6 +238,7 @@ async function simulate(seed: number): Promise<{
         body: undefined,
       });
     }
+    const { deliveries: made } = await webhooks.emit({ id, type: "patient.updated", account, resource });
     const wanted = receivers.map((endpoint) => `${endpoint.id}.${id}`);
     check(
       String(made.map((each) => each.id)) === String(wanted),
