@@ -1,6 +1,5 @@
 /** The links of a post: to itself, its author, parent, terms, revisions and an editor's actions. */
 
-import type { Context } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import { type Collection, getCollection } from "../collections.js";
 import type { Post, PostColumns } from "../records/records.js";
@@ -8,11 +7,14 @@ import type { ItemLink, Links } from "../rest/types.js";
 import { getTaxonomy } from "../terms/taxonomies.js";
 import type { LinkView, PostTypeHandler } from "./post-type-handler.js";
 
-export interface PostLinkView extends LinkView {
-  readonly context: Context;
-  readonly caller: Caller;
-  /** Methods that the caller may use on the item. */
-  readonly allowedMethods: readonly string[];
+/**
+ * Describes the operations that a caller may use on a post. Nothing else in an item depends on the
+ * caller, so items are cached by it.
+ */
+export interface AllowedOperations {
+  readonly methods: readonly string[];
+  /** Empty unless the context is `edit`. */
+  readonly actions: readonly string[];
 }
 
 type MutableLinks = { [relation: string]: readonly ItemLink[] };
@@ -21,12 +23,17 @@ type MutableLinks = { [relation: string]: readonly ItemLink[] };
 export const postPath = ({ type, id }: Pick<PostColumns, "type" | "id">): string =>
   `/${getCollection(type).base}/${id}`;
 
-export function listPostLinks(post: Post, type: PostTypeHandler, view: PostLinkView): Links {
+export function listPostLinks(
+  post: Post,
+  type: PostTypeHandler,
+  view: LinkView,
+  allowed: AllowedOperations,
+): Links {
   const { collection } = type;
   const { to } = view;
   const self = to(postPath(post));
   const links: MutableLinks = {
-    self: [{ href: self, targetHints: { allow: view.allowedMethods } }],
+    self: [{ href: self, targetHints: { allow: allowed.methods } }],
     collection: [{ href: to(`/${collection.base}`) }],
     about: [{ href: to(`/types/${post.type}`) }],
   };
@@ -41,7 +48,7 @@ export function listPostLinks(post: Post, type: PostTypeHandler, view: PostLinkV
     }));
   }
   if (type.listLinks !== undefined) Object.assign(links, type.listLinks(post, view));
-  if (view.context === "edit") Object.assign(links, listActionLinks(type, view.caller, self));
+  for (const action of allowed.actions) links[`wp:action-${action}`] = [{ href: self }];
   return links;
 }
 
@@ -78,14 +85,16 @@ function addRelatedPosts(
   if (hasAttachments) links["wp:attachment"] = [{ href: to(`/media?parent=${post.id}`) }];
 }
 
-/** Relations that tell an editor what he may do with the post. */
-function listActionLinks({ collection, fields }: PostTypeHandler, caller: Caller, self: string): Links {
+/**
+ * Returns the actions on posts of a type that an editor is allowed. Links and cache keys follow
+ * from them.
+ */
+export function listActions({ collection, fields }: PostTypeHandler, caller: Caller): readonly string[] {
   const { type, supports, taxonomies } = collection;
-  const action = (name: string, isAllowed: boolean): [string, readonly ItemLink[]][] =>
-    isAllowed ? [[`wp:action-${name}`, [{ href: self }]]] : [];
+  const action = (name: string, isAllowed: boolean): readonly string[] => (isAllowed ? [name] : []);
   const canEditOthers = caller.canOf(type, "edit_others_posts");
   const canPublish = caller.canOf(type, "publish_posts");
-  return Object.fromEntries([
+  return [
     ...action("publish", type !== "attachment" && canPublish),
     ...action("unfiltered-html", caller.has("unfiltered_html")),
     ...action("sticky", fields.has("sticky") && canEditOthers && canPublish),
@@ -98,5 +107,5 @@ function listActionLinks({ collection, fields }: PostTypeHandler, caller: Caller
         ...action(`assign-${base}`, caller.canOf(taxonomy, "assign_terms")),
       ];
     }),
-  ]);
+  ];
 }

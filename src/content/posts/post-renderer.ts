@@ -2,15 +2,15 @@
 
 import type { Context, Json } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
-import type { Post } from "../records/records.js";
+import type { Post, PostColumns, PostType } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import type { FieldSelection } from "../rest/field-selection.js";
 import { createItem } from "../rest/item.js";
 import type { Item, RestRequest } from "../rest/types.js";
 import type { Site } from "../site.js";
 import type { FieldView } from "./post-field.js";
-import { listPostLinks } from "./post-links.js";
-import type { PostTypeHandler, PostTypes } from "./post-type-handler.js";
+import { type AllowedOperations, listActions, listPostLinks } from "./post-links.js";
+import type { LinkView, PostTypeHandler, PostTypes } from "./post-type-handler.js";
 import { createRenderedPosts } from "./rendered-posts.js";
 
 export interface RenderPostRequest {
@@ -20,6 +20,8 @@ export interface RenderPostRequest {
   /** True if the client gave the password of this post. */
   readonly isUnlocked?: boolean | undefined;
   readonly excerptLength?: number | undefined;
+  /** True for the response to a write. It is not cached: its client has it, and few others ask. */
+  readonly isWritten?: boolean | undefined;
   /**
    * The fields that the response needs. Default: all. A selection without costly fields renders
    * only these fields, and the item is not cached.
@@ -74,19 +76,40 @@ export function createPostRenderer(options: PostRendererOptions): PostRenderer {
   const cache = createRenderedPosts(index, cacheBytes);
 
   /** Like in WordPress, the links tell editors which methods they may use on an item. */
-  const listAllowedMethods = (id: number, caller: Caller): readonly string[] => {
-    const columns = index.post(id);
-    if (columns === undefined || caller.id === 0) return ["GET"];
-    const canEdit = caller.may("edit", columns);
-    const canDelete = caller.may("delete", columns);
+  const listMethods = (post: PostColumns | undefined, caller: Caller): readonly string[] => {
+    if (post === undefined || caller.id === 0) return ["GET"];
+    const canEdit = caller.may("edit", post);
+    const canDelete = caller.may("delete", post);
     return ["GET", ...(canEdit ? ["POST", "PUT", "PATCH"] : []), ...(canDelete ? ["DELETE"] : [])];
   };
 
+  /** By caller: a list asks for each of its items. */
+  const knownActions = new WeakMap<Caller, Map<PostType, readonly string[]>>();
+
+  const listActionsOnce = (type: PostType, caller: Caller): readonly string[] => {
+    const known = knownActions.get(caller) ?? new Map<PostType, readonly string[]>();
+    knownActions.set(caller, known);
+    const actions = known.get(type) ?? listActions(postTypes[type], caller);
+    known.set(type, actions);
+    return actions;
+  };
+
+  const listAllowed = (
+    { type }: Pick<PostColumns, "type">,
+    stored: PostColumns | undefined,
+    { context, caller }: RenderPostRequest,
+  ): AllowedOperations => ({
+    methods: listMethods(stored, caller),
+    actions: context === "edit" ? listActionsOnce(type, caller) : [],
+  });
+
   /** Returns `undefined` for an item that only this caller can use, or that is rarely requested. */
   function toCacheKey(id: number, request: RenderPostRequest): string | undefined {
-    const { context, isUnlocked, excerptLength, caller, url } = request;
-    if (context === "edit" || isUnlocked || excerptLength !== undefined) return undefined;
-    return `${repository.loads()} ${id} ${context} ${listAllowedMethods(id, caller).length} ${url("")}`;
+    const { context, isUnlocked, isWritten, excerptLength, url } = request;
+    const stored = index.post(id);
+    if (stored === undefined || isUnlocked || isWritten || excerptLength !== undefined) return undefined;
+    const { methods, actions } = listAllowed(stored, stored, request);
+    return `${repository.loads()} ${id} ${context} ${methods.length} ${actions.join()} ${url("")}`;
   }
 
   function getCached(id: number, request: RenderPostRequest): Item | undefined {
@@ -109,15 +132,10 @@ export function createPostRenderer(options: PostRendererOptions): PostRenderer {
     request: RenderPostRequest,
     part: FieldSelection | undefined,
   ): Promise<Item> {
-    const { context, caller, url } = request;
+    const { context, url } = request;
     const type = postTypes[post.type];
-    const links = listPostLinks(post, type, {
-      context,
-      caller,
-      index,
-      to: (path) => url(`/${namespace}${path}`),
-      allowedMethods: listAllowedMethods(post.id, caller),
-    });
+    const view: LinkView = { index, to: (path) => url(`/${namespace}${path}`) };
+    const links = listPostLinks(post, type, view, listAllowed(post, index.post(post.id), request));
     return createItem(await renderPostFields(type, toView(post, request), { context, part }), links);
   }
 

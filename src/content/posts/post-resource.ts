@@ -43,13 +43,14 @@ export function createPostResource(
     return post;
   };
 
-  const render: PostResource["render"] = (post, { values, caller, url, state }, context) =>
+  const render: PostResource["render"] = (post, { values, caller, url, state, method }, context) =>
     renderer.render(post, {
       context,
       caller,
       url,
       isUnlocked: post.password !== "" && state?.matchedPassword === post.password,
       excerptLength: readExcerptLength(values),
+      isWritten: method !== "GET",
     });
 
   return {

@@ -98,12 +98,18 @@ const busy = (): RestError =>
     retryAfter: RETRY_AFTER,
   });
 
+/** The sizes of whole items, which many lists share. */
+const wholeSizes = new WeakMap<Item, number>();
+
 /** Returns the size of the selected members; without a selection, of all. */
-function sizeOfItem({ fields }: Item, selection: FieldSelection | undefined): number {
+function sizeOfItem(item: Item, selection: FieldSelection | undefined): number {
+  const known = selection === undefined ? wholeSizes.get(item) : undefined;
+  if (known !== undefined) return known;
   let size = 0;
-  for (const [name, value] of Object.entries(fields)) {
+  for (const [name, value] of Object.entries(item.fields)) {
     if (selection === undefined || selection.has(name)) size += estimateSize(value);
   }
+  if (selection === undefined) wholeSizes.set(item, size);
   return size;
 }
 
