@@ -16,7 +16,7 @@ export function createCreatePost(
   const store = async (request: RestRequest, file: NewMediaFile | undefined): Promise<number> => {
     const given = { ...request.values, ...file?.values };
     const values = await sanitiseValues(given, request, type, site);
-    return repository.change(async (transaction) => {
+    return repository.changeTogether(async (transaction) => {
       const dates = resolvePostDates(values, site);
       const id = await transaction.newId("post");
       const post = type.write({ values, previous: null, id, dates }, resource.createWriteContext(request));

@@ -40,7 +40,7 @@ export function createUpdatePost(
     const id = Number(request.values["id"]);
     const dates = resolvePostDates(request.values, site);
     const values = await sanitiseValues(request.values, request, type, site);
-    await repository.change(async (transaction) => {
+    await repository.changeTogether(async (transaction) => {
       const previous = await load(id);
       // Judges the version that the change replaces.
       permissions.update(request, previous);

@@ -3,16 +3,17 @@
  * changes that are committed as a whole.
  */
 
+import { AsyncResource } from "node:async_hooks";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
+import { nextTurn } from "../../core/next-turn.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { ContentChanged } from "../records/record-changes.js";
 import { decodePost } from "../records/record-codec.js";
 import type { ContentStore, ContentWrite } from "../store.js";
 import { createRecordCache, type RecordCache } from "./record-cache.js";
 import { createResidentSite, type ResidentSite } from "./resident-site.js";
-import { openTransaction, type Transaction } from "./transaction.js";
+import { countCompatible, type OpenTransaction, openTransaction, type Transaction } from "./transaction.js";
 import { readUserMeta, type StoredUserMeta } from "./user-meta.js";
-import { createWriteQueue } from "./write-queue.js";
 
 export type { StoredRevision } from "../records/record-codec.js";
 export type { Transaction } from "./transaction.js";
@@ -33,8 +34,16 @@ export interface ContentRepository
    *
    * @throws what `decide` throws; `storage_unavailable` after {@link MAX_ATTEMPTS} conflicts.
    */
-  readonly change: <T>(decide: (transaction: Transaction) => Promise<T> | T) => Promise<T>;
+  readonly change: <T>(decide: Decide<T>) => Promise<T>;
+  /**
+   * Does the same, but waiting changes of this kind are decided on the same state and committed
+   * together. For a `decide` that relies only on the records that it writes or expects unchanged,
+   * and on free slugs. One that conflicts with an earlier one is decided again after it.
+   */
+  readonly changeTogether: <T>(decide: Decide<T>) => Promise<T>;
 }
+
+type Decide<T> = (transaction: Transaction) => Promise<T> | T;
 
 export interface ContentRepositoryOptions {
   readonly store: ContentStore;
@@ -49,6 +58,51 @@ export interface ContentRepositoryOptions {
 }
 
 const MAX_ATTEMPTS = 20;
+/** More rows would make the indexes sort whole lists again. */
+const MOST_TOGETHER = 16;
+
+/** Settles the changes in order. `error`: those that wrote something were not stored. */
+function settleAll(decided: readonly DecidedChange[], error?: unknown): void {
+  for (const { change, writes, settle } of decided) {
+    if (error !== undefined && writes.length > 0) change.reject(error);
+    else settle();
+  }
+}
+
+/** A change that waits for its turn. */
+interface WaitingChange {
+  readonly decide: Decide<unknown>;
+  readonly isTogether: boolean;
+  /** Runs a function in the async context of the caller. */
+  readonly inContext: <T>(run: () => T) => T;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  conflicts: number;
+}
+
+/** A change with what it wrote and its result. After an error nothing of it is stored. */
+interface DecidedChange extends OpenTransaction {
+  readonly change: WaitingChange;
+  readonly settle: () => void;
+}
+
+/** Allocates the ids that several changes need at the same time in one call. */
+function allocateTogether(store: Pick<ContentStore, "allocate">): ContentStore["allocate"] {
+  const open = new Map<string, { count: number; readonly first: Promise<number> }>();
+  return async (kind, count) => {
+    const known = open.get(kind) ?? { count: 0, first: Promise.resolve().then(() => allocate(kind)) };
+    const before = known.count;
+    known.count += count;
+    open.set(kind, known);
+    return (await known.first) + before;
+  };
+
+  function allocate(kind: string): Promise<number> {
+    const count = open.get(kind)?.count ?? 0;
+    open.delete(kind);
+    return store.allocate(kind, count);
+  }
+}
 
 export function createContentRepository({
   store,
@@ -59,7 +113,9 @@ export function createContentRepository({
   const site = createResidentSite({ store, onLoad: () => cache.clear() });
   const { index, current, applyOwnWrites, defaultCategory, stamp, loads } = site;
   const cache = createRecordCache({ store, index, cacheCharacters, lookedUp });
-  const enqueue = createWriteQueue();
+  const waiting: WaitingChange[] = [];
+  let isCommitting = false;
+  let mostTogether = MOST_TOGETHER;
 
   /**
    * Makes committed writes visible in this process. If the storage is unavailable, the change has
@@ -78,23 +134,95 @@ export function createContentRepository({
     }
   }
 
-  async function commitWithRetries<T>(decide: (transaction: Transaction) => Promise<T> | T): Promise<T> {
-    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-      await current();
-      const { transaction, writes, expected, events } = openTransaction(store, index);
-      const result = await decide(transaction);
-      if (writes.length === 0) return result;
-      const committed = await store.commit(writes, [...expected.values()]);
-      if (!committed.ok) continue;
-      await seeOwnWrites(writes);
-      for (const event of events) changed(event);
-      return result;
+  async function decideChange(
+    change: WaitingChange,
+    allocate: ContentStore["allocate"],
+  ): Promise<DecidedChange> {
+    const opened = openTransaction({ allocate, now: () => store.now() }, index);
+    try {
+      const result = await change.inContext(() => change.decide(opened.transaction));
+      const settle = (): void => {
+        for (const event of opened.events) change.inContext(() => changed(event));
+        change.resolve(result);
+      };
+      return { ...opened, change, settle };
+    } catch (error) {
+      const settle = (): void => change.reject(error);
+      return { ...opened, change, settle, writes: [], expected: new Map(), slugs: [], events: [] };
     }
-    throw new PostbellError(
-      "storage_unavailable",
-      `Other writers changed the same records ${MAX_ATTEMPTS} times in a row. Try again later.`,
-    );
   }
+
+  /** Puts changes back to the front, to be decided again: alone, so that none fails another. */
+  function retryAlone(decided: readonly DecidedChange[]): void {
+    waiting.unshift(...decided.map(({ change }) => change));
+    mostTogether = 1;
+  }
+
+  function retryAfterConflict(decided: readonly DecidedChange[]): void {
+    const [{ change }] = decided as readonly [DecidedChange];
+    if (decided.length === 1) change.conflicts += 1;
+    if (change.conflicts < MAX_ATTEMPTS) retryAlone(decided);
+    else change.reject(tooManyConflicts());
+  }
+
+  /** Commits the decided changes and settles each, in order. */
+  async function commitDecided(decided: readonly DecidedChange[]): Promise<void> {
+    const writes = decided.flatMap((one) => one.writes);
+    const expected = new Map(decided.flatMap((one) => [...one.expected]));
+    try {
+      if (writes.length > 0) {
+        const { ok } = await store.commit(writes, [...expected.values()]);
+        if (!ok) return retryAfterConflict(decided);
+      }
+    } catch (error) {
+      // Nothing was stored unless the storage is unavailable: it may have refused one record only.
+      if (decided.length > 1 && !isPostbellError(error, "storage_unavailable")) return retryAlone(decided);
+      return settleAll(decided, error);
+    }
+    try {
+      if (writes.length > 0) await seeOwnWrites(writes);
+      settleAll(decided);
+    } catch (error) {
+      settleAll(decided, error);
+    }
+  }
+
+  /** Never rejects: the changes do. */
+  async function runChanges(changes: readonly WaitingChange[]): Promise<void> {
+    try {
+      await current();
+    } catch (error) {
+      for (const { reject } of changes) reject(error);
+      return;
+    }
+    const allocate = allocateTogether(store);
+    const decided = await Promise.all(changes.map((change) => decideChange(change, allocate)));
+    const count = countCompatible(decided);
+    waiting.unshift(...changes.slice(count));
+    mostTogether = count < changes.length ? count : Math.min(2 * mostTogether, MOST_TOGETHER);
+    await commitDecided(decided.slice(0, count));
+  }
+
+  async function runWaiting(): Promise<void> {
+    isCommitting = true;
+    while (waiting.length > 0) {
+      // Requests that arrived at the same time have reached this queue by then.
+      if (waiting[0]?.isTogether) await nextTurn();
+      const alone = waiting.findIndex(({ isTogether }) => !isTogether);
+      const count = Math.min(mostTogether, alone === -1 ? waiting.length : alone);
+      await runChanges(waiting.splice(0, Math.max(count, 1)));
+    }
+    isCommitting = false;
+  }
+
+  const enqueue = <T>(decide: Decide<T>, isTogether: boolean): Promise<T> =>
+    new Promise<T>((resolve, reject) => {
+      const resource = new AsyncResource("ContentChange");
+      const inContext: WaitingChange["inContext"] = (run) => resource.runInAsyncScope(run);
+      const settle = { resolve: resolve as WaitingChange["resolve"], reject };
+      waiting.push({ decide, isTogether, inContext, ...settle, conflicts: 0 });
+      if (!isCommitting) void runWaiting();
+    });
 
   const { cached, posts, texts, revisions, size } = cache;
   return {
@@ -104,6 +232,13 @@ export function createContentRepository({
     ...{ cached, posts, texts, revisions },
     held: size,
     userMeta: (userId) => readUserMeta(store, userId),
-    change: (decide) => enqueue(() => commitWithRetries(decide)),
+    change: (decide) => enqueue(decide, false),
+    changeTogether: (decide) => enqueue(decide, true),
   };
 }
+
+const tooManyConflicts = (): PostbellError =>
+  new PostbellError(
+    "storage_unavailable",
+    `Other writers changed the same records ${MAX_ATTEMPTS} times in a row. Try again later.`,
+  );

@@ -49,13 +49,19 @@ export interface OpenTransaction {
   readonly writes: readonly ContentWrite[];
   /** Records that must still have these versions. */
   readonly expected: ReadonlyMap<string, ContentBasis>;
+  /** The slugs of posts that were put. Only some of them are unique names of the storage. */
+  readonly slugs: readonly string[];
   /** The changes to tell the host after the commit. */
   readonly events: readonly ContentChanged[];
 }
 
 /** Opens a transaction on the state that `index` shows. */
-export function openTransaction(store: ContentStore, index: SiteIndex): OpenTransaction {
+export function openTransaction(
+  store: Pick<ContentStore, "allocate" | "now">,
+  index: SiteIndex,
+): OpenTransaction {
   const writes: ContentWrite[] = [];
+  const slugs: string[] = [];
   const expected = new Map<string, ContentBasis>();
   const events: ContentChanged[] = [];
 
@@ -69,6 +75,7 @@ export function openTransaction(store: ContentStore, index: SiteIndex): OpenTran
     putPost(post) {
       events.push(describePostChange({ before: index.post(post.id), after: post }));
       write(`post/${post.id}`, post.version, encodePost(post));
+      if (post.slug !== "") slugs.push(post.slug);
       writes.push(...markAsNamed(post.media, { index, isNew: post.version === 0 }));
     },
     putBookkeeping: (post) => write(`post/${post.id}`, post.version, encodePost(post)),
@@ -95,5 +102,40 @@ export function openTransaction(store: ContentStore, index: SiteIndex): OpenTran
       if (!expected.has(key)) expected.set(key, { key, version: index.version(key) });
     },
   };
-  return { transaction, writes, expected, events };
+  return { transaction, writes, expected, slugs, events };
+}
+
+/** The most characters of texts that are committed together: a storage stores them in one step. */
+const MOST_CHARACTERS = 1_048_576;
+
+const countCharacters = ({ writes }: OpenTransaction): number =>
+  writes.reduce((sum, { record }) => sum + (record?.body.length ?? 0) + (record?.columns?.length ?? 0), 0);
+
+/**
+ * Returns how many of the transactions, from the first on, can be committed together. They were
+ * decided on the same state, so none may write what another one wrote or relied on, nor use a slug
+ * or name that another one uses. The first one always counts.
+ */
+export function countCompatible(transactions: readonly OpenTransaction[]): number {
+  const written = new Set<string>();
+  const expected = new Map<string, number>();
+  const names = new Set<string>();
+  let characters = 0;
+
+  const conflicts = (one: OpenTransaction, own: readonly string[]): boolean =>
+    one.writes.some(({ key }) => written.has(key) || expected.has(key)) ||
+    [...one.expected.values()].some(
+      ({ key, version }) => written.has(key) || (expected.get(key) ?? version) !== version,
+    ) ||
+    own.some((name) => names.has(name));
+
+  for (const [count, one] of transactions.entries()) {
+    const own = [...one.slugs, ...one.writes.flatMap(({ record }) => record?.unique ?? [])];
+    characters += countCharacters(one);
+    if (count > 0 && (characters > MOST_CHARACTERS || conflicts(one, own))) return count;
+    for (const { key } of one.writes) written.add(key);
+    for (const { key, version } of one.expected.values()) expected.set(key, version);
+    for (const name of own) names.add(name);
+  }
+  return transactions.length;
 }
