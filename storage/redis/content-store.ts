@@ -4,7 +4,13 @@
  */
 
 import { randomUUID } from "node:crypto";
-import type { ContentChange, ContentChanges, ContentRecord, ContentStore } from "../../src/content/store.js";
+import type {
+  ContentChange,
+  ContentChanges,
+  ContentRecord,
+  ContentStore,
+  ContentWrite,
+} from "../../src/content/store.js";
 import type { Logger } from "../../src/core/logger.js";
 import { decodeStoredText, encodeStoredText } from "../stored-text.js";
 import { decodeChanges, decodeName, decodeRecord, encodeCommit } from "./content-codec.js";
@@ -51,6 +57,12 @@ function decodeLastCommit(text: string | null): LastCommit {
   return { sequence: Number(sequence), nonce };
 }
 
+const toChange = ({ key, expectedVersion, record }: ContentWrite): ContentChange => ({
+  key,
+  version: record === null ? 0 : expectedVersion + 1,
+  columns: record?.columns ?? null,
+});
+
 export function createRedisContentStore(options: ContentStoreOptions): ContentStore {
   const { keys, session, layout, isReplicated, changesKept, logger } = options;
   /** Nonces by sequence number. If the same number has another nonce now, the data was replaced. */
@@ -62,6 +74,9 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
     const [oldest] = known.keys();
     if (known.size > COMMITS_KNOWN && oldest !== undefined) known.delete(oldest);
   };
+
+  /** The last commit of this store, if it followed on one that was known. */
+  let own: (LastCommit & { readonly changes: readonly ContentChange[] }) | undefined;
 
   const connect = async () => {
     await session.open(layout);
@@ -124,21 +139,24 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
     },
 
     async commit(writes, basis = []) {
-      const args = [randomUUID(), changesKept, basis.length, ...encodeCommit(writes, basis)];
-      const own = await connect();
+      const nonce = randomUUID();
+      const args = [nonce, changesKept, basis.length, ...encodeCommit(writes, basis)];
+      const connection = await connect();
       const { reply, confirmed } = isReplicated
         ? await session.runReplicated(SCRIPTS.contentCommit, keys, args)
-        : { reply: await own.run(SCRIPTS.contentCommit, keys, args), confirmed: undefined };
-      const [result, what, name] = reply as [string, string | number, string?];
+        : { reply: await connection.run(SCRIPTS.contentCommit, keys, args), confirmed: undefined };
+      const [result, what, detail] = reply as [string, string | number, string?];
       if (result === "conflict") {
         return {
           ok: false,
           conflict: {
             key: decodeStoredText(String(what)),
-            ...(name !== undefined && { unique: decodeName(name) }),
+            ...(detail !== undefined && { unique: decodeName(detail) }),
           },
         };
       }
+      const isNext = detail !== undefined && known.get(Number(what) - 1) === detail;
+      own = isNext ? { sequence: Number(what), nonce, changes: writes.map(toChange) } : undefined;
       if (confirmed === false) logger.warn({}, "no replica has confirmed a change of the content in time");
       return { ok: true, sequence: Number(what) };
     },
@@ -148,6 +166,13 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
       const { sequence, nonce: current } = await readLast();
       // Most often nothing has changed, and this read is all.
       if (sequence === since && current === nonce) return { sequence, changes: [] };
+      // Or this store made the only change, to what the caller knows.
+      if (own?.nonce === current && own.sequence === since + 1) {
+        const { changes } = own;
+        remember(own);
+        own = undefined;
+        return { sequence, changes };
+      }
       /** A record that changes between two pages comes again, in its latest state. */
       const changes = new Map<string, ContentChange>();
       let seen: LastCommit = { sequence: since, nonce: nonce ?? "" };

@@ -1,4 +1,5 @@
--- Stores a change set as a whole, or replies with the conflict that prevents it.
+-- Stores a change set as a whole, or replies with the conflict that prevents it. Also replies with
+-- the nonce of the commit before, which tells the caller if the data is the set that it has seen.
 --
 -- ARGV: nonce, most changes kept, how many records it is based on, the lengths of the texts, and
 -- the texts in one string. The texts are key and version of each record it is based on, then key,
@@ -64,7 +65,7 @@ end
 local function drop(hash, field) gone[hash][#gone[hash] + 1] = field end
 
 local changed, isGrowing = {}, false
-local last = lastCommit()
+local last, lastNonce = lastCommit()
 local sequence = string.format('%.0f', last + 1)
 for _, write in ipairs(writes) do
   local key, before = write.key, heads[write.key]
@@ -111,4 +112,4 @@ end
 trim(COMMITS)
 local forgotten = trim(CHANGES)
 if forgotten then call('HSET', META, 'forgotten', forgotten) end
-return { 'stored', tonumber(sequence) }
+return { 'stored', tonumber(sequence), lastNonce }

@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { systemClock } from "../../../src/core/clock.js";
 import { silentLogger } from "../../../src/core/logger.js";
 import { type RedisStorageOptions, redisStorage } from "../../../storage/redis/index.js";
-import { put } from "../../../testing/content-store-contract/fixture.js";
+import { listChanges, put } from "../../../testing/content-store-contract/fixture.js";
 import { manualClock } from "../../../testing/manual-clock.js";
 import { contentFaults } from "../../faults/support/content-checker.js";
 import { listLogger } from "../../faults/support/store-driver.js";
@@ -79,6 +79,44 @@ describe("a Redis with no memory left", () => {
     expect((await create(call, "After", long)).status).toBe(201);
     expect(await contentFaults(server.url, prefix)).toEqual([]);
     expect((await storage.check()).warnings.join()).not.toMatch(/The content has/);
+  });
+});
+
+describe("the changes after a commit of the same process", () => {
+  const context = { clock: systemClock, logger: silentLogger };
+
+  it("are known without reading them from Redis, unless others commit too", async () => {
+    const server = await serverFor();
+    const { storage, prefix } = storageOn(server.url);
+    const [own, other] = [storage.content(context), storageOn(server.url, prefix).storage.content(context)];
+    const scripts = async (): Promise<number> =>
+      Number(/cmdstat_evalsha:calls=(\d+)/.exec(await server.cli("INFO", "commandstats"))?.[1] ?? 0);
+    await own.load();
+    await own.commit([put("post/1", 0)]);
+    const before = await scripts();
+    expect(await own.changes(0)).toMatchObject({ sequence: 1, changes: [{ key: "post/1", version: 1 }] });
+    expect(await scripts()).toBe(before);
+    await own.commit([put("post/2", 0)]);
+    await other.commit([put("post/3", 0)]);
+    const keys = (await listChanges(own, 1)).map(({ key }) => key);
+    expect(keys).toEqual(["post/2", "post/3"]);
+  });
+
+  it("are not known if the data was replaced before the commit", async () => {
+    const { storage, prefix } = storageOn(redisUrl());
+    const own = storage.content(context);
+    await own.load();
+    await own.commit([put("post/1", 0)]);
+    await own.changes(0);
+    const admin = new Redis(redisUrl());
+    await admin.del(...(await admin.keys(`{${prefix}:content}:*`)));
+    admin.disconnect();
+    // As many commits as before.
+    await storageOn(redisUrl(), prefix)
+      .storage.content(context)
+      .commit([put("post/7", 0)]);
+    expect(await own.commit([put("post/8", 0)])).toMatchObject({ ok: true, sequence: 2 });
+    expect(await own.changes(1)).toBe("reload");
   });
 });
 
