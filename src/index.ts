@@ -187,6 +187,10 @@ export type { DirectHandler, ParsedBody, ReadableBody, RequestBody } from "./htt
 export { type DeliveryKey, formatDeliveryId, parseDeliveryId } from "./webhooks/delivery/delivery-id.js";
 export { subscribes } from "./webhooks/event-types/subscription.js";
 export {
+  type AppendedEvent,
+  type AppendRequest,
+  type AppendResponse,
+  type AppendResult,
   type Claim,
   type ClaimRequest,
   type ClaimResponse,

@@ -21,6 +21,7 @@ export interface PgSocket {
   destroy(): unknown;
   /** Keeps what is written until `uncork`. */
   cork?(): void;
+  /** Writes what `cork` has kept. */
   uncork?(): void;
 }
 

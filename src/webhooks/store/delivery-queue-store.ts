@@ -59,6 +59,7 @@ export type AppendResult =
   | { readonly result: "conflict" }
   | { readonly result: "refused"; readonly error: PostbellError };
 
+/** The response to {@link AppendRequest}. */
 export interface AppendResponse {
   /**
    * One for each event, in order, up to the first that was not stored. The events after that one
