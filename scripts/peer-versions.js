@@ -63,7 +63,7 @@ try {
     smtp: mail.url,
     ...(postgres && { postgres: postgres.url }),
   };
-  const spans = "201 delivered attempt claim emit";
+  const spans = "201 delivered attempt emit";
   const expected = [
     ...["redis: delivered", "images: 1 × 1", "smtp: sent", ...(postgres ? ["postgres: delivered"] : [])],
     ...["express", "koa", "fastify"].map((framework) => `${framework}: ${spans}`),
