@@ -8,20 +8,7 @@ import ts from "typescript";
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 
 /** The folders whose source is part of the package. */
-export const TOP_ROOMS = [
-  "src",
-  "adapters",
-  "storage",
-  "files",
-  "images",
-  "receiver",
-  "testing",
-  "portal",
-  "outbox",
-  "notify",
-  "cli",
-  "telemetry",
-];
+export const TOP_ROOMS = ["src", "adapters", "storage"];
 
 /**
  * @typedef {{ file: string, name: string, line: number, lines: number, parameters: number,
@@ -253,7 +240,7 @@ const getMedian = (numbers) => numbers.sort((a, b) => a - b)[Math.floor(numbers.
  * @param {string} file
  */
 export const toRoom = (file) =>
-  ["src", "src/webhooks", "src/content", "testing", "portal/app"].includes(dirname(file))
+  ["src", "src/webhooks", "src/content", "src/testing", "src/portal/app"].includes(dirname(file))
     ? file
     : dirname(file);
 

@@ -8,7 +8,7 @@ import { loadSnippets } from "./verification-snippets.js";
 
 const NAME = "virtual:portal-app";
 // From the folder that both tools run in: tsup compiles this file into another one.
-const folder = resolve("portal", "app");
+const folder = resolve("src", "portal", "app");
 
 const snippets = {
   name: "verification-snippets",

@@ -4,8 +4,8 @@
  */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { memoryFiles } from "../../files/index.js";
-import { manualClock } from "../../testing/manual-clock.js";
+import { manualClock } from "../../src/testing/manual-clock.js";
+import { memoryFiles } from "../../storage/files/index.js";
 import type { RunningHost } from "../contracts/adapter.js";
 import { contentSite, credentials } from "../support/content-site.js";
 import { HOSTS } from "../support/hosts.js";

@@ -1,8 +1,8 @@
 import { createServer } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
 import { nodeAdapter } from "../../adapters/node.js";
-import { memoryFiles } from "../../files/index.js";
 import type { ContentOptions } from "../../src/content/options.js";
+import { memoryFiles } from "../../storage/files/index.js";
 import type { RunningHost } from "../contracts/adapter.js";
 import { callsOf } from "../support/content-call.js";
 import { contentSite } from "../support/content-site.js";

@@ -7,12 +7,12 @@
 import { randomInt } from "node:crypto";
 import { validateHeaderName, validateHeaderValue } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { memoryFiles } from "../../files/index.js";
 import type { ContentStorage } from "../../src/content/store.js";
 import type { HttpRequest, RequestBody } from "../../src/http/types.js";
 import type { Json, JsonObject, Schema } from "../../src/schema/types.js";
+import { manualClock } from "../../src/testing/manual-clock.js";
+import { memoryFiles } from "../../storage/files/index.js";
 import { memoryStorage } from "../../storage/memory/index.js";
-import { manualClock } from "../../testing/manual-clock.js";
 import { streamed } from "../support/bad-json.js";
 import { stopComparing } from "../support/compared-service.js";
 import { contentSite, credentials, idOf, ROLES, type Role } from "../support/content-site.js";

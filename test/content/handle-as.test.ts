@@ -1,8 +1,8 @@
 /** `handleAs`: the HTTP interface on behalf of a user whom the host knows already. */
 
 import { describe, expect, it } from "vitest";
-import { memoryFiles } from "../../files/index.js";
 import type { HttpRequest, HttpResponse } from "../../src/http/types.js";
+import { memoryFiles } from "../../storage/files/index.js";
 import { contentSite, credentials, idOf } from "../support/content-site.js";
 
 const requestOf = (request: Partial<HttpRequest>): HttpRequest => ({

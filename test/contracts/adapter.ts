@@ -2,11 +2,11 @@
 
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { prometheus } from "../../adapters/prometheus.js";
 import { systemClock } from "../../src/core/clock.js";
 import type { Problem } from "../../src/health/health-status.js";
 import type { Service } from "../../src/http/types.js";
 import { createHealth } from "../../src/index.js";
-import { prometheus } from "../../telemetry/prometheus.js";
 import { BODY_LIMIT, type EchoService, echoService } from "../support/echo-service.js";
 import { begin, dial, json, type Reply, type Sent, send, untilClosed } from "../support/http-client.js";
 

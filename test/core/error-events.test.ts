@@ -4,10 +4,10 @@ import { EventEmitter } from "node:events";
 import { Readable } from "node:stream";
 import pg from "pg";
 import { describe, expect, it } from "vitest";
-import { pgSource } from "../../outbox/index.js";
 import { createWebhooks } from "../../src/index.js";
+import { manualClock } from "../../src/testing/index.js";
+import { pgSource } from "../../storage/outbox/index.js";
 import { postgresStorage } from "../../storage/postgres/index.js";
-import { manualClock } from "../../testing/index.js";
 import { contentSite } from "../support/content-site.js";
 import { recordingLogger } from "../support/registration-api.js";
 

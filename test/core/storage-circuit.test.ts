@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { PostbellError } from "../../src/core/errors.js";
 import { createStorageCircuit } from "../../src/core/storage-circuit.js";
-import { manualClock } from "../../testing/manual-clock.js";
+import { manualClock } from "../../src/testing/manual-clock.js";
 import { recordingLogger } from "../support/registration-api.js";
 import { eventLoopTurn, forever, type Held, held } from "../support/webhook-harness.js";
 

@@ -18,10 +18,10 @@ import {
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openTelemetry, readTraceparent } from "../../adapters/opentelemetry.js";
 import { createContent } from "../../src/index.js";
 import { memoryStorage } from "../../storage/memory/index.js";
 import { redisStorage } from "../../storage/redis/index.js";
-import { openTelemetry, readTraceparent } from "../../telemetry/opentelemetry.js";
 import { freshPrefix, redisUrl } from "../support/redis.js";
 import {
   HOUR,

@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { join, resolve } from "node:path";
 import pg from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { pgSource } from "../../outbox/index.js";
+import { pgSource } from "../../storage/outbox/index.js";
 import { type Receiver, startReceiver } from "../faults/support/redis-service.js";
 import { eventually } from "../support/eventually.js";
 import { startCluster, startRedis } from "../support/redis-server.js";

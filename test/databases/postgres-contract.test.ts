@@ -2,8 +2,8 @@
 
 import pg from "pg";
 import { afterAll, beforeAll, describe, test } from "vitest";
+import { contentStoreContract, storageContract } from "../../src/testing/index.js";
 import { postgresStorage } from "../../storage/postgres/index.js";
-import { contentStoreContract, storageContract } from "../../testing/index.js";
 import { type DatabaseServer, startDatabase } from "./support/database-server.js";
 
 let server: DatabaseServer;

@@ -6,10 +6,10 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { silentLogger } from "../../src/core/logger.js";
+import { manualClock } from "../../src/testing/manual-clock.js";
 import type { Claim, Settlement, WebhookStore } from "../../src/webhooks/store.js";
 import { postgresStorage } from "../../storage/postgres/index.js";
 import { type SqliteHandle, sqliteStorage } from "../../storage/sqlite/index.js";
-import { manualClock } from "../../testing/manual-clock.js";
 import { createDatabaseFile, openDatabase } from "../support/sqlite.js";
 import { type DatabaseServer, startDatabase } from "./support/database-server.js";
 

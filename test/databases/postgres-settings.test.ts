@@ -3,11 +3,11 @@
 import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { pgSource } from "../../outbox/index.js";
 import type { ContentStorage } from "../../src/content/store.js";
 import { silentLogger } from "../../src/core/logger.js";
 import { createWebhooks, type EventInput, type Webhooks } from "../../src/index.js";
 import { memoryStorage } from "../../storage/memory/index.js";
+import { pgSource } from "../../storage/outbox/index.js";
 import { type PostgresStorage, postgresStorage } from "../../storage/postgres/index.js";
 import { callsOf } from "../support/content-call.js";
 import { contentSite } from "../support/content-site.js";

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
 import type { EventInput } from "../../src/index.js";
-import { outboxSourceContract } from "../../testing/index.js";
+import { outboxSourceContract } from "../../src/testing/index.js";
 import { DATABASES, type Database } from "./support/database.js";
 
 const event: EventInput = {

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/core/clock.js";
-import { type ManualClock, manualClock } from "../../testing/manual-clock.js";
+import { type ManualClock, manualClock } from "../../src/testing/manual-clock.js";
 import { type RedisServer, startRedis } from "../support/redis-server.js";
 import { type Command, type Fate, startCommandProxy } from "./support/redis-command-proxy.js";
 import {

@@ -5,7 +5,7 @@ import { readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "nod
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silentLogger } from "../../src/core/logger.js";
 import { isPostbellError, systemClock } from "../../src/index.js";
-import { manualClock } from "../../testing/manual-clock.js";
+import { manualClock } from "../../src/testing/manual-clock.js";
 import { createDatabaseFile, openDatabase } from "../support/sqlite.js";
 import { openSqlite } from "./support/sqlite-under-test.js";
 import { driveStore, newEvent } from "./support/store-driver.js";

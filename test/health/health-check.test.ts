@@ -3,10 +3,10 @@
 import { describe, expect, it } from "vitest";
 import type { ContentStore } from "../../src/content/store.js";
 import { createContent, createHealth, type Health } from "../../src/index.js";
+import { type ManualClock, manualClock } from "../../src/testing/manual-clock.js";
 import { evaluateHealthStatus } from "../../src/webhooks/health-status.js";
 import { readSettings } from "../../src/webhooks/options.js";
 import { memoryStorage } from "../../storage/memory/index.js";
-import { type ManualClock, manualClock } from "../../testing/manual-clock.js";
 import {
   eventLoopTurn,
   forever,

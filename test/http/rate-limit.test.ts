@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createRateLimit } from "../../src/http/rate-limit.js";
-import { manualClock } from "../../testing/manual-clock.js";
+import { manualClock } from "../../src/testing/manual-clock.js";
 
 describe("the rate limit", () => {
   it("lets a minute's requests through at once, then one for each share of a minute", async () => {

@@ -4,15 +4,15 @@
  */
 
 import { describe, expect, it } from "vitest";
-import { memoryFiles } from "../../files/index.js";
-import { createPortal } from "../../portal/index.js";
-import { createReceiver } from "../../receiver/index.js";
 import { chunksUntilLeft } from "../../src/http/body-chunks.js";
 import type { HttpRequest, HttpResponse, ReadableBody, Service } from "../../src/http/types.js";
 import { createWebhooks } from "../../src/index.js";
+import { createPortal } from "../../src/portal/index.js";
+import { createReceiver } from "../../src/receiver/index.js";
 import { newSecret } from "../../src/signature/signature.js";
+import { type ManualClock, manualClock } from "../../src/testing/manual-clock.js";
+import { memoryFiles } from "../../storage/files/index.js";
 import { memoryStorage } from "../../storage/memory/index.js";
-import { type ManualClock, manualClock } from "../../testing/manual-clock.js";
 import { contentSite, credentials, idOf } from "../support/content-site.js";
 import { access, registrationApi } from "../support/registration-api.js";
 

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { checkAddress, checkUrl } from "../../src/outbound/address-policy.js";
 import { createOutboundClient } from "../../src/outbound/client.js";
 import { createAddressPolicy, type DestinationOptions } from "../../src/outbound/destination-options.js";
-import { manualClock } from "../../testing/manual-clock.js";
+import { manualClock } from "../../src/testing/manual-clock.js";
 
 interface UrlCase {
   readonly id: string;

@@ -3,7 +3,7 @@ import { gzipSync } from "node:zlib";
 import { afterEach, assert, describe, expect, it } from "vitest";
 import { createOutboundClient, type OutboundClientOptions } from "../../src/outbound/client.js";
 import { createGuardedGet, type GetRequest, type GuardedGetOptions } from "../../src/outbound/guarded-get.js";
-import { manualClock } from "../../testing/manual-clock.js";
+import { manualClock } from "../../src/testing/manual-clock.js";
 import {
   type Endpoint,
   type EndpointOptions,

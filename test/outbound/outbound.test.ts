@@ -14,7 +14,7 @@ import {
 import { createAddressPolicy } from "../../src/outbound/destination-options.js";
 import { classifyError, type Phase } from "../../src/outbound/failure.js";
 import type { OutboundClient, OutboundRequest, OutboundResponse } from "../../src/outbound/types.js";
-import { type ManualClock, manualClock } from "../../testing/manual-clock.js";
+import { type ManualClock, manualClock } from "../../src/testing/manual-clock.js";
 import { type Certificate, issue, makeAuthority } from "../support/certificates.js";
 import {
   drip,

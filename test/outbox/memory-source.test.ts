@@ -1,6 +1,6 @@
 import { test } from "vitest";
-import { memorySource } from "../../outbox/index.js";
-import { manualClock, outboxSourceContract } from "../../testing/index.js";
+import { manualClock, outboxSourceContract } from "../../src/testing/index.js";
+import { memorySource } from "../../storage/outbox/index.js";
 
 outboxSourceContract({
   test,

@@ -4,6 +4,9 @@ import mysqlCallbacks from "mysql2";
 import mysql from "mysql2/promise";
 import pg from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { type ClinicalEventType, createWebhooks, type EventInput, PostbellError } from "../../src/index.js";
+import { manualClock } from "../../src/testing/index.js";
+import { memoryStorage } from "../../storage/memory/index.js";
 import {
   type MysqlPool,
   memorySource,
@@ -11,10 +14,7 @@ import {
   type OutboxOptions,
   outbox,
   pgSource,
-} from "../../outbox/index.js";
-import { type ClinicalEventType, createWebhooks, type EventInput, PostbellError } from "../../src/index.js";
-import { memoryStorage } from "../../storage/memory/index.js";
-import { manualClock } from "../../testing/index.js";
+} from "../../storage/outbox/index.js";
 
 const START = Date.parse("2026-11-20T09:30:00Z");
 const HOUR = 3_600_000;

@@ -11,8 +11,8 @@
 import { createServer } from "node:http";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { nodeAdapter } from "../../adapters/node.js";
-import { memoryFiles } from "../../files/index.js";
 import type { JsonObject } from "../../src/schema/types.js";
+import { memoryFiles } from "../../storage/files/index.js";
 import { memoryStorage } from "../../storage/memory/index.js";
 import type { RunningHost } from "../contracts/adapter.js";
 import { credentials, idOf, ROLES, type Role } from "../support/content-site.js";

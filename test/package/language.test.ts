@@ -12,7 +12,7 @@ describe("the language of the project", () => {
   });
 
   it("is checked in every part of the project", () => {
-    expect(PROSE_ROOMS).toEqual(expect.arrayContaining(["src", "cli", "test", "docs", "README.md"]));
+    expect(PROSE_ROOMS).toEqual(expect.arrayContaining(["src", "adapters", "test", "docs", "README.md"]));
   });
 
   it("is checked by a search that finds phrases and long lines, and names their place", () => {

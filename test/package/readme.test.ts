@@ -1,14 +1,14 @@
 /** Checks the promises of the README, and that the table of options is complete. */
 
 import { describe, expect, it } from "vitest";
-import { sharpImagesOptions } from "../../images/options.js";
-import { smtpNotifierOptions } from "../../notify/options.js";
-import { outboxOptions } from "../../outbox/options.js";
-import { portalOptions } from "../../portal/options.js";
-import { receiverOptions } from "../../receiver/options.js";
+import { sharpImagesOptions } from "../../adapters/sharp/options.js";
+import { smtpNotifierOptions } from "../../adapters/smtp/options.js";
 import { nonceOptions } from "../../src/content/hosting/nonces.js";
 import { contentOptions } from "../../src/content/options.js";
 import type { Option, OptionTable } from "../../src/core/options.js";
+import { outboxOptions } from "../../src/outbox/options.js";
+import { portalOptions } from "../../src/portal/options.js";
+import { receiverOptions } from "../../src/receiver/options.js";
 import { verifySignature } from "../../src/signature/signature.js";
 import { webhooksOptions } from "../../src/webhooks/options.js";
 import { memoryStorageOptions } from "../../storage/memory/options.js";

@@ -5,7 +5,6 @@
 
 import type { Bundle, Consent, Observation, Patient } from "fhir/r4.js";
 import { describe, expect, it } from "vitest";
-import type { NotificationBundle } from "../../receiver/index.js";
 import {
   type Attempt,
   type Claim,
@@ -32,6 +31,7 @@ import {
   type WebhookRecord,
   type WebhookStore,
 } from "../../src/index.js";
+import type { NotificationBundle } from "../../src/receiver/index.js";
 import type { EventCatalogue, EventTypeOf } from "../../src/webhooks/event-types/catalogue.js";
 import { clinicalEvents } from "../../src/webhooks/event-types/clinical-events.js";
 import type { FhirResource, ParsedResource } from "../../src/webhooks/fhir.js";

@@ -1,9 +1,9 @@
 /** The requests that the portal forwards to the content service, and those that it does not. */
 
 import { describe, expect, it } from "vitest";
-import { memoryFiles } from "../../files/index.js";
-import { createPortal } from "../../portal/index.js";
 import type { HttpRequest, HttpResponse } from "../../src/http/types.js";
+import { createPortal } from "../../src/portal/index.js";
+import { memoryFiles } from "../../storage/files/index.js";
 import { contentSite, credentials, idOf, type Role } from "../support/content-site.js";
 
 const PAGE = { "x-postbell-portal": "1", "content-type": "application/json" };

@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
-import { createPortal, type PortalOptions, type Visitor } from "../../portal/index.js";
-import { BACKGROUNDS, DEFAULT_COLORS } from "../../portal/theme.js";
 import type { HttpRequest } from "../../src/http/types.js";
 import { createWebhooks, type Subscriber } from "../../src/index.js";
+import { createPortal, type PortalOptions, type Visitor } from "../../src/portal/index.js";
+import { BACKGROUNDS, DEFAULT_COLORS } from "../../src/portal/theme.js";
+import { manualClock } from "../../src/testing/manual-clock.js";
 import { memoryStorage } from "../../storage/memory/index.js";
-import { manualClock } from "../../testing/manual-clock.js";
 import type { RunningHost } from "../contracts/adapter.js";
 import { contentSite } from "../support/content-site.js";
 import { HOSTS } from "../support/hosts.js";
@@ -549,7 +549,7 @@ describe("the look of the portal", () => {
   });
 
   it("measures the contrast of colours against the backgrounds that the page has", async () => {
-    const styles = await readFile("portal/app/styles.css", "utf8");
+    const styles = await readFile("src/portal/app/styles.css", "utf8");
     for (const { accent, accentDark } of [DEFAULT_COLORS]) {
       expect(styles).toContain(`--accent: ${accent};`);
       expect(styles).toContain(`--accent: ${accentDark};`);

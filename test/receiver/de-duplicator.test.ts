@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createDeDuplicator } from "../../receiver/de-duplicator.js";
-import { manualClock } from "../../testing/manual-clock.js";
+import { createDeDuplicator } from "../../src/receiver/de-duplicator.js";
+import { manualClock } from "../../src/testing/manual-clock.js";
 
 const START = Date.UTC(2026, 0, 1);
 

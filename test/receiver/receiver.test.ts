@@ -5,16 +5,16 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { expressAdapter } from "../../adapters/express.js";
 import { nodeAdapter } from "../../adapters/node.js";
+import type { HttpRequest, HttpResponse } from "../../src/http/types.js";
 import {
   createReceiver,
   type EventNotification,
   type ReceiverOptions,
   verifySignature,
-} from "../../receiver/index.js";
-import type { HttpRequest, HttpResponse } from "../../src/http/types.js";
+} from "../../src/receiver/index.js";
 import { newSecret, signatureHeader } from "../../src/signature/signature.js";
+import { manualClock } from "../../src/testing/manual-clock.js";
 import { type BodyForm, readPayload } from "../../src/webhooks/events/notification.js";
-import { manualClock } from "../../testing/manual-clock.js";
 import { build, EVENT_ID, OCCURRED_AT, TOPIC } from "../support/clinic.js";
 
 const secret = newSecret();

@@ -3,7 +3,7 @@
 import type { Content } from "../../src/content/service.js";
 import type { ContentStorage } from "../../src/content/store.js";
 import { silentLogger } from "../../src/core/logger.js";
-import { manualClock } from "../../testing/manual-clock.js";
+import { manualClock } from "../../src/testing/manual-clock.js";
 
 /** The export as one text. */
 export async function exported(content: Content): Promise<string> {

@@ -13,7 +13,7 @@ import { createSite } from "../../src/content/site.js";
 import type { ContentStorage } from "../../src/content/store.js";
 import { createSiteZone } from "../../src/content/text/dates.js";
 import { silentLogger } from "../../src/core/logger.js";
-import { manualClock } from "../../testing/manual-clock.js";
+import { manualClock } from "../../src/testing/manual-clock.js";
 
 export interface Seeds {
   /** Gives the id. */

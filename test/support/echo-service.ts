@@ -9,7 +9,7 @@ import { BODY_MS } from "../../src/http/body-chunks.js";
 import { HttpError } from "../../src/http/errors.js";
 import { createRouter, type PathParameter, type Route } from "../../src/http/router.js";
 import type { HttpRequest, HttpResponse, ReadableBody, Service } from "../../src/http/types.js";
-import { type ManualClock, manualClock } from "../../testing/manual-clock.js";
+import { type ManualClock, manualClock } from "../../src/testing/manual-clock.js";
 
 export const BODY_LIMIT = 256 * 1024;
 

@@ -3,7 +3,7 @@
  * default.
  */
 
-import { manualClock } from "../../testing/manual-clock.js";
+import { manualClock } from "../../src/testing/manual-clock.js";
 import { type CallAnswer, callsOf } from "./content-call.js";
 import { contentSite, type Role } from "./content-site.js";
 import { reply } from "./https-endpoint.js";

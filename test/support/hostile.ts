@@ -3,7 +3,7 @@
  */
 
 import type { Json, JsonObject, Schema } from "../../src/schema/types.js";
-import { manualClock } from "../../testing/manual-clock.js";
+import { manualClock } from "../../src/testing/manual-clock.js";
 
 export interface Chance {
   /** From 0 up to, but not including, `below`. */

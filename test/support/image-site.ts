@@ -1,10 +1,10 @@
 /** A site that works on images, and short requests to it. */
 
-import { memoryFiles } from "../../files/index.js";
-import { sharpImages } from "../../images/index.js";
+import { sharpImages } from "../../adapters/sharp/index.js";
 import type { FileStore } from "../../src/content/files.js";
 import type { ContentOptions } from "../../src/content/options.js";
 import type { JsonObject } from "../../src/schema/types.js";
+import { memoryFiles } from "../../storage/files/index.js";
 import { callsOf } from "./content-call.js";
 import { contentSite, credentials, type Role } from "./content-site.js";
 

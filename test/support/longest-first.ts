@@ -9,10 +9,10 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 const LONGEST = [
   "storage/redis/storage-contract.test.ts",
   "package/guide-blocks.test.ts",
-  "cli/redis-commands.test.ts",
+  "adapters/cli/redis-commands.test.ts",
   "content/media/images.test.ts",
   "content/wxr/import.test.ts",
-  "cli/webhook-commands.test.ts",
+  "adapters/cli/webhook-commands.test.ts",
   "content/text/sanitise-html.test.ts",
   "content/text/render.test.ts",
   "content/security.test.ts",

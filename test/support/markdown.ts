@@ -109,7 +109,7 @@ export function linksOf({ path, text }: MarkdownFile): Link[] {
 
 /** Matches code spans that name a file or folder of the project: `src/http`, `router.ts`. */
 const PATH = /^(?:[\w.-]+\/)*[\w-][\w.-]*\.(?:ts|js|lua|json|md|css)$|^(?!postbell\/)[\w.-]+(?:\/[\w.-]+)+$/;
-const ROOMS = new Set(["src", "adapters", "storage", "portal", "outbox", "notify", "cli", "telemetry"]);
+const ROOMS = new Set(["src", "adapters", "storage"]);
 
 /**
  * The files and folders that code spans name. A span is read from the root of the project, or from

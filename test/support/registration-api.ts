@@ -5,12 +5,12 @@
 
 import type { Logger } from "../../src/core/logger.js";
 import type { RequestBody } from "../../src/http/types.js";
+import { type ManualClock, manualClock } from "../../src/testing/manual-clock.js";
 import type { Access, Subscriber } from "../../src/webhooks/access.js";
 import { createWebhooks, type Webhooks } from "../../src/webhooks/service.js";
 import type { WebhooksOptions } from "../../src/webhooks/settings/webhooks-options.js";
 import type { Storage, WebhookStore } from "../../src/webhooks/store.js";
 import { memoryStorage } from "../../storage/memory/index.js";
-import { type ManualClock, manualClock } from "../../testing/manual-clock.js";
 
 export const START = Date.UTC(2026, 2, 1, 12);
 

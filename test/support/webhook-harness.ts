@@ -15,9 +15,9 @@ import {
   type Webhooks,
   type WebhooksOptions,
 } from "../../src/index.js";
+import { type ManualClock, manualClock } from "../../src/testing/manual-clock.js";
 import type { WebhookRecord } from "../../src/webhooks/store.js";
 import { memoryStorage } from "../../storage/memory/index.js";
-import { type ManualClock, manualClock } from "../../testing/manual-clock.js";
 
 export const START = Date.UTC(2026, 0, 1);
 export const SECOND = 1_000;

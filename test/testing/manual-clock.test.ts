@@ -1,7 +1,7 @@
 /** The manual clock: time moves only when a test moves it. */
 
 import { expect, test } from "vitest";
-import { manualClock } from "../../testing/index.js";
+import { manualClock } from "../../src/testing/index.js";
 
 const START_MS = 1_000_000;
 

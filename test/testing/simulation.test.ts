@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { OutboundResult } from "../../src/index.js";
+import { manualClock } from "../../src/testing/manual-clock.js";
 import { memoryStorage } from "../../storage/memory/index.js";
-import { manualClock } from "../../testing/manual-clock.js";
 import {
   ATTEMPT_TIMES,
   DAY,

@@ -5,8 +5,8 @@ import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../../src/core/logger.js";
+import { manualClock } from "../../src/testing/manual-clock.js";
 import { createStartReminder } from "../../src/webhooks/start-reminder.js";
-import { manualClock } from "../../testing/manual-clock.js";
 import { createDatabaseFile } from "../support/sqlite.js";
 
 const root = resolve(import.meta.dirname, "../..");

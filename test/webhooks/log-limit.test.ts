@@ -1,8 +1,8 @@
 /** A failure that repeats with every delivery fills the log with few lines. */
 
 import { describe, expect, it } from "vitest";
+import { manualClock } from "../../src/testing/manual-clock.js";
 import { limitLogger } from "../../src/webhooks/log-limit.js";
-import { manualClock } from "../../testing/manual-clock.js";
 import { recordingLogger } from "../support/registration-api.js";
 import { MINUTE, SECOND, START, startHarness } from "../support/webhook-harness.js";
 

@@ -5,11 +5,11 @@ import { systemClock, type Timer } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
 import { silentLogger } from "../../src/core/logger.js";
 import { createContent, createWebhooks } from "../../src/index.js";
+import { manualClock } from "../../src/testing/manual-clock.js";
 import type { WebhooksOptions } from "../../src/webhooks/settings/webhooks-options.js";
 import { createStartReminder } from "../../src/webhooks/start-reminder.js";
 import { memoryStorage } from "../../storage/memory/index.js";
 import { redisStorage } from "../../storage/redis/index.js";
-import { manualClock } from "../../testing/manual-clock.js";
 import { recordingLogger } from "../support/registration-api.js";
 import {
   forever,

@@ -5,11 +5,11 @@
 
 import { createServer } from "node:http";
 import { nodeAdapter } from "../../../adapters/node.js";
-import { createPortal, type PortalOptions } from "../../../portal/index.js";
 import type { Service } from "../../../src/http/types.js";
 import { createWebhooks, type OutboundResult, type Webhooks } from "../../../src/index.js";
+import { createPortal, type PortalOptions } from "../../../src/portal/index.js";
+import { type ManualClock, manualClock } from "../../../src/testing/manual-clock.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
-import { type ManualClock, manualClock } from "../../../testing/manual-clock.js";
 import { listen } from "../../support/hosts.js";
 
 export const START = Date.UTC(2026, 0, 12, 8);

@@ -3,8 +3,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Post, PostStatus, PostType } from "../../../src/content/records/records.js";
 import type { Json, JsonObject } from "../../../src/schema/types.js";
+import { manualClock } from "../../../src/testing/manual-clock.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
-import { manualClock } from "../../../testing/manual-clock.js";
 import { callsOf } from "../../support/content-call.js";
 import { seedsIn } from "../../support/content-seeds.js";
 import { contentSite, credentials, idOf, ROLES, type Role } from "../../support/content-site.js";

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { EditorOptions, RenderBlock } from "../../../src/content/editor/editor-options.js";
-import { manualClock } from "../../../testing/manual-clock.js";
+import { manualClock } from "../../../src/testing/manual-clock.js";
 import { idOf } from "../../support/content-site.js";
 import { type SocketSite, seenBy, socketSite } from "../../support/socket-calls.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createNonces } from "../../../src/content/hosting/nonces.js";
-import { manualClock } from "../../../testing/manual-clock.js";
+import { manualClock } from "../../../src/testing/manual-clock.js";
 
 const HOUR = 3_600_000;
 const SECRET = "0123456789abcdef0123456789abcdef";

@@ -3,7 +3,7 @@
 import { createServer } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { nodeAdapter } from "../../../adapters/node.js";
-import { memoryFiles } from "../../../files/index.js";
+import { memoryFiles } from "../../../storage/files/index.js";
 import { callsOf } from "../../support/content-call.js";
 import { contentSite, credentials, type Role } from "../../support/content-site.js";
 import { listen } from "../../support/hosts.js";

@@ -5,11 +5,11 @@ import type { AddressInfo } from "node:net";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { nodeAdapter } from "../../../adapters/node.js";
-import { memoryFiles } from "../../../files/index.js";
 import type { FileStore } from "../../../src/content/files.js";
 import { createFileServer, uploadPath } from "../../../src/content/media/file-server.js";
 import { silentLogger } from "../../../src/core/logger.js";
 import type { HttpResponse } from "../../../src/http/types.js";
+import { memoryFiles } from "../../../storage/files/index.js";
 
 const CONTENT = Buffer.from("0123456789abcdefghij");
 const NAME = "2026/11/heart.png";

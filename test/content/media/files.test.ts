@@ -4,8 +4,8 @@ import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { diskFiles, memoryFiles } from "../../../files/index.js";
-import { filesContract } from "../../../testing/files-contract.js";
+import { filesContract } from "../../../src/testing/files-contract.js";
+import { diskFiles, memoryFiles } from "../../../storage/files/index.js";
 
 const DAY_MS = 86_400_000;
 

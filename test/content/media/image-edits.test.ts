@@ -5,7 +5,7 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { planStages } from "../../../images/stages.js";
+import { planStages } from "../../../adapters/sharp/stages.js";
 import {
   type Area,
   type Modifier,

@@ -1,9 +1,9 @@
 import { createServer } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { nodeAdapter } from "../../../adapters/node.js";
-import { memoryFiles } from "../../../files/index.js";
-import { sharpImages } from "../../../images/index.js";
+import { sharpImages } from "../../../adapters/sharp/index.js";
 import { readImageMetadata } from "../../../src/content/media/image-metadata.js";
+import { memoryFiles } from "../../../storage/files/index.js";
 import type { RunningHost } from "../../contracts/adapter.js";
 import { contentSite, credentials, type Role } from "../../support/content-site.js";
 import { listen } from "../../support/hosts.js";

@@ -20,7 +20,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { deflateSync } from "node:zlib";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { sharpImages } from "../../../images/index.js";
+import { sharpImages } from "../../../adapters/sharp/index.js";
 import type { ImageSource, ImageTool } from "../../../src/content/media/image-tool.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
 import { expectAtMost, expectTurning } from "../../support/cpu-time.js";

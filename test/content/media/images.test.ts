@@ -5,12 +5,12 @@
 
 import sharp, { type Sharp } from "sharp";
 import { describe, expect, test } from "vitest";
-import { memoryFiles } from "../../../files/index.js";
-import { sharpImages } from "../../../images/index.js";
+import { sharpImages } from "../../../adapters/sharp/index.js";
 import type { FileStore } from "../../../src/content/files.js";
 import type { ImageTool } from "../../../src/content/media/image-tool.js";
 import { PostbellError } from "../../../src/core/errors.js";
 import type { JsonObject } from "../../../src/schema/types.js";
+import { memoryFiles } from "../../../storage/files/index.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
 import { bytesOf, rotate, siteWith, stored } from "../../support/image-site.js";
 import { corners, gifOf, movingWebp, plain, quartered, withMetadata } from "../../support/images.js";

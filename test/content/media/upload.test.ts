@@ -14,11 +14,11 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { nodeAdapter } from "../../../adapters/node.js";
-import { diskFiles, memoryFiles } from "../../../files/index.js";
 import type { FileStore } from "../../../src/content/files.js";
 import { stageUpload } from "../../../src/content/media/staged-upload.js";
 import { RestError } from "../../../src/content/rest/error.js";
 import type { HttpRequest, RequestBody } from "../../../src/http/types.js";
+import { diskFiles, memoryFiles } from "../../../storage/files/index.js";
 import { heapUsed } from "../../support/heap.js";
 
 const fixtures = JSON.parse(

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { createPasswords } from "../../../src/content/posts/post-passwords.js";
-import { manualClock } from "../../../testing/manual-clock.js";
+import { manualClock } from "../../../src/testing/manual-clock.js";
 import { type CallAnswer, callsOf } from "../../support/content-call.js";
 import { contentSite, type Role } from "../../support/content-site.js";
 import { CONTENT_STORAGES } from "../../support/content-storages.js";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ContentChanged } from "../../../src/content/records/record-changes.js";
 import type { ContentAnswer } from "../../../src/content/service.js";
-import { manualClock } from "../../../testing/manual-clock.js";
+import { manualClock } from "../../../src/testing/manual-clock.js";
 import { contentSite, idOf, type Role } from "../../support/content-site.js";
 
 type Site = ReturnType<typeof contentSite>;

@@ -1,8 +1,8 @@
 /** `If-Unmodified-Since` keeps a client from overwriting a newer version than the one it knows. */
 
 import { describe, expect, it } from "vitest";
+import { manualClock } from "../../../src/testing/index.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
-import { manualClock } from "../../../testing/index.js";
 import { contentSite, idOf } from "../../support/content-site.js";
 
 const START = Date.UTC(2026, 10, 22, 9);

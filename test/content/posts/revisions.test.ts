@@ -20,8 +20,8 @@ import type { ContentAnswer } from "../../../src/content/service.js";
 import { createSite } from "../../../src/content/site.js";
 import { createSiteZone } from "../../../src/content/text/dates.js";
 import { silentLogger } from "../../../src/core/logger.js";
+import { manualClock } from "../../../src/testing/manual-clock.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
-import { manualClock } from "../../../testing/manual-clock.js";
 import { contentSite, idOf, type Role } from "../../support/content-site.js";
 
 type Site = ReturnType<typeof contentSite>;

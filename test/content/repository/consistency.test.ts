@@ -8,8 +8,8 @@ import { coalesceCalls } from "../../../src/content/repository/request-coalescer
 import type { ContentContext, ContentStorage, ContentStore } from "../../../src/content/store.js";
 import { PostbellError } from "../../../src/core/errors.js";
 import { silentLogger } from "../../../src/core/logger.js";
+import { type ManualClock, manualClock } from "../../../src/testing/manual-clock.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
-import { type ManualClock, manualClock } from "../../../testing/manual-clock.js";
 import { type Call, callsOf } from "../../support/content-call.js";
 import { contentSite } from "../../support/content-site.js";
 import { forever, held } from "../../support/webhook-harness.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { manualClock } from "../../../testing/manual-clock.js";
+import { manualClock } from "../../../src/testing/manual-clock.js";
 import { type Call, callsOf } from "../../support/content-call.js";
 import { contentSite } from "../../support/content-site.js";
 import { countTurns } from "../../support/count-turns.js";

@@ -5,13 +5,13 @@
 
 import sharp from "sharp";
 import { beforeAll, describe, expect, it } from "vitest";
-import { memoryFiles } from "../../../files/index.js";
-import { sharpImages } from "../../../images/index.js";
+import { sharpImages } from "../../../adapters/sharp/index.js";
 import type { FileStore } from "../../../src/content/files.js";
 import type { ContentStorage } from "../../../src/content/store.js";
 import { PostbellError } from "../../../src/core/errors.js";
+import { manualClock } from "../../../src/testing/manual-clock.js";
+import { memoryFiles } from "../../../storage/files/index.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
-import { manualClock } from "../../../testing/manual-clock.js";
 import { callsOf } from "../../support/content-call.js";
 import { contentSite, credentials } from "../../support/content-site.js";
 

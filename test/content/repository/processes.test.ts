@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { ContentChanged } from "../../../src/content/records/record-changes.js";
 import type { ContentContext, ContentStorage, ContentStore } from "../../../src/content/store.js";
 import { PostbellError } from "../../../src/core/errors.js";
+import { manualClock } from "../../../src/testing/manual-clock.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
-import { manualClock } from "../../../testing/manual-clock.js";
 import { type Call, callsOf } from "../../support/content-call.js";
 import { contentSite } from "../../support/content-site.js";
 

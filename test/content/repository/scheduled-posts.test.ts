@@ -3,7 +3,7 @@ import type { ContentRepository } from "../../../src/content/repository/content-
 import { createScheduledPosts } from "../../../src/content/repository/scheduled-posts.js";
 import { createSiteZone } from "../../../src/content/text/dates.js";
 import { silentLogger } from "../../../src/core/logger.js";
-import { manualClock } from "../../../testing/manual-clock.js";
+import { manualClock } from "../../../src/testing/manual-clock.js";
 
 const MINUTE = 60_000;
 

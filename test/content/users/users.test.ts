@@ -3,7 +3,7 @@ import type { User } from "../../../src/content/records/records.js";
 import { createUsers, type UsersOption } from "../../../src/content/users/users.js";
 import { isPostbellError } from "../../../src/core/errors.js";
 import { type Logger, silentLogger } from "../../../src/core/logger.js";
-import { manualClock } from "../../../testing/manual-clock.js";
+import { manualClock } from "../../../src/testing/manual-clock.js";
 import { callsOf } from "../../support/content-call.js";
 import { contentSite, idOf, ROLES } from "../../support/content-site.js";
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { memoryFiles } from "../../../files/index.js";
 import type { Content } from "../../../src/content/service.js";
 import type { ContentStorage, ContentStore } from "../../../src/content/store.js";
 import type { ImportOptions, ImportSummary } from "../../../src/content/wxr/options.js";
 import type { Json } from "../../../src/schema/types.js";
+import { memoryFiles } from "../../../storage/files/index.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
 import { contentSite } from "../../support/content-site.js";
 import { bytesOf, type ShortItem, wxrFile } from "../../support/wxr-file.js";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { memoryFiles } from "../../../files/index.js";
 import type { ContentStorage, ContentStore, ContentWrite } from "../../../src/content/store.js";
 import { splitIntoBatches } from "../../../src/content/wxr/batches.js";
 import type { ImportOptions } from "../../../src/content/wxr/options.js";
+import { memoryFiles } from "../../../storage/files/index.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
 import { contentSite } from "../../support/content-site.js";
 import { type ShortItem, streamOf, WXR_END, wxrHead, wxrItem } from "../../support/wxr-file.js";

@@ -1,13 +1,13 @@
 /** URLs of an untrusted WXR file: nothing but what the URL parser writes is stored or shown. */
 
 import { describe, expect, it } from "vitest";
-import { memoryFiles } from "../../../files/index.js";
 import type { Content } from "../../../src/content/service.js";
 import type { ContentStorage } from "../../../src/content/store.js";
 import type { ImportedFile, ImportOptions } from "../../../src/content/wxr/options.js";
 import { silentLogger } from "../../../src/core/logger.js";
 import type { JsonObject } from "../../../src/schema/types.js";
-import { manualClock } from "../../../testing/manual-clock.js";
+import { manualClock } from "../../../src/testing/manual-clock.js";
+import { memoryFiles } from "../../../storage/files/index.js";
 import { contentSite } from "../../support/content-site.js";
 import { CONTENT_STORAGES } from "../../support/content-storages.js";
 import { bytesOf, type ShortItem, WXR_END, wxrFile, wxrHead, wxrItem } from "../../support/wxr-file.js";

@@ -2,9 +2,9 @@
 
 import mysql from "mysql2/promise";
 import pg from "pg";
-import { mysqlSource, pgSource, type SqlSource } from "../../../outbox/index.js";
 import type { EventInput } from "../../../src/index.js";
-import type { OutboxTransaction } from "../../../testing/index.js";
+import type { OutboxTransaction } from "../../../src/testing/index.js";
+import { mysqlSource, pgSource, type SqlSource } from "../../../storage/outbox/index.js";
 import { type DatabaseServer, startDatabase } from "./database-server.js";
 
 export interface Table {

@@ -6,8 +6,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { outbox } from "../../../outbox/index.js";
 import { createWebhooks, type EventInput } from "../../../src/index.js";
+import { outbox } from "../../../storage/outbox/index.js";
 import { redisStorage } from "../../../storage/redis/index.js";
 import { freshPrefix, redisUrl } from "../../support/redis.js";
 import type { Database, Table } from "./database.js";

@@ -9,7 +9,7 @@ import {
   systemClock,
   type WebhookStore,
 } from "../../../src/index.js";
-import { type ManualClock, manualClock } from "../../../testing/manual-clock.js";
+import { type ManualClock, manualClock } from "../../../src/testing/manual-clock.js";
 import { KEY, type Ledger } from "./ledger.js";
 import type { Subscriber } from "./ledger-subscriber.js";
 import type { StorageAddress, StorageInspector, StorageUnderTest } from "./storage-under-test.js";

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silentLogger } from "../../../src/core/logger.js";
-import { manualClock } from "../../../testing/manual-clock.js";
+import { manualClock } from "../../../src/testing/manual-clock.js";
 import { type Call, callsOf } from "../../support/content-call.js";
 import { contentSite } from "../../support/content-site.js";
 import { startProxy } from "../../support/tcp-proxy.js";

@@ -5,8 +5,8 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { manualClock } from "../../../src/testing/manual-clock.js";
 import type { Claim, Settlement } from "../../../src/webhooks/store.js";
-import { manualClock } from "../../../testing/manual-clock.js";
 import { startForTests } from "./start-for-tests.js";
 import type { StorageUnderTest } from "./storage-under-test.js";
 import { type DrivenStore, driveStore, newEvent } from "./store-driver.js";

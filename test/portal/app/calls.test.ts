@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { findDeliveries } from "../../../portal/app/webhooks/calls.js";
-import type { DeliveryPageJson } from "../../../portal/shapes.js";
+import { findDeliveries } from "../../../src/portal/app/webhooks/calls.js";
+import type { DeliveryPageJson } from "../../../src/portal/shapes.js";
 import { pendingDelivery } from "./support.js";
 
 describe("deliveries that a filter finds", () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { clinicalEvents } from "../../../src/index.js";
 import {
   actionOf,
   countCovered,
@@ -8,8 +9,7 @@ import {
   searchEventTypes,
   togglePattern,
   wildcardOf,
-} from "../../../portal/app/webhooks/event-types.js";
-import { clinicalEvents } from "../../../src/index.js";
+} from "../../../src/portal/app/webhooks/event-types.js";
 
 const catalogue = Object.keys(clinicalEvents);
 const groups = groupEventTypes(catalogue);

@@ -6,7 +6,7 @@ import {
   placeOf,
   planAttempts,
   selectRange,
-} from "../../../portal/app/webhooks/plan.js";
+} from "../../../src/portal/app/webhooks/plan.js";
 import { failedAttempt, HOUR, healthyStats, pendingDelivery, toIso } from "./support.js";
 
 const SCHEDULE = [0, 1 * HOUR, 3 * HOUR, 7 * HOUR];

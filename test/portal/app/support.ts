@@ -1,6 +1,6 @@
 /** Deliveries and statistics as the page gets them. */
 
-import type { AttemptJson, DeliveryRowJson, StatsJson } from "../../../portal/shapes.js";
+import type { AttemptJson, DeliveryRowJson, StatsJson } from "../../../src/portal/shapes.js";
 
 export const HOUR = 3_600_000;
 export const toIso = (ms: number): string => new Date(ms).toISOString();

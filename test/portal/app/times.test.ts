@@ -5,7 +5,7 @@ import {
   formatRelativeTime,
   fromTimeInput,
   toTimeInput,
-} from "../../../portal/app/times.js";
+} from "../../../src/portal/app/times.js";
 
 const AT = Date.UTC(2026, 10, 22, 14, 5, 9);
 const MINUTE = 60_000;

@@ -10,7 +10,7 @@ import {
   sortByUrgency,
   splitUrl,
   summariseWebhooks,
-} from "../../../portal/app/webhooks/wording.js";
+} from "../../../src/portal/app/webhooks/wording.js";
 import { failedAttempt, HOUR, healthyStats, pendingDelivery, toIso } from "./support.js";
 
 const failing = healthyStats({

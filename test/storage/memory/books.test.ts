@@ -3,25 +3,25 @@
  */
 
 import { expect, test } from "vitest";
-import { deliveryBytes, eventBytes } from "../../../storage/memory/bounds.js";
-import type { MemoryEvent } from "../../../storage/memory/records.js";
-import { createState, type State } from "../../../storage/memory/state.js";
-import { createMemoryWebhookStore } from "../../../storage/memory/webhook-store.js";
-import { only, repeat } from "../../../testing/storage-contract/assertions.js";
+import { only, repeat } from "../../../src/testing/storage-contract/assertions.js";
 import {
   createScenario,
   type Scenario,
   type ScenarioOptions,
-} from "../../../testing/storage-contract/fixture.js";
+} from "../../../src/testing/storage-contract/fixture.js";
 import {
   HOUR_MS,
   LEASE_MS,
   NO_ROOM,
   REMEMBER_EVENTS_MS,
   RETENTION,
-} from "../../../testing/storage-contract/limits.js";
-import { MODEL_RETENTION } from "../../../testing/storage-contract/model.js";
-import { runModel } from "../../../testing/storage-contract/model-run.js";
+} from "../../../src/testing/storage-contract/limits.js";
+import { MODEL_RETENTION } from "../../../src/testing/storage-contract/model.js";
+import { runModel } from "../../../src/testing/storage-contract/model-run.js";
+import { deliveryBytes, eventBytes } from "../../../storage/memory/bounds.js";
+import type { MemoryEvent } from "../../../storage/memory/records.js";
+import { createState, type State } from "../../../storage/memory/state.js";
+import { createMemoryWebhookStore } from "../../../storage/memory/webhook-store.js";
 
 /** A scenario that gives the test access to the records. */
 function openScenario(options?: ScenarioOptions): { readonly s: Scenario; readonly state: State } {

@@ -1,14 +1,14 @@
 /** The bounds of the memory storage: what it refuses, what it frees, and the heap it takes. */
 
 import { describe, expect, test } from "vitest";
-import { type MemoryStorageOptions, memoryStorage } from "../../../storage/memory/index.js";
-import { only, repeat } from "../../../testing/storage-contract/assertions.js";
+import { only, repeat } from "../../../src/testing/storage-contract/assertions.js";
 import {
   createScenario,
   type Scenario,
   type ScenarioOptions,
-} from "../../../testing/storage-contract/fixture.js";
-import { RETENTION } from "../../../testing/storage-contract/limits.js";
+} from "../../../src/testing/storage-contract/fixture.js";
+import { RETENTION } from "../../../src/testing/storage-contract/limits.js";
+import { type MemoryStorageOptions, memoryStorage } from "../../../storage/memory/index.js";
 import { heapUsed } from "../../support/heap.js";
 
 const scenarioWith = (limits: MemoryStorageOptions["limits"], options?: ScenarioOptions): Scenario =>

@@ -5,10 +5,10 @@
 
 import { describe, expect, test } from "vitest";
 import { silentLogger } from "../../../src/core/logger.js";
+import { put, remove } from "../../../src/testing/content-store-contract/fixture.js";
+import { contentStoreContract } from "../../../src/testing/content-store-contract.js";
+import { manualClock } from "../../../src/testing/manual-clock.js";
 import { type MemoryStorageOptions, memoryStorage } from "../../../storage/memory/index.js";
-import { put, remove } from "../../../testing/content-store-contract/fixture.js";
-import { contentStoreContract } from "../../../testing/content-store-contract.js";
-import { manualClock } from "../../../testing/manual-clock.js";
 
 describe("the memory storage keeps the content store contract:", () => {
   contentStoreContract({ test, create: () => ({ storage: memoryStorage() }) });

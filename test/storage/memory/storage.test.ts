@@ -2,11 +2,11 @@
 
 import { describe, expect, test } from "vitest";
 import type { Logger } from "../../../src/core/logger.js";
+import { storageContract } from "../../../src/testing/index.js";
+import { only } from "../../../src/testing/storage-contract/assertions.js";
+import { createScenario, type Scenario } from "../../../src/testing/storage-contract/fixture.js";
+import { HOUR_MS, LEASE_MS, RETENTION } from "../../../src/testing/storage-contract/limits.js";
 import { type MemoryStorageOptions, memoryStorage } from "../../../storage/memory/index.js";
-import { storageContract } from "../../../testing/index.js";
-import { only } from "../../../testing/storage-contract/assertions.js";
-import { createScenario, type Scenario } from "../../../testing/storage-contract/fixture.js";
-import { HOUR_MS, LEASE_MS, RETENTION } from "../../../testing/storage-contract/limits.js";
 
 describe("the memory storage keeps the storage contract:", () => {
   storageContract({ test, create: () => ({ storage: memoryStorage() }) });

@@ -5,9 +5,9 @@
 
 import { EventEmitter } from "node:events";
 import { describe, expect, it } from "vitest";
+import { manualClock } from "../../../src/testing/manual-clock.js";
 import type { RedisClient } from "../../../storage/redis/client.js";
 import { createRedisConnection } from "../../../storage/redis/connection.js";
-import { manualClock } from "../../../testing/manual-clock.js";
 
 const LIMIT_MS = 3_500;
 

@@ -8,10 +8,10 @@ import {
   createScenario,
   type DeclareTest,
   type StorageUnderTest,
-} from "../../../testing/storage-contract/fixture.js";
-import { testLongLogs } from "../../../testing/storage-contract/long-logs.js";
-import { testWorkPerCall } from "../../../testing/storage-contract/work-per-call.js";
-import type { StorageContractOptions } from "../../../testing/storage-contract.js";
+} from "../../../src/testing/storage-contract/fixture.js";
+import { testLongLogs } from "../../../src/testing/storage-contract/long-logs.js";
+import { testWorkPerCall } from "../../../src/testing/storage-contract/work-per-call.js";
+import type { StorageContractOptions } from "../../../src/testing/storage-contract.js";
 import { countExecutedBlocks, type ExecutedBlocks } from "../../support/executed-blocks.js";
 import { freshPrefix, redisUrl } from "../../support/redis.js";
 import { countedRedis } from "../../support/redis-work.js";

@@ -6,8 +6,8 @@
 import { Cluster as Cluster6, Redis as Redis6 } from "ioredis";
 import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
 import { afterAll, beforeAll, describe, test } from "vitest";
+import { contentStoreContract, storageContract } from "../../../src/testing/index.js";
 import { type RedisClient, redisStorage } from "../../../storage/redis/index.js";
-import { contentStoreContract, storageContract } from "../../../testing/index.js";
 import { freshPrefix, redisUrl } from "../../support/redis.js";
 import { type RedisCluster, startCluster } from "../../support/redis-server.js";
 

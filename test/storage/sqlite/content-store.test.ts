@@ -3,10 +3,10 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { ContentStore } from "../../../src/content/store.js";
 import { silentLogger } from "../../../src/core/logger.js";
+import { put } from "../../../src/testing/content-store-contract/fixture.js";
+import { manualClock } from "../../../src/testing/manual-clock.js";
 import { CONTENT_TABLES } from "../../../storage/sql/content-tables.js";
 import { type SqliteHandle, type SqliteStorage, sqliteStorage } from "../../../storage/sqlite/index.js";
-import { put } from "../../../testing/content-store-contract/fixture.js";
-import { manualClock } from "../../../testing/manual-clock.js";
 import { createDatabaseFile, openDatabase } from "../../support/sqlite.js";
 
 let file: ReturnType<typeof createDatabaseFile>;

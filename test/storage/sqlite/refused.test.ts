@@ -2,8 +2,8 @@
 
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createContent, createWebhooks, isPostbellError } from "../../../src/index.js";
+import { manualClock } from "../../../src/testing/manual-clock.js";
 import { type SqliteHandle, sqliteStorage } from "../../../storage/sqlite/index.js";
-import { manualClock } from "../../../testing/manual-clock.js";
 import { recordingLogger } from "../../support/registration-api.js";
 import { createDatabaseFile, openDatabase } from "../../support/sqlite.js";
 

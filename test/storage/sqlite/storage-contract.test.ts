@@ -1,8 +1,8 @@
 /** The contracts of storage and content store on SQLite: in one process, over two connections. */
 
 import { describe, test } from "vitest";
+import { contentStoreContract, storageContract } from "../../../src/testing/index.js";
 import { sqliteStorage } from "../../../storage/sqlite/index.js";
-import { contentStoreContract, storageContract } from "../../../testing/index.js";
 import { countWork, createDatabaseFile, openDatabase } from "../../support/sqlite.js";
 
 describe("in one process, the contracts hold:", () => {

@@ -2,10 +2,10 @@
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLogger } from "../../../src/core/logger.js";
+import { type ManualClock, manualClock } from "../../../src/testing/manual-clock.js";
 import type { WebhookStore } from "../../../src/webhooks/store.js";
 import { LATEST_LAYOUT } from "../../../storage/sql/layout.js";
 import { type SqliteHandle, type SqliteStorage, sqliteStorage } from "../../../storage/sqlite/index.js";
-import { type ManualClock, manualClock } from "../../../testing/manual-clock.js";
 import { createDatabaseFile, openDatabase } from "../../support/sqlite.js";
 
 const START = Date.UTC(2026, 0, 1);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { OutboundResult } from "../../../src/index.js";
+import { manualClock } from "../../../src/testing/manual-clock.js";
 import { createClaimsAhead } from "../../../src/webhooks/delivery/slots.js";
 import type { Claim } from "../../../src/webhooks/store.js";
-import { manualClock } from "../../../testing/manual-clock.js";
 import {
   type Harness,
   holdingEndpoint,

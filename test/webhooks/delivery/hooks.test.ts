@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { OutboundRequest, OutboundResult, Send } from "../../../src/index.js";
+import { manualClock } from "../../../src/testing/manual-clock.js";
 import { guardSend } from "../../../src/webhooks/delivery/send.js";
-import { manualClock } from "../../../testing/manual-clock.js";
 import {
   clockTime,
   DAY,

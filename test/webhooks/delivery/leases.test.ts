@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { OutboundResult } from "../../../src/index.js";
-import { manualClock } from "../../../testing/manual-clock.js";
+import { manualClock } from "../../../src/testing/manual-clock.js";
 import {
   DAY,
   forever,

@@ -3,8 +3,8 @@
  */
 
 import { describe, expect, it } from "vitest";
-import { createPortal } from "../../../portal/index.js";
 import type { OutboundResult, WebhooksOptions } from "../../../src/index.js";
+import { createPortal } from "../../../src/portal/index.js";
 import { recordingLogger } from "../../support/registration-api.js";
 import { HOUR, MINUTE, response, SUBSCRIBER, startHarness } from "../../support/webhook-harness.js";
 

@@ -5,6 +5,7 @@
 
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../../../src/core/logger.js";
+import { manualClock } from "../../../src/testing/manual-clock.js";
 import type { MakeAttempt } from "../../../src/webhooks/delivery/attempt.js";
 import type { AttemptResult } from "../../../src/webhooks/delivery/outcome.js";
 import type { Flight } from "../../../src/webhooks/delivery/slots.js";
@@ -12,7 +13,6 @@ import { createWorker } from "../../../src/webhooks/delivery/worker.js";
 import { readSettings } from "../../../src/webhooks/options.js";
 import type { Claim, ClaimRequest, Lane, Settlement, WebhookStore } from "../../../src/webhooks/store.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
-import { manualClock } from "../../../testing/manual-clock.js";
 import { eventLoopTurn, START } from "../../support/webhook-harness.js";
 
 const NOTHING = { claims: [], nextAt: null };

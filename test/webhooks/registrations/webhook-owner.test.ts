@@ -4,7 +4,6 @@
  */
 
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { createPortal } from "../../../portal/index.js";
 import type { HttpResponse } from "../../../src/http/types.js";
 import {
   createWebhooks,
@@ -13,6 +12,7 @@ import {
   type Webhooks,
   type WebhooksOptions,
 } from "../../../src/index.js";
+import { createPortal } from "../../../src/portal/index.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
 import { redisStorage } from "../../../storage/redis/index.js";
 import type { RunningHost } from "../../contracts/adapter.js";

@@ -1,0 +1,110 @@
+/** Reads and writes requests as text, such as the files of `listen --save`. Pure. */
+
+import { trimEnd } from "../../src/core/trim-end.js";
+
+export interface HttpMessage {
+  readonly method: string;
+  readonly path: string;
+  /** In order, with their names as written. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body: Uint8Array;
+}
+
+export interface ReadMessage extends HttpMessage {
+  /** Notes for the user about how the text was read. */
+  readonly notes: readonly string[];
+}
+
+/** Returns the values of a header, joined as in HTTP. The case of its name does not matter. */
+export function getHeader({ headers }: HttpMessage, name: string): string | undefined {
+  const values = headers
+    .filter(([key]) => key.toLowerCase() === name.toLowerCase())
+    .map(([, value]) => value);
+  return values.length === 0 ? undefined : values.join(", ");
+}
+
+const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):(.*)$/;
+const REQUEST_LINE = /^([A-Z]+) (\S+) HTTP\/\d(?:\.\d)?$/;
+/** Lines that `curl -v` writes around a request: remarks, both heads, and amounts of data. */
+const CURL_LINE = /^(?:[*<>](?: |\r?$)|[{}] \[\d+ bytes data\])/;
+
+/**
+ * Reads a request: an optional request line, headers, an empty line, and the body up to
+ * `Content-Length` or to the end. Lines of the head end with LF or CRLF. In the output of `curl
+ * -v`, the head is the lines with `>`, and the body is all that curl did not write itself.
+ *
+ * @throws `Error` whose message is for the user, if a line of the head is not a header.
+ */
+export function readMessage(bytes: Uint8Array): ReadMessage {
+  // One character per byte, so that the bytes of the body stay the same.
+  const text = Buffer.from(bytes).toString("latin1");
+  const isCurl = CURL_LINE.test(text.split("\n", 1)[0] ?? "");
+  const { head, body } = isCurl ? splitCurl(text) : split(text);
+  const lines = head.split(/\r?\n/).filter((line) => line !== "");
+  const [, method = "POST", path = "/"] = REQUEST_LINE.exec(lines[0] ?? "") ?? [];
+  const isNamed = REQUEST_LINE.test(lines[0] ?? "");
+  const headers = lines.slice(isNamed ? 1 : 0).map((line, index): readonly [string, string] => {
+    const [, name, value] = HEADER.exec(line) ?? [];
+    if (name === undefined || value === undefined)
+      throw new Error(
+        `Line ${index + (isNamed ? 2 : 1)} of the request is not a header: expected 'Name: value'.`,
+      );
+    return [name, trimEnd(value.replace(/^[ \t]+/, ""), " \t")];
+  });
+  const message = { method, path, headers, body: Buffer.from(body, "latin1") };
+  return { ...message, ...cutToLength(message) };
+}
+
+function split(text: string): { readonly head: string; readonly body: string } {
+  const end = /\r?\n\r?\n/.exec(text);
+  if (end === null) return { head: text, body: "" };
+  return { head: text.slice(0, end.index), body: text.slice(end.index + end[0].length) };
+}
+
+function splitCurl(text: string): { readonly head: string; readonly body: string } {
+  const lines = text.split("\n");
+  return {
+    head: lines
+      .filter((line) => line.startsWith("> "))
+      .map((line) => line.slice(2))
+      .join("\n"),
+    body: lines
+      .filter((line) => !CURL_LINE.test(line))
+      .join("\n")
+      .trimEnd(),
+  };
+}
+
+/** Cuts the body to its `Content-Length`, and notes if the length is wrong. */
+function cutToLength(message: HttpMessage): { readonly body: Uint8Array; readonly notes: readonly string[] } {
+  const { body } = message;
+  const announced = getHeader(message, "content-length");
+  const length = announced !== undefined && /^\d{1,15}$/.test(announced) ? Number(announced) : body.length;
+  if (length < body.length) {
+    return {
+      body: body.subarray(0, length),
+      notes: [
+        `The text continues after the ${length} bytes that Content-Length announces; the rest was ignored.`,
+      ],
+    };
+  }
+  return {
+    body,
+    notes:
+      length === body.length
+        ? []
+        : [`The body has only ${body.length} of the ${length} bytes that Content-Length announces.`],
+  };
+}
+
+/** Writes a request as the bytes of a file that {@link readMessage} reads. */
+export function writeMessage({ method, path, headers, body }: HttpMessage): Uint8Array {
+  const kept = headers.filter(([name]) => !/^(?:transfer-encoding|content-length)$/i.test(name));
+  const lines = [
+    `${method} ${path} HTTP/1.1`,
+    ...[...kept, ["Content-Length", String(body.length)] as const].map(
+      ([name, value]) => `${name}: ${value}`,
+    ),
+  ];
+  return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), body]);
+}

@@ -1,0 +1,78 @@
+/** Finds the secrets that a command verifies and signs with. */
+
+import { readFile } from "node:fs/promises";
+import { isSecret } from "../../src/signature/signature.js";
+import { type CliIo, printable } from "./command.js";
+import { readAll } from "./read-all.js";
+
+export const secretOptions = {
+  secret: { type: "string", multiple: true, default: [] as string[] },
+  "secret-file": { type: "string", multiple: true, default: [] as string[] },
+  header: { type: "string", default: "X-Service-Signature" },
+} as const;
+
+export const secretDetails = `  --secret-file FILE  file with the webhook's secrets, one per line, or with the response of its registration;
+                      can be repeated; - is the standard input
+  --secret SECRET     the secret itself; other users of this machine can read it in the list of processes
+                      Without either, the environment variable POSTBELL_SECRET is used.
+  --header NAME       header of the signature; default X-Service-Signature`;
+
+export interface SecretSource {
+  readonly given: readonly string[];
+  readonly files: readonly string[];
+}
+
+/** @throws `Error` whose message is for the user. */
+export function readSecretSource(values: {
+  readonly secret: readonly string[];
+  readonly "secret-file": readonly string[];
+}): SecretSource {
+  if (!values.secret.every(isSecret)) throw new Error("--secret is empty.");
+  return { given: values.secret, files: values["secret-file"] };
+}
+
+/**
+ * Reads the secrets from their files, or else from the environment.
+ *
+ * @throws `Error` whose message is for the user, if a file cannot be read or has no secret.
+ */
+export async function findSecrets(
+  { given, files }: SecretSource,
+  { env, stdin }: CliIo,
+): Promise<readonly string[]> {
+  const found = [...given];
+  for (const file of files) {
+    const [text, name] =
+      file === "-" ? [await readText(stdin), "the standard input"] : [await readFile(file, "utf8"), file];
+    found.push(...parseSecrets(text, name));
+  }
+  const fromEnvironment = env["POSTBELL_SECRET"];
+  return found.length === 0 && isSecret(fromEnvironment) ? [fromEnvironment] : found;
+}
+
+async function readText(stdin: CliIo["stdin"]): Promise<string> {
+  const bytes = await readAll(stdin);
+  if (bytes === undefined) throw new Error("The standard input is too large to hold secrets.");
+  return bytes.toString("utf8");
+}
+
+/** The response of a registration starts with a brace, which no secret does. */
+function parseSecrets(text: string, name: string): readonly string[] {
+  if (text.trimStart().startsWith("{")) return [readResponse(text, name)];
+  const secrets = text.split(/\r?\n/).map((line) => line.trim());
+  if (secrets.some(isSecret)) return secrets.filter(isSecret);
+  throw new Error(`There is no secret in ${name}.`);
+}
+
+function readResponse(text: string, name: string): string {
+  let response: { readonly secret?: unknown; readonly error?: { readonly message?: unknown } | null };
+  try {
+    response = JSON.parse(text) as typeof response;
+  } catch {
+    throw new Error(`The JSON in ${name} cannot be parsed.`);
+  }
+  const { secret, error } = response;
+  if (isSecret(secret)) return secret;
+  const cause = error == null ? "" : ` It is an error: ${printable(String(error.message))}`;
+  throw new Error(`The response in ${name} has no secret.${cause}`);
+}

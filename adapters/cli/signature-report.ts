@@ -1,0 +1,114 @@
+/**
+ * Reports whether a receiver may trust a request; if not, which check failed and what to change.
+ * Pure.
+ */
+
+import { type EventNotification, readNotification } from "../../src/receiver/notification.js";
+import { type SignatureProblem, verifySignature } from "../../src/signature/signature.js";
+import { getHeader, type HttpMessage } from "./http-message.js";
+import { explainMismatch } from "./signature-mismatch.js";
+
+export interface SignatureCheck {
+  readonly secrets: readonly string[];
+  readonly toleranceSeconds: number;
+  readonly signatureHeader: string;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+export interface SignatureReport {
+  /** `unverified`: there is no secret to verify with. */
+  readonly code: "valid" | "unverified" | "invalid_notification" | SignatureProblem;
+  /** Says what was found, and what to change unless the code is `valid`. */
+  readonly message: string;
+  /**
+   * Age of the signature in seconds, negative if it is in the future. `null` if the signature does
+   * not match the body.
+   */
+  readonly ageSeconds: number | null;
+  /** The content that the body claims. Do not trust it unless the code is `valid`. */
+  readonly notification: EventNotification | undefined;
+}
+
+/** Describes an age in seconds, such as `7 s old`, or `3 s in the future` if it is negative. */
+export const formatAge = (ageSeconds: number): string =>
+  ageSeconds < 0 ? `${-ageSeconds} s in the future` : `${ageSeconds} s old`;
+
+type Finding = Pick<SignatureReport, "code" | "message"> & Partial<Pick<SignatureReport, "ageSeconds">>;
+
+export function checkSignature(request: HttpMessage, check: SignatureCheck): SignatureReport {
+  const notification = readNotification(request.body);
+  const finding =
+    check.secrets.length === 0
+      ? judgeWithoutSecret(notification)
+      : judgeSignature(request, check, notification);
+  return { ageSeconds: null, ...finding, notification };
+}
+
+const judgeWithoutSecret = (notification: EventNotification | undefined): Finding =>
+  notification === undefined
+    ? { code: "invalid_notification", message: "The body is not an event notification." }
+    : { code: "unverified", message: "There is no secret to verify with." };
+
+function judgeSignature(
+  request: HttpMessage,
+  check: SignatureCheck,
+  notification: EventNotification | undefined,
+): Finding {
+  const { body } = request;
+  const { secrets, signatureHeader, toleranceSeconds, now } = check;
+  const header = getHeader(request, signatureHeader);
+  const result = verifySignature({ body, header, secrets, toleranceSeconds, now });
+  if (result.ok) {
+    const ageSeconds = toAge(result.timestamp, now);
+    return notification === undefined
+      ? {
+          code: "invalid_notification",
+          message: "The signature is correct, but the body is not an event notification.",
+          ageSeconds,
+        }
+      : { code: "valid", message: "The signature is correct.", ageSeconds };
+  }
+  switch (result.code) {
+    case "missing_header":
+      return { code: result.code, message: explainMissing(request, signatureHeader) };
+    case "malformed_header":
+      return {
+        code: result.code,
+        message: `${signatureHeader} is not of the form 't=<seconds>, s=<64 lower-case hexadecimal digits>'. Copy the header exactly, with both parts.`,
+      };
+    case "timestamp_out_of_tolerance":
+      return { code: result.code, ...explainAge(body, header, check) };
+    case "no_match":
+      return { code: result.code, message: explainMismatch({ body, header, secrets, now }) };
+  }
+}
+
+const toAge = (timestamp: number, now: number): number => Math.floor(now / 1000) - timestamp;
+
+function explainMissing({ headers }: HttpMessage, signatureHeader: string): string {
+  const other = headers.find(([name]) => /signature/i.test(name))?.[0];
+  const advice =
+    other === undefined
+      ? "Check that the request has all its headers, and that no proxy in between removes any."
+      : `There is ${other}: if the sender's option signature.header has that name, give it with --header.`;
+  return `There is no header ${signatureHeader}. ${advice}`;
+}
+
+function explainAge(
+  body: Uint8Array,
+  header: string | undefined,
+  { secrets, toleranceSeconds, now }: SignatureCheck,
+): Pick<SignatureReport, "message" | "ageSeconds"> {
+  const any = verifySignature({ body, header, secrets, toleranceSeconds: Number.MAX_VALUE, now });
+  const ageSeconds = any.ok ? toAge(any.timestamp, now) : 0;
+  const when = ageSeconds < 0 ? `${-ageSeconds} s in the future` : `${ageSeconds} s ago`;
+  const cause =
+    Math.abs(ageSeconds) > 1e10
+      ? "The time seems to be in milliseconds, but the header has seconds."
+      : "A receiver must refuse it: it may be a replay, or a clock is wrong. To verify a saved request despite its age, give its time with --at, or a larger --tolerance.";
+  return {
+    message: `The signature is correct, but was made ${when}; the tolerance is ${toleranceSeconds} s. ${cause}`,
+    ageSeconds,
+  };
+}

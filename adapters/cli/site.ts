@@ -1,0 +1,84 @@
+/** Opens the site to import into or export from, and defines the options for it. */
+
+import { type Content, createContent } from "../../src/content/service.js";
+import { trimEnd } from "../../src/core/trim-end.js";
+import { diskFiles } from "../../storage/files/index.js";
+import { type CliIo, wrongUsage } from "./command.js";
+import { findImageTool } from "./find-image-tool.js";
+
+export interface OpenedSite {
+  /** Empty if the environment variable has it. */
+  readonly redis: string;
+  readonly prefix: string | undefined;
+  /** Has no slash at its end; may be empty. */
+  readonly url: string;
+  readonly timezone: string;
+  /** Folder of the uploaded files; may be empty. */
+  readonly files: string;
+}
+
+export const siteOptions = {
+  redis: { type: "string", default: "" },
+  prefix: { type: "string" },
+  files: { type: "string", default: "" },
+  site: { type: "string", default: "" },
+  timezone: { type: "string", default: "UTC" },
+  json: { type: "boolean", default: false },
+  quiet: { type: "boolean", default: false },
+} as const;
+
+export const siteDetails = `  --redis URL         Redis with the site's content: redis://, rediss:// or the path of a socket. Use the
+                      environment variable POSTBELL_REDIS for a URL with a password, because other users
+                      of this machine can read it in the list of processes
+  --prefix NAME       prefix of the keys, as given to redisStorage()
+  --site URL          URL of the website; required for an export
+  --timezone NAME     time zone of the site, as given to createContent(); default UTC
+  --quiet             show neither progress nor warnings`;
+
+export function readSite({
+  redis,
+  prefix,
+  site,
+  timezone,
+  files,
+}: {
+  readonly redis: string;
+  readonly prefix?: string | undefined;
+  readonly site: string;
+  readonly timezone: string;
+  readonly files: string;
+}): OpenedSite {
+  return { redis, prefix, url: trimEnd(site, "/"), timezone, files };
+}
+
+/**
+ * Opens the site for `work`, and closes it afterwards. The users of the site are known to the host
+ * only. Here, every id is a user, and no user is found by name.
+ */
+export async function withSite<T>(
+  { redis, prefix, url, timezone, files }: OpenedSite,
+  { openStorage, env }: CliIo,
+  work: (content: Content) => Promise<T>,
+): Promise<T> {
+  const address = redis || env["POSTBELL_REDIS"] || "";
+  if (address === "")
+    throw wrongUsage(
+      "--redis is missing, and POSTBELL_REDIS is not set: give the URL of the Redis with the content.",
+    );
+  const storage = openStorage({ url: address, ...(prefix === undefined ? {} : { prefix }) });
+  try {
+    const content = createContent({
+      storage,
+      ...(files === "" ? {} : { files: diskFiles({ directory: files }), images: findImageTool() }),
+      site: { url: url || "http://localhost", name: url, timezone },
+      authenticate: () => null,
+      users: {
+        get: (id) => ({ id, slug: `user-${id}`, name: `User ${id}`, roles: ["administrator"] }),
+        list: () => ({ users: [], total: 0 }),
+      },
+    });
+    return await work(content);
+  } finally {
+    await storage.close().catch(() => {});
+  }
+}

@@ -1,0 +1,91 @@
+/** Options of `smtpNotifier`: their type for hosts, and the table of their defaults and ranges. */
+
+import { type Clock, systemClock } from "../../src/core/clock.js";
+import { loggerOption } from "../../src/core/host-options.js";
+import type { Logger } from "../../src/core/logger.js";
+import { hook, value, wholeNumber } from "../../src/core/options.js";
+import type { Webhook } from "../../src/index.js";
+import type { Mail, MailFacts } from "./mail.js";
+import { readAddress } from "./mail-address.js";
+
+type Awaitable<T> = T | PromiseLike<T>;
+
+/** A transporter of nodemailer, or a replacement for it. */
+export interface Transporter {
+  /** Sends a mail in nodemailer's form. Rejects if no recipient was accepted. */
+  sendMail(mail: object): Promise<unknown>;
+}
+
+/** Texts of the host instead of the English ones. */
+export interface MailTemplates {
+  /** The mail that warns before an endpoint is disabled. Default: in English. */
+  readonly warning?: ((facts: MailFacts) => Mail) | undefined;
+  /** The mail that an endpoint was disabled. Default: in English. */
+  readonly disabled?: ((facts: MailFacts) => Mail) | undefined;
+}
+
+/** Returns the recipients of mails about a webhook; `null` or an empty list for nobody. */
+export type Recipients = (webhook: Webhook) => Awaitable<string | readonly string[] | null | undefined>;
+
+/** Options of `smtpNotifier`. */
+export interface SmtpNotifierOptions {
+  /**
+   * `smtp://user:password@host:587`, `smtps://…`, the options of nodemailer's `createTransport`, or
+   * a transporter of the host, which is never closed. For URLs and options, a single connection is
+   * opened, which closes after 10 s without mails. With a user name the connection must be
+   * encrypted, unless `requireTLS` is given.
+   */
+  readonly transport: string | object;
+  /** Sender, such as `hooks@example.org` or `Webhooks <hooks@example.org>`. */
+  readonly from: string;
+  /**
+   * One or several addresses in the same form, or a function that returns them. If it throws, the
+   * mail is retried later.
+   */
+  readonly to: string | readonly string[] | Recipients;
+  /** Returns the absolute http: or https: URL of a page with the webhook's deliveries. */
+  readonly portalUrl?: ((webhook: Webhook) => string | null | undefined) | undefined;
+  readonly templates?: MailTemplates | undefined;
+  /**
+   * Milliseconds for one mail, including the wait for the connection. Must be less than
+   * `limits.hookMs`. Default 4000.
+   */
+  readonly timeoutMs?: number | undefined;
+  readonly clock?: Clock | undefined;
+  /** Default: warnings and errors go to `console`; `false` logs nothing. */
+  readonly logger?: Logger | false | undefined;
+}
+
+const isObject = (given: unknown): given is object => typeof given === "object" && given !== null;
+
+const isSmtpUrl = (given: string): boolean =>
+  URL.canParse(given) && /^smtps?:$/.test(new URL(given).protocol) && new URL(given).hostname !== "";
+
+const isAddresses = (given: unknown): boolean =>
+  Array.isArray(given)
+    ? given.length > 0 && given.every((one) => readAddress(one) !== undefined)
+    : readAddress(given) !== undefined;
+
+const ADDRESS = "an address such as 'Webhooks <hooks@example.org>'";
+
+export const smtpNotifierOptions = {
+  transport: value<SmtpNotifierOptions["transport"] | undefined>(
+    "an smtp:// or smtps:// URL, options of nodemailer, or a transporter",
+    (given) => (typeof given === "string" ? isSmtpUrl(given) : isObject(given) && !Array.isArray(given)),
+    undefined,
+  ),
+  from: value<string | undefined>(ADDRESS, (given) => readAddress(given) !== undefined, undefined),
+  to: value<SmtpNotifierOptions["to"] | undefined>(
+    "an address, a list of addresses, or a function",
+    (given) => typeof given === "function" || isAddresses(given),
+    undefined,
+  ),
+  portalUrl: hook<NonNullable<SmtpNotifierOptions["portalUrl"]>>(),
+  templates: {
+    warning: hook<NonNullable<MailTemplates["warning"]>>(),
+    disabled: hook<NonNullable<MailTemplates["disabled"]>>(),
+  },
+  timeoutMs: wholeNumber("ms", 4_000, { min: 1, max: 60_000 }),
+  clock: value<Clock>("a clock", isObject, systemClock),
+  logger: loggerOption,
+};

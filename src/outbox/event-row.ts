@@ -1,0 +1,90 @@
+/** Converts events to rows of the outbox, and rows back to events. */
+
+import { PostbellError } from "../core/errors.js";
+import { isUuid, randomUUID } from "../core/uuid.js";
+import { checkName } from "../webhooks/call-arguments.js";
+import { parseEventTime } from "../webhooks/delivery/time-filter.js";
+import type { EventInput } from "../webhooks/service.js";
+import type { OutboxClaim } from "./outbox-source.js";
+
+export interface EventRow {
+  readonly id: string;
+  /** JSON of all fields except the id, in ASCII. */
+  readonly event: string;
+}
+
+const KEYS: Readonly<Record<keyof EventInput, true>> = {
+  type: true,
+  account: true,
+  resource: true,
+  related: true,
+  id: true,
+  occurredAt: true,
+};
+
+const createInvalid = (field: string | undefined, message: string, cause?: unknown): PostbellError =>
+  new PostbellError("invalid_argument", message, { field, cause });
+
+/**
+ * Escapes to ASCII, so that no connection or database with another character set loses a character.
+ */
+const toAscii = (json: string): string =>
+  json.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+const isObject = (given: unknown): given is object => typeof given === "object" && given !== null;
+
+function toEventRow(event: EventInput): EventRow {
+  if (!isObject(event)) throw createInvalid(undefined, "add() takes an event, or an array of events.");
+  const unknown = Object.keys(event).find((key) => !Object.hasOwn(KEYS, key));
+  if (unknown !== undefined) throw createInvalid(unknown, `An event has no field '${unknown}'.`);
+  const { type, account, resource, related, id = randomUUID(), occurredAt } = event;
+  if (typeof type !== "string")
+    throw createInvalid("type", "type must be a string, the name of an event type.");
+  checkName("account", account);
+  if (!isObject(resource)) throw createInvalid("resource", "resource must be an object.");
+  if (typeof id !== "string" || !isUuid(id)) throw createInvalid("id", "id must be a UUID.");
+  const time =
+    occurredAt === undefined ? undefined : new Date(parseEventTime("occurredAt", occurredAt)).toISOString();
+  try {
+    const fields = { type, account, resource, related, occurredAt: time };
+    return { id: id.toLowerCase(), event: toAscii(JSON.stringify(fields)) };
+  } catch (cause) {
+    throw createInvalid("resource", "The event cannot be written as JSON.", cause);
+  }
+}
+
+/**
+ * Converts one event or several to rows. A row has the id of its event, or a new one.
+ *
+ * Checks that depend on options of the service (the catalogue, the limits) are made when the event
+ * is emitted.
+ *
+ * @throws `invalid_argument`
+ */
+export const toEventRows = (events: EventInput | readonly EventInput[]): readonly EventRow[] =>
+  isList(events) ? Array.from(events, toEventRow) : [toEventRow(events)];
+
+const isList = (events: EventInput | readonly EventInput[]): events is readonly EventInput[] =>
+  Array.isArray(events);
+
+/** Returns the result of `add`: one id for one event, a list for a list. */
+export const listRowIds = (
+  events: EventInput | readonly EventInput[],
+  rows: readonly EventRow[],
+): string | readonly string[] => (isList(events) ? rows.map(({ id }) => id) : (rows[0]?.id ?? ""));
+
+/**
+ * Converts a row to the event to emit, which is the same in every try.
+ *
+ * @throws `invalid_argument` if the row has no event.
+ */
+export function toEvent({ id, event, addedAt }: OutboxClaim): EventInput {
+  let fields: unknown;
+  try {
+    fields = JSON.parse(event);
+  } catch {
+    throw createInvalid(undefined, "The row does not contain JSON.");
+  }
+  if (!isObject(fields)) throw createInvalid(undefined, "The row does not contain an event.");
+  return { occurredAt: new Date(addedAt), ...(fields as EventInput), id };
+}

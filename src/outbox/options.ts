@@ -1,0 +1,58 @@
+/** Options of `outbox`: their type for hosts, and the table of their defaults and ranges. */
+
+import type { Clock } from "../core/clock.js";
+import { hasMethods, hostOptions } from "../core/host-options.js";
+import type { Logger } from "../core/logger.js";
+import { value, wholeNumber } from "../core/options.js";
+import type { Emitted, EventInput } from "../webhooks/service.js";
+import type { OutboxSource } from "./outbox-source.js";
+
+/** The part of a webhook service that an outbox uses. */
+export interface Emitter {
+  /** Like `emit` of the service. */
+  emit(event: EventInput): Promise<Pick<Emitted, "duplicate">>;
+}
+
+/** Options of `outbox`. */
+export interface OutboxOptions {
+  /**
+   * The service that `createWebhooks` returned. It need not be started: another process may
+   * deliver.
+   */
+  readonly webhooks: Emitter;
+  /**
+   * The table in which the host's transactions leave events: `pgSource`, `mysqlSource`,
+   * `memorySource`, or your own.
+   */
+  readonly source: OutboxSource;
+  /** Rows that are leased together and emitted concurrently. Default 100. */
+  readonly batch?: number | undefined;
+  /** Milliseconds between polls, after a poll that found less than a batch. Default 1 000. */
+  readonly pollMs?: number | undefined;
+  /**
+   * Milliseconds that a claimed row belongs to its process. Rows of a killed process are claimed
+   * again after that time. Default 60 000.
+   */
+  readonly leaseMs?: number | undefined;
+  readonly clock?: Clock | undefined;
+  /** Default: warnings and errors go to `console`; `false` logs nothing. */
+  readonly logger?: Logger | false | undefined;
+}
+
+export const outboxOptions = {
+  webhooks: value<Emitter | undefined>(
+    "the service that createWebhooks() returned",
+    hasMethods("emit"),
+    undefined,
+  ),
+  source: value<OutboxSource | undefined>(
+    "a source, such as pgSource()",
+    hasMethods("claim", "remove", "retry", "park", "parked", "release", "stats"),
+    undefined,
+  ),
+  batch: wholeNumber("count", 100, { min: 1, max: 1_000 }),
+  pollMs: wholeNumber("ms", 1_000, { min: 1, max: 3_600_000 }),
+  // An emit may wait for resolveReference and then for its storage: ten seconds in all.
+  leaseMs: wholeNumber("ms", 60_000, { min: 20_000, max: 1_800_000 }),
+  ...hostOptions,
+};

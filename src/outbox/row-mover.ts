@@ -1,0 +1,182 @@
+/**
+ * Moves rows from the source to Postbell, one pass at a time: claims, emits, records the results.
+ */
+
+import type { Clock } from "../core/clock.js";
+import { isPostbellError } from "../core/errors.js";
+import type { Logger } from "../core/logger.js";
+import { toEvent } from "./event-row.js";
+import type { Emitter } from "./options.js";
+import type { OutboxClaim, OutboxSource } from "./outbox-source.js";
+import { afterFailure, beforeEmit, isPoison, type RowResult } from "./row-result.js";
+
+/**
+ * Progress of a pass. `moved`: at least one row was finished, or no row was due. `full`: no row was
+ * finished because storage is full, perhaps for one account only, so other rows need not wait.
+ * `failed`: no row was finished, for unknown reasons.
+ */
+export type PassProgress = "moved" | "full" | "failed";
+
+export interface PassResult {
+  /** Rows that were due and are leased now. */
+  readonly count: number;
+  /** True if more rows may be due. */
+  readonly isFull: boolean;
+  readonly progress: PassProgress;
+  /** Set if the claim failed. */
+  readonly error?: unknown;
+}
+
+export interface RowMover {
+  readonly runPass: () => Promise<PassResult>;
+  /** Number of consecutive passes that failed. */
+  readonly countFailures: () => number;
+  readonly countEmitted: () => { readonly emitted: number; readonly duplicates: number };
+}
+
+/** An outage of the source is logged this often. */
+const LOG_EVERY_MS = 60_000;
+
+type ClaimResult = readonly [claim: OutboxClaim, result: RowResult];
+
+export function createRowMover({
+  webhooks,
+  source,
+  logger,
+  clock,
+  batch,
+  leaseMs,
+}: {
+  readonly webhooks: Emitter;
+  readonly source: OutboxSource;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly batch: number;
+  readonly leaseMs: number;
+}): RowMover {
+  let emitted = 0;
+  let duplicates = 0;
+  let failures = 0;
+  const outage = createOutageLog(logger, clock);
+
+  const emit = async (claim: OutboxClaim): Promise<void> => {
+    const { duplicate } = await webhooks.emit(toEvent(claim));
+    emitted += 1;
+    if (duplicate) duplicates += 1;
+  };
+
+  /** Emits a row, unless its result is known already. Never rejects. */
+  const process = async (claim: OutboxClaim, until: number): Promise<RowResult> => {
+    const known = beforeEmit(claim);
+    if (known) return known;
+    // The lease has ended while this process was paused or busy. Another one may have the row.
+    if (clock.monotonic() >= until) return { kind: "retry", delayMs: 0, isUnsure: claim.unsureMs !== null };
+    return emit(claim).then(
+      () => ({ kind: "remove" }),
+      (error: unknown) => afterFailure(claim, error),
+    );
+  };
+
+  const settle = async (results: readonly ClaimResult[]): Promise<void> => {
+    const done = results.filter(([, { kind }]) => kind === "remove").map(([{ key }]) => key);
+    if (done.length > 0) await source.remove(done);
+    for (const [{ key, id, claims }, result] of results) {
+      if (result.kind === "retry") {
+        const { delayMs, isUnsure } = result;
+        await source.retry({ key, claims, delayMs, isUnsure });
+      } else if (result.kind === "park") {
+        const { reason } = result;
+        logger.error(
+          { event: id, row: key, reason },
+          "an event is parked: it is not retried until release()",
+        );
+        await source.park({ key, claims, reason });
+      }
+    }
+  };
+
+  /** Emits rows concurrently and records their results. */
+  const move = async (claims: readonly OutboxClaim[], until: number): Promise<PassProgress> => {
+    const results = await Promise.all(
+      claims.map(async (claim) => [claim, await process(claim, until)] as const),
+    );
+    const errors = results.flatMap(([, result]) => (result.kind === "retry" ? [result.error] : []));
+    if (errors.length > 0)
+      logger.warn(
+        { events: errors.length, error: errors[0] },
+        "events could not be emitted; they are retried later",
+      );
+    try {
+      await settle(results);
+    } catch (error) {
+      // The rows become due when their leases end. Postbell knows emitted events by their ids.
+      logger.error({ error }, "the source could not record the results of its events");
+      return "failed";
+    }
+    if (errors.length < results.length) return "moved";
+    return errors.every((error) => isPostbellError(error, "storage_full")) ? "full" : "failed";
+  };
+
+  const moveAll = async (claims: readonly OutboxClaim[], until: number): Promise<PassProgress> => {
+    if (claims.length === 0) return "moved";
+    const moved: PassProgress[] = [];
+    const others = claims.filter((claim) => !isPoison(claim));
+    if (others.length > 0) moved.push(await move(others, until));
+    // One at a time, in random order. A row that crashes the process then does not take the same
+    // rows with it every time.
+    for (const poison of shuffle(claims.filter(isPoison), clock)) moved.push(await move([poison], until));
+    return (["moved", "failed"] as const).find((one) => moved.includes(one)) ?? "full";
+  };
+
+  return {
+    async runPass() {
+      // After a failure, one row is enough to test the storage, and leaves only one result unsure.
+      const limit = failures > 0 ? 1 : batch;
+      const until = clock.monotonic() + leaseMs;
+      let claims: readonly OutboxClaim[];
+      try {
+        claims = await source.claim({ limit, leaseMs });
+        outage.end();
+      } catch (error) {
+        outage.note(error);
+        failures += 1;
+        return { count: 0, isFull: false, progress: "failed", error };
+      }
+      const progress = await moveAll(claims, until);
+      failures = progress === "failed" ? failures + 1 : 0;
+      return { count: claims.length, isFull: claims.length === limit, progress };
+    },
+    countFailures: () => failures,
+    countEmitted: () => ({ emitted, duplicates }),
+  };
+}
+
+/** Logs an outage of the source when it begins, each minute, and when it is over. */
+function createOutageLog(logger: Logger, clock: Clock) {
+  let outage: { readonly since: number; failed: number; loggedAt: number } | undefined;
+  return {
+    note(error: unknown): void {
+      const now = clock.monotonic();
+      const isFirst = outage === undefined;
+      outage ??= { since: now, failed: 0, loggedAt: now };
+      outage.failed += 1;
+      if (!isFirst && now - outage.loggedAt < LOG_EVERY_MS) return;
+      outage.loggedAt = now;
+      const fields = { error, forMs: Math.round(now - outage.since), failed: outage.failed };
+      logger.error(fields, "the source could not be queried for due events");
+    },
+    end(): void {
+      if (outage === undefined) return;
+      const forMs = Math.round(clock.monotonic() - outage.since);
+      logger.warn({ forMs, failed: outage.failed }, "the source can be queried again");
+      outage = undefined;
+    },
+  };
+}
+
+function shuffle<T>(items: readonly T[], clock: Clock): readonly T[] {
+  return items
+    .map((item) => ({ item, place: clock.random() }))
+    .sort((a, b) => a.place - b.place)
+    .map(({ item }) => item);
+}

@@ -1,0 +1,33 @@
+/** The common parts of the API of the page: the call, the responses and the errors. */
+
+import type { Logger } from "../core/logger.js";
+import { type HttpError, serviceUnavailable, toHttpError } from "../http/errors.js";
+import { createJsonWriter } from "../http/json-response.js";
+import type { PathParameter, Route } from "../http/router.js";
+import type { HttpRequest } from "../http/types.js";
+import type { Visitor } from "./options.js";
+
+/** A request of the page. The visitor is authenticated, and a change came from the page itself. */
+export interface ApiCall {
+  readonly request: HttpRequest;
+  readonly parameter: PathParameter;
+  readonly query: URLSearchParams;
+  readonly visitor: Visitor;
+}
+
+/** A row of the portal's route table. Paths begin with `/api/`. */
+export type ApiRoute = Route<ApiCall>;
+
+/** Only the portal's own page may read what the API responds with. */
+export const API_HEADERS = { "cross-origin-resource-policy": "same-origin" } as const;
+
+/** Writes the responses of the API. */
+export const { json: jsonResponse, error: jsonError } = createJsonWriter(API_HEADERS);
+
+/** Returns the error for the visitor. Logs errors that the visitor did not cause. */
+export function toPortalError(thrown: unknown, logger: Logger): HttpError {
+  const error = toHttpError(thrown);
+  if (error !== undefined) return error;
+  logger.error({ error: thrown }, "a request of the portal failed");
+  return serviceUnavailable();
+}

@@ -1,0 +1,175 @@
+/** Every option of `createPortal`: its type for hosts, and the table of defaults and ranges. */
+
+import type { Content } from "../content/service.js";
+import type { Clock } from "../core/clock.js";
+import { PostbellError } from "../core/errors.js";
+import { hasMethods, hostOptions } from "../core/host-options.js";
+import type { Logger, LoggerOption } from "../core/logger.js";
+import { hook, readOptions, value, wholeNumber } from "../core/options.js";
+import { parseUrl } from "../core/parse-url.js";
+import type { HttpRequest } from "../http/types.js";
+import type { Subscriber } from "../webhooks/access.js";
+import type { Webhooks } from "../webhooks/service.js";
+import { DEFAULT_COLORS, getLeastContrast, isColor, MIN_CONTRAST, type PortalColors } from "./theme.js";
+
+type Awaitable<T> = T | PromiseLike<T>;
+
+/** Who looks at the portal, as the host knows him. */
+export interface Visitor {
+  /** Shown on the page. */
+  readonly name: string;
+  /**
+   * The subscriber on whose behalf webhooks are read and changed. Without it the webhooks part is
+   * hidden. A webhook that is registered here belongs to the API key `id`.
+   */
+  readonly subscriber?: Subscriber | undefined;
+  /**
+   * The user on whose behalf content is read and changed, with that user's permissions. Without it
+   * the content part is hidden.
+   */
+  readonly userId?: number | undefined;
+  /**
+   * True if the visitor may see the bodies of notifications, which contain records. In any case,
+   * only a subscriber that may manage the webhook sees them. Default: false.
+   */
+  readonly canReadRecords?: boolean | undefined;
+}
+
+/**
+ * Returns the visitor that a request comes from, as the host's session says, or `null` (401). It is
+ * called for the page and for each of its requests. If it throws or takes longer than 5 s: 503.
+ */
+export type Authorize = (request: HttpRequest) => Awaitable<Visitor | null | undefined>;
+
+/** The part of a webhook service that the portal uses. */
+export type PortalWebhooks = Pick<Webhooks<string>, "handleAs" | "schedule">;
+
+/** The options of `createPortal`. */
+export interface PortalOptions {
+  /** The service whose webhooks are shown. */
+  readonly webhooks?: PortalWebhooks | undefined;
+  /** The service whose content is shown. */
+  readonly content?: Content | undefined;
+  readonly authorize: Authorize;
+  /** The title of the page. Default: `Postbell`. */
+  readonly title?: string | undefined;
+  /**
+   * The address of a logo beside the title: a path of this host, an `https:` URL, or an image as a
+   * `data:` URL of up to 100 000 characters. Default: none.
+   */
+  readonly logo?: string | undefined;
+  /**
+   * The colour of buttons and links as `#rrggbb`, on light pages (default `#0b57b5`) and on dark
+   * ones (default `#8bbcff`). It is refused if its contrast with the page is below 4.5.
+   */
+  readonly colors?:
+    | { readonly accent?: string | undefined; readonly accentDark?: string | undefined }
+    | undefined;
+  /**
+   * The origins of the pages that may show the portal in a frame, such as
+   * `https://app.example.com`; `self` is the portal's own origin. Default: none. The cookie of your
+   * session then needs `SameSite=None; Secure` unless both pages are of one site.
+   */
+  readonly frameAncestors?: readonly string[] | undefined;
+  /**
+   * Requests about webhooks per minute that the page may send for one account in this process; 0
+   * sets no limit. A list with statistics counts one more for each webhook that it can have.
+   * Default: 3 000.
+   */
+  readonly requestsPerMinute?: number | undefined;
+  readonly clock?: Clock | undefined;
+  /** Default: warnings and errors go to `console`; `false` logs nothing. */
+  readonly logger?: Logger | false | undefined;
+}
+
+const MAX_LOGO = 100_000;
+
+/** An origin of this form cannot add anything to the policy of the page. */
+const isOrigin = (text: string): boolean => /^https?:\/\/[a-z0-9.-]{1,253}(?::[0-9]{1,5})?$/.test(text);
+
+function isLogo(given: unknown): boolean {
+  if (typeof given !== "string" || given.length > MAX_LOGO) return false;
+  if (given.startsWith("data:image/")) return true;
+  // A browser reads `/\\` as `//`, which begins another origin.
+  if (given.startsWith("/")) return !/^\/[/\\]/.test(given) && parseUrl(given, "https://host/") !== undefined;
+  const url = parseUrl(given);
+  return url?.protocol === "https:" && isOrigin(url.origin);
+}
+
+const isFrameAncestor = (given: unknown): boolean =>
+  given === "self" || (typeof given === "string" && isOrigin(given) && parseUrl(given)?.origin === given);
+
+/** Names, defaults and ranges; the table in docs/options.md is checked against it. */
+export const portalOptions = {
+  webhooks: value<PortalWebhooks | undefined>(
+    "a service of createWebhooks",
+    (given) => hasMethods("handleAs")(given) && Array.isArray((given as PortalWebhooks).schedule),
+    undefined,
+    "a service",
+  ),
+  content: value<Content | undefined>(
+    "a service of createContent",
+    (given) =>
+      hasMethods("handleAs", "restoreRevision")(given) && hasMethods("handle")((given as Content).uploads),
+    undefined,
+    "a service",
+  ),
+  authorize: hook<Authorize>(),
+  title: value<string>(
+    "text of 1 to 100 characters",
+    (given) => typeof given === "string" && given.length >= 1 && given.length <= 100,
+    "Postbell",
+    "text",
+  ),
+  logo: value<string | null>("a path, an https: URL, or an image as a data: URL", isLogo, null, "address"),
+  colors: {
+    accent: value<string>("a colour such as #0b57b5", isColor, DEFAULT_COLORS.accent, "#rrggbb"),
+    accentDark: value<string>("a colour such as #8bbcff", isColor, DEFAULT_COLORS.accentDark, "#rrggbb"),
+  },
+  frameAncestors: value<readonly string[]>(
+    "a list of up to 20 origins such as https://app.example.com, or self",
+    (given) => Array.isArray(given) && given.length <= 20 && given.every(isFrameAncestor),
+    [],
+    "origins",
+  ),
+  requestsPerMinute: wholeNumber("count", 3_000, { min: 0 }),
+  ...hostOptions,
+};
+
+/** The options of `createPortal` with their defaults. */
+export interface PortalSettings {
+  readonly webhooks: PortalWebhooks | undefined;
+  readonly content: Content | undefined;
+  readonly authorize: Authorize;
+  readonly title: string;
+  readonly logo: string | null;
+  readonly colors: PortalColors;
+  readonly frameAncestors: readonly string[];
+  readonly requestsPerMinute: number;
+  readonly clock: Clock;
+  readonly logger: LoggerOption;
+}
+
+const refuse = (field: string, message: string): never => {
+  throw new PostbellError("invalid_option", `createPortal: ${message}`, { field });
+};
+
+/** Errors: `invalid_option`. */
+export function readPortalOptions(options: unknown): PortalSettings {
+  const { authorize, ...settings } = readOptions("createPortal", portalOptions, options);
+  if (!authorize)
+    return refuse("authorize", "authorize is missing: it says who may look, by your own session.");
+  if (!settings.webhooks && !settings.content)
+    refuse("webhooks", "give webhooks, content, or both: there is nothing to show otherwise.");
+  for (const name of ["accent", "accentDark"] as const) {
+    const contrast = getLeastContrast(name, settings.colors[name]);
+    if (contrast < MIN_CONTRAST) {
+      const page = name === "accent" ? "light" : "dark";
+      refuse(
+        `colors.${name}`,
+        `colors.${name} must have a contrast of at least ${MIN_CONTRAST} with the ${page} page; ${settings.colors[name]} has ${contrast.toFixed(2)}.`,
+      );
+    }
+  }
+  return { ...settings, authorize };
+}

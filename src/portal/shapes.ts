@@ -1,0 +1,102 @@
+/**
+ * The JSON that the page and the server exchange. Types only, since both sides are compiled with
+ * them. The webhook API gives the same objects as the service does in-process, with dates as ISO
+ * 8601.
+ */
+
+import type { Delivery, DeliveryAttempt, DeliveryCounts } from "../webhooks/delivery/deliveries.js";
+import type { Webhook } from "../webhooks/webhook.js";
+
+/** A value after `JSON.stringify` and `JSON.parse`. */
+type Serialised<T> = T extends Date
+  ? string
+  : T extends readonly (infer Item)[]
+    ? readonly Serialised<Item>[]
+    : T extends object
+      ? { readonly [Key in keyof T]: Serialised<T[Key]> }
+      : T;
+
+/** The visitor, and what the visitor may see. */
+export interface SessionJson {
+  readonly title: string;
+  /** The address of the host's logo. */
+  readonly logo: string | null;
+  /** The visitor's name. */
+  readonly name: string;
+  readonly parts: { readonly webhooks: boolean; readonly content: boolean };
+  /** True if the visitor may see the bodies of notifications. */
+  readonly canReadRecords: boolean;
+  /** When the attempts of a delivery are due, in milliseconds after its first one. */
+  readonly schedule: readonly number[];
+  /** The server's time. */
+  readonly now: string;
+}
+
+export interface ErrorJson {
+  readonly error: {
+    readonly code: string;
+    readonly message: string;
+    /** The field of the request at fault. */
+    readonly field?: string;
+  };
+}
+
+export type WebhookJson = Pick<Webhook, "id" | "url" | "status" | "createdDate" | "updatedDate">;
+
+export type StatsJson = Serialised<DeliveryCounts>;
+
+/** A webhook that was read with `include=stats`. */
+export interface WebhookWithStatsJson extends WebhookJson {
+  readonly stats: StatsJson;
+}
+
+export interface WebhookListJson {
+  readonly webhooks: readonly WebhookWithStatsJson[];
+  readonly next: string | null;
+}
+
+export interface CreatedWebhookJson {
+  readonly webhook: WebhookJson;
+  readonly secret: string;
+}
+
+export interface RotatedSecretJson {
+  readonly secret: string;
+  readonly rotatesAt: string;
+}
+
+export type AttemptJson = Serialised<DeliveryAttempt>;
+
+/** The result of an attempt; a list also has its duration. */
+export type AttemptResultJson = Pick<AttemptJson, "at" | "kind" | "status" | "code"> &
+  Partial<Pick<AttemptJson, "durationMs">>;
+
+export type DeliveryJson = Serialised<Delivery>;
+export type DeliveryStateJson = Delivery["state"];
+
+/** A delivery in a list. It has its attempts only if they were asked for. */
+export interface DeliveryRowJson extends Omit<DeliveryJson, "attempts"> {
+  readonly attemptCount: number;
+  readonly lastAttempt: AttemptResultJson | null;
+  readonly attempts?: readonly AttemptJson[];
+}
+
+export interface DeliveryPageJson {
+  readonly deliveries: readonly DeliveryRowJson[];
+  readonly next: string | null;
+}
+
+/** The request that an attempt sends. */
+export interface DeliveryRequestJson {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The size of the body. */
+  readonly bytes: number;
+  /** `null` unless it was asked for and the caller may see it. */
+  readonly body: string | null;
+}
+
+export interface EventTypesJson {
+  readonly eventTypes: readonly string[];
+}

@@ -1,0 +1,66 @@
+/** Parses the body of a delivery. Pure. */
+
+import type { ParsedResource } from "../webhooks/fhir.js";
+
+/** An event as it arrives. In the envelope form of the body it is the `payload`. */
+export interface EventNotification {
+  /** The event's UUID, the same in every repetition. */
+  readonly id: string;
+  /** When the event occurred: ISO 8601 in UTC. */
+  readonly timestamp: string;
+  readonly event: {
+    /** The webhook's id. */
+    readonly "hub.topic": string;
+    /** The event type: `patient.updated`. */
+    readonly "hub.event": string;
+    readonly context: readonly [NotificationContext];
+  };
+}
+
+/** The record that an event is about. */
+export interface NotificationContext {
+  /** The part of the event type before its first dot. */
+  readonly key: string;
+  readonly resource: NotificationBundle;
+}
+
+/** A FHIR Bundle; assignable to `fhir4.Bundle`. The focal resource is its first entry. */
+export interface NotificationBundle {
+  readonly resourceType: "Bundle";
+  readonly id: string;
+  readonly meta: { readonly lastUpdated: string };
+  readonly type: "collection";
+  readonly entry: { readonly fullUrl: string; readonly resource: ParsedResource }[];
+}
+
+/**
+ * Parses either form of the body; `undefined` if it is neither. Checks only the outer structure,
+ * because the body is signed.
+ */
+export function readNotification(body: Uint8Array | string): EventNotification | undefined {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(
+      typeof body === "string" ? body : new TextDecoder("utf-8", { fatal: true }).decode(body),
+    );
+  } catch {
+    return undefined;
+  }
+  const notification = isObject(parsed) && isObject(parsed["payload"]) ? parsed["payload"] : parsed;
+  return isNotification(notification) ? notification : undefined;
+}
+
+function isNotification(given: unknown): given is EventNotification {
+  if (!isObject(given) || !isObject(given["event"])) return false;
+  const { "hub.topic": topic, "hub.event": type, context } = given["event"];
+  const texts = [given["id"], given["timestamp"], topic, type];
+  if (!texts.every((text) => typeof text === "string" && text !== "")) return false;
+  const [only, ...others]: readonly unknown[] = Array.isArray(context) ? context : [];
+  if (!isObject(only) || others.length > 0 || typeof only["key"] !== "string") return false;
+  const bundle = only["resource"];
+  return isObject(bundle) && bundle["resourceType"] === "Bundle" && Array.isArray(bundle["entry"]);
+}
+
+function isObject(given: unknown): given is Record<string, unknown> {
+  return typeof given === "object" && given !== null;
+}

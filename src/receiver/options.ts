@@ -1,0 +1,92 @@
+/** The options of `createReceiver`: their types, and the one table of defaults and ranges. */
+
+import { type Clock, systemClock } from "../core/clock.js";
+import { loggerOption } from "../core/host-options.js";
+import type { Logger } from "../core/logger.js";
+import { hook, value, wholeNumber } from "../core/options.js";
+import { isSecret, SIGNATURE_HEADER } from "../signature/signature.js";
+import type { EventNotification } from "./notification.js";
+
+/**
+ * The options of {@link createReceiver}. Only `secrets` and `onEvent` are required.
+ *
+ * @example
+ * const options: ReceiverOptions = {
+ *   secrets: [process.env.WEBHOOK_SECRET, process.env.PREVIOUS_SECRET],
+ *   onEvent: async ({ id, event }) => queue.add(event["hub.event"], event.context[0].resource),
+ *   logger: console,
+ * };
+ */
+export interface ReceiverOptions {
+  /**
+   * Required. The endpoint's secret. During a rotation pass both, so that no delivery is refused.
+   */
+  readonly secrets: string | readonly string[];
+  /**
+   * Required. Called once for each event. The delivery is acknowledged when it returns, or when its
+   * promise resolves. If it throws, the sender is told and delivers again. It must settle, because
+   * repetitions of the event are refused until then. The sender waits 15 seconds.
+   */
+  readonly onEvent: (event: EventNotification) => unknown;
+  /**
+   * Name of the header that carries the signature, in any case. Default `X-Service-Signature`. Set
+   * it if the sender uses another name.
+   */
+  readonly header?: string | undefined;
+  /** Path of deliveries, below the mount point. Default `/`. */
+  readonly path?: string | undefined;
+  /**
+   * Largest difference between the time of a signature and now, in seconds. Default 300. Raise it
+   * only if your clock is inaccurate: it is the window for replays.
+   */
+  readonly toleranceSeconds?: number | undefined;
+  /**
+   * How many event ids are remembered (`max`, default 10 000) and for how many milliseconds
+   * (`ttlMs`, default 6 days: three of retries, and three in which a failed delivery can be
+   * resent). Raise `max` if you receive more events in that time.
+   */
+  readonly duplicates?:
+    | { readonly max?: number | undefined; readonly ttlMs?: number | undefined }
+    | undefined;
+  /** Largest body in bytes; larger ones are refused unread. Default 1 MiB. */
+  readonly bodyLimitBytes?: number | undefined;
+  /** The source of time. Default: the system's. Tests pass `manualClock()`. */
+  readonly clock?: Clock | undefined;
+  /**
+   * Receives refused deliveries and errors of `onEvent`. Default: warnings and errors go to
+   * `console`; `false` logs nothing.
+   */
+  readonly logger?: Logger | false | undefined;
+}
+
+const DAY_MS = 86_400_000;
+
+const isObject = (given: unknown): boolean => typeof given === "object" && given !== null;
+
+function isSecrets(given: unknown): boolean {
+  const list: readonly unknown[] = Array.isArray(given) ? given : [given];
+  return list.length > 0 && list.every(isSecret);
+}
+
+export const receiverOptions = {
+  secrets: value<ReceiverOptions["secrets"] | undefined>(
+    "a secret, or a list of secrets",
+    isSecrets,
+    undefined,
+  ),
+  onEvent: hook<ReceiverOptions["onEvent"]>(),
+  header: value("a header name", (name) => typeof name === "string" && name !== "", SIGNATURE_HEADER),
+  path: value(
+    "a path such as '/webhooks'",
+    (given) => typeof given === "string" && given.startsWith("/"),
+    "/",
+  ),
+  toleranceSeconds: wholeNumber("seconds", 300, { min: 0 }),
+  duplicates: {
+    max: wholeNumber("count", 10_000, { min: 1, max: 10_000_000 }),
+    ttlMs: wholeNumber("ms", 6 * DAY_MS, { min: 1 }),
+  },
+  bodyLimitBytes: wholeNumber("bytes", 1_048_576, { min: 1 }),
+  clock: value<Clock>("a clock", isObject, systemClock),
+  logger: loggerOption,
+};

@@ -1,0 +1,153 @@
+/**
+ * A model of the webhook store that is too simple to be wrong. Random commands run against both,
+ * and after each command they must agree: no delivery is lost or created twice, no two processes
+ * hold one, the counts add up, and no completed delivery becomes pending.
+ */
+
+import assert from "node:assert/strict";
+import type {
+  Claim,
+  DeliveryState,
+  EventRecord,
+  Settlement,
+  WebhookStatus,
+  WebhookStore,
+} from "../../webhooks/store.js";
+import { buildPendingOutcome } from "./builders.js";
+import type { Scenario } from "./fixture.js";
+import { HOUR_MS, LEASE_MS, MINUTE_MS, PER_ENDPOINT } from "./limits.js";
+
+export interface ModelWebhook {
+  readonly id: string;
+  readonly account: string;
+  eventTypes: readonly string[] | null;
+  status: WebhookStatus;
+}
+
+export interface ModelDelivery {
+  readonly id: string;
+  readonly webhookId: string;
+  readonly eventId: string;
+  state: DeliveryState;
+  /** When it may be claimed next, while no process holds it. */
+  dueAt: number;
+  /** The token of the latest claim that has not been settled. */
+  token: string | null;
+  leaseUntil: number;
+  attempts: number;
+}
+
+/** A retention so long that nothing expires within a run. */
+export const MODEL_RETENTION = { ms: 10_000 * HOUR_MS, events: 1_000_000 };
+
+/** The state that the storage must have, and the random choices of the run. */
+export interface Model {
+  readonly s: Scenario;
+  readonly webhooks: Map<string, ModelWebhook>;
+  readonly deliveries: Map<string, ModelDelivery>;
+  readonly events: Map<string, EventRecord>;
+  /** Ids of the events that were appended for a single webhook. */
+  readonly testEvents: Set<string>;
+  /** Every claim that was ever returned: a process may settle any of them late. */
+  readonly claims: Claim[];
+  /** Returns a random whole number from 0 to `count - 1`. */
+  readonly below: (count: number) => number;
+  readonly pick: <T>(items: readonly T[]) => T | undefined;
+  readonly pickWebhook: () => ModelWebhook | undefined;
+  /** Picks the process that makes the next call. */
+  readonly pickProcess: () => WebhookStore;
+  readonly listDeliveries: () => ModelDelivery[];
+  readonly isLeased: (delivery: ModelDelivery) => boolean;
+}
+
+/** Creates the model of an empty storage. */
+export function createModel(s: Scenario): Model {
+  const { store, peer, clock } = s;
+  const webhooks = new Map<string, ModelWebhook>();
+  const deliveries = new Map<string, ModelDelivery>();
+  const below = (count: number): number => Math.floor(clock.random() * count);
+  const pick = <T>(items: readonly T[]): T | undefined => items[below(items.length)];
+
+  return {
+    s,
+    webhooks,
+    deliveries,
+    events: new Map(),
+    testEvents: new Set(),
+    claims: [],
+    below,
+    pick,
+    pickWebhook: () => pick([...webhooks.values()]),
+    pickProcess: () => (clock.random() < 0.5 ? store : peer),
+    listDeliveries: () => [...deliveries.values()],
+    isLeased: ({ token, leaseUntil }) => token !== null && leaseUntil > s.now(),
+  };
+}
+
+/** Adds a delivery that the storage has created. */
+export function addModelDelivery(
+  { s, deliveries }: Model,
+  { id, webhookId, eventId }: Pick<ModelDelivery, "id" | "webhookId" | "eventId">,
+): void {
+  assert.ok(!deliveries.has(id), "an id is never used twice");
+  deliveries.set(id, {
+    id,
+    webhookId,
+    eventId,
+    state: "pending",
+    dueAt: s.now(),
+    token: null,
+    leaseUntil: 0,
+    attempts: 0,
+  });
+}
+
+/** Adds claims, which must be of due deliveries that no process holds, within every limit. */
+export function addClaims(model: Model, claims: readonly Claim[]): void {
+  const { s, webhooks, deliveries, events, isLeased } = model;
+  for (const claim of claims) {
+    const known = deliveries.get(claim.id);
+    assert.ok(known, "only stored deliveries are claimed");
+    assert.equal(known.state, "pending");
+    assert.ok(!isLeased(known), "one process holds a delivery");
+    assert.ok(known.token !== null || known.dueAt <= s.now(), "no delivery is claimed early");
+    assert.equal(claim.isRecovered, known.token !== null || claim.crashes > 0);
+    assert.deepEqual(claim.event, events.get(known.eventId));
+    assert.equal(claim.webhook.status, webhooks.get(known.webhookId)?.status);
+    known.token = claim.token;
+    known.leaseUntil = s.now() + LEASE_MS;
+    model.claims.push(claim);
+  }
+  for (const { id } of webhooks.values()) {
+    const leased = model.listDeliveries().filter((own) => own.webhookId === id && isLeased(own));
+    assert.ok(leased.length <= PER_ENDPOINT, "the limit per endpoint holds over all processes");
+  }
+}
+
+function chooseOutcome(kind: number, step: number, dueAt: number): Settlement["outcome"] {
+  if (kind < 6) return { state: "delivered" };
+  if (kind < 9) return buildPendingOutcome(step + 1, dueAt);
+  return { state: "failed", reason: "exhausted" };
+}
+
+/** Settles a claim, possibly late. `kind` (0 to 9) chooses the outcome; 0 is delivered. */
+export async function settleClaim(model: Model, claim: Claim, kind: number): Promise<void> {
+  const { s, deliveries, below, isLeased, pickProcess } = model;
+  const known = deliveries.get(claim.id);
+  const dueAt = s.now() + below(10) * MINUTE_MS;
+  const outcome = chooseOutcome(kind, claim.step, dueAt);
+  const isLate = known?.token === claim.token && !isLeased(known);
+  const result = await s.settle(claim, outcome, { by: pickProcess() });
+  if (!known || known.state === "delivered" || known.state === "withheld")
+    return assert.equal(result, "gone");
+  if (outcome.state !== "delivered") {
+    if (known.state === "failed") return assert.equal(result, "gone");
+    if (known.token !== claim.token) return assert.equal(result, "stale");
+    if (isLate && result === "stale") return;
+  }
+  assert.equal(result, "settled");
+  known.state = outcome.state;
+  known.token = null;
+  known.dueAt = dueAt;
+  known.attempts += 1;
+}

@@ -1,0 +1,22 @@
+/**
+ * `postbell/outbox`: stores events in the host's own SQL transactions, and moves them to Postbell.
+ */
+
+export { type MemorySource, memorySource } from "../../src/outbox/memory.js";
+export type { Emitter, OutboxOptions } from "../../src/outbox/options.js";
+export { type Outbox, type OutboxStats, outbox } from "../../src/outbox/outbox.js";
+export type {
+  ClaimedRow,
+  OutboxClaim,
+  OutboxSource,
+  ParkedRow,
+} from "../../src/outbox/outbox-source.js";
+export {
+  type MysqlConnection,
+  type MysqlPool,
+  type MysqlPoolConnection,
+  type MysqlSourceOptions,
+  mysqlSource,
+} from "./mysql.js";
+export { type PgConnection, type PgPool, type PgSourceOptions, pgSource } from "./pg.js";
+export type { SqlSource } from "./sql-source.js";
