@@ -134,18 +134,16 @@ export {
 export type { DeliveryOptions, SignatureOptions } from "./webhooks/settings/delivery-options.js";
 export type {
   EndpointFailure,
+  EndpointHealthOptions,
   EndpointWarning,
   FailingEndpoint,
   Notify,
   ResolveReference,
-} from "./webhooks/settings/hooks.js";
-export type {
-  EndpointHealthOptions,
   RetentionOptions,
   RetryOptions,
-} from "./webhooks/settings/lifecycle-options.js";
-export type { WebhookLimits } from "./webhooks/settings/limit-options.js";
-export type { WebhooksOptions } from "./webhooks/settings/webhooks-options.js";
+  WebhookLimits,
+  WebhooksOptions,
+} from "./webhooks/settings/webhooks-options.js";
 export type {
   Attempt,
   AttemptSummary,

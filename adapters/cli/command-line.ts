@@ -1,7 +1,15 @@
 /** Parses the command line: the table of commands, and the choice of one. */
 
 import { backUpSqlite } from "./backup.js";
-import { type Action, type Command, EXIT, printable } from "./command.js";
+import {
+  type Action,
+  type CliIo,
+  type Command,
+  EXIT,
+  type ExitCode,
+  printable,
+  toMessage,
+} from "./command.js";
 import { exportSite } from "./export.js";
 import { importSite } from "./import.js";
 import { listen } from "./listen.js";
@@ -60,3 +68,35 @@ export function parseCommandLine(given: readonly string[]): Action {
   const command = COMMANDS[word] as Command;
   return args.some(isHelp) ? print(formatHelp(command)) : command.prepare(args);
 }
+
+// Runs a command line. The process that it runs in is passed as an argument.
+
+export { type CliIo, EXIT } from "./command.js";
+
+/** Resolves with the exit code; never rejects. */
+export async function main(given: readonly string[], io: CliIo): Promise<ExitCode> {
+  const reportError = (message: string, more = ""): void => {
+    io.stderr.write(`postbell: ${message}\n${more}`);
+    if (given.includes("--json")) io.stdout.write(`${JSON.stringify({ error: message })}\n`);
+  };
+  let action: Action;
+  try {
+    action = parseCommandLine(given);
+  } catch (error) {
+    reportError(toMessage(error), "See postbell --help.\n");
+    return EXIT.usage;
+  }
+  try {
+    return await action(io);
+  } catch (error) {
+    if (io.signal.aborted) {
+      reportError("stopped. Completed work is kept; run it again to continue.");
+      return EXIT.interrupted;
+    }
+    reportError(toMessage(error));
+    return isWrongUsage(error) ? EXIT.usage : EXIT.failed;
+  }
+}
+
+const isWrongUsage = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && error.code === "invalid_option";

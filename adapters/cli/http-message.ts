@@ -1,5 +1,7 @@
 /** Reads and writes requests as text, such as the files of `listen --save`. Pure. */
 
+import { request as requestHttp } from "node:http";
+import { request as requestHttps } from "node:https";
 import { trimEnd } from "../../src/core/trim-end.js";
 
 export interface HttpMessage {
@@ -107,4 +109,62 @@ export function writeMessage({ method, path, headers, body }: HttpMessage): Uint
     ),
   ];
   return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), body]);
+}
+
+// Sends a request that was saved or received.
+
+const TIMEOUT_MS = 15_000;
+/** Headers that belong to the earlier connection, in addition to `proxy-*`. */
+const HOP_HEADERS: ReadonlySet<string> = new Set(
+  "connection keep-alive te trailer transfer-encoding upgrade host content-length expect".split(" "),
+);
+
+const isHopHeader = (name: string): boolean =>
+  HOP_HEADERS.has(name.toLowerCase()) || name.toLowerCase().startsWith("proxy-");
+
+/**
+ * POSTs the body and the headers, byte for byte and in order, to `url`. Resolves with the status.
+ * Follows no redirects.
+ */
+export function sendRequest(
+  { headers, body }: Pick<HttpMessage, "headers" | "body">,
+  url: string,
+  signal: AbortSignal,
+): Promise<number> {
+  const { protocol, host } = new URL(url);
+  const own = [...headers.filter(([name]) => !isHopHeader(name)), ["Content-Length", String(body.length)]];
+  return new Promise((resolve, reject) => {
+    const request = (protocol === "https:" ? requestHttps : requestHttp)(
+      url,
+      {
+        method: "POST",
+        headers: [["Host", host], ...own].flat() as unknown as Record<string, string>,
+        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      },
+      (response) => {
+        response.resume();
+        response.on("error", reject);
+        response.on("end", () => resolve(response.statusCode ?? 0));
+      },
+    );
+    request.on("error", reject);
+    request.end(body);
+  });
+}
+
+/** The largest possible notification has 16 MiB. This leaves room for its head. */
+const MAX_REQUEST_BYTES = 17_825_792;
+
+export const TOO_LARGE = "The request is larger than 17 MiB.";
+
+/** Returns `undefined` if the stream has more bytes than the limit. The rest is then not read. */
+export async function readAll(stream: AsyncIterable<Uint8Array>): Promise<Buffer | undefined> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of stream) {
+    length += piece.length;
+    if (length > MAX_REQUEST_BYTES) return undefined;
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
 }

@@ -5,7 +5,7 @@
  */
 
 import { redisStorage } from "../../storage/redis/index.js";
-import { main } from "./main.js";
+import { main } from "./command-line.js";
 
 // The reader may close the pipe, as `head` does. Without a listener, the process would crash.
 for (const stream of [process.stdout, process.stderr])

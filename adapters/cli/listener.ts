@@ -1,15 +1,13 @@
 /** Handles the requests of `postbell listen`: verifies, saves, responds, shows. */
 
+import { writeFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { join } from "node:path";
 import { LRUCache } from "lru-cache";
 import { systemClock } from "../../src/core/clock.js";
-import { type CliIo, toMessage } from "./command.js";
-import type { HttpMessage } from "./http-message.js";
-import { readAll, TOO_LARGE } from "./read-all.js";
-import { type CapturedRequest, formatReceived, identify, toReceived } from "./received-request.js";
-import { createRequestFiles } from "./request-files.js";
-import { sendRequest } from "./send-request.js";
-import { checkSignature, type SignatureReport } from "./signature-report.js";
+import { type CliIo, createPainter, printable, toMessage } from "./command.js";
+import { type HttpMessage, readAll, sendRequest, TOO_LARGE, writeMessage } from "./http-message.js";
+import { checkSignature, formatAge, type SignatureReport } from "./signature-report.js";
 
 const MAX_REMEMBERED = 10_000;
 
@@ -84,3 +82,116 @@ async function readRequest(request: IncomingMessage): Promise<HttpMessage | unde
 
 const toPairs = (raw: readonly string[]): HttpMessage["headers"] =>
   raw.flatMap((name, index) => (index % 2 === 0 ? [[name, raw[index + 1] ?? ""] as const] : []));
+
+// Saves received requests to numbered files of a folder.
+
+interface RequestFiles {
+  /** Saves a request, and returns the path of its file. `name` becomes part of it. */
+  readonly save: (message: HttpMessage, name: string) => Promise<string>;
+}
+
+function createRequestFiles(folder: string): RequestFiles {
+  let number = 0;
+  return {
+    async save(message, name) {
+      const safeName = name.replace(/[^A-Za-z0-9-]+/g, "-").slice(0, 80);
+      for (;;) {
+        const file = join(folder, `${String(++number).padStart(4, "0")}-${safeName}.http`);
+        try {
+          await writeFile(file, writeMessage(message), { flag: "wx", mode: 0o600 });
+          return file;
+        } catch (error) {
+          // An earlier run may have used the number.
+          if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+        }
+      }
+    },
+  };
+}
+
+/** A line of `--json`. */
+interface CapturedRequest {
+  readonly at: string;
+  readonly method: string;
+  readonly path: string;
+  readonly type: string | null;
+  readonly id: string | null;
+  readonly timestamp: string | null;
+  /** Type of the focal resource. */
+  readonly resourceType: string | null;
+  readonly code: SignatureReport["code"] | "method_not_allowed";
+  readonly message: string;
+  readonly ageSeconds: number | null;
+  /** True if the event was received before, since the command started. */
+  readonly repeated: boolean;
+  readonly bytes: number;
+  readonly status: number;
+  readonly saved?: string | undefined;
+  readonly forwardError?: string | undefined;
+  readonly body?: unknown;
+}
+
+/** Returns the id and type that the body claims; `null` if it is not an event notification. */
+const identify = ({ notification }: SignatureReport): Pick<CapturedRequest, "id" | "type"> => ({
+  type: notification?.event["hub.event"] ?? null,
+  id: notification?.id ?? null,
+});
+
+function toReceived(
+  { method, path, body }: HttpMessage,
+  report: SignatureReport,
+  now: number,
+): Omit<CapturedRequest, "repeated" | "status"> {
+  const isPost = method === "POST";
+  return {
+    at: new Date(now).toISOString(),
+    ...{ method, path, ...identify(report) },
+    timestamp: report.notification?.timestamp ?? null,
+    resourceType: getFocalType(report),
+    code: isPost ? report.code : "method_not_allowed",
+    message: isPost ? report.message : "The method must be POST.",
+    ageSeconds: report.ageSeconds,
+    bytes: body.length,
+  };
+}
+
+function getFocalType({ notification }: SignatureReport): string | null {
+  const resource: unknown = notification?.event.context[0].resource.entry[0]?.resource;
+  const type =
+    typeof resource === "object" && resource !== null && "resourceType" in resource
+      ? resource.resourceType
+      : null;
+  return typeof type === "string" ? type : null;
+}
+
+const COLOURS: { readonly [code in CapturedRequest["code"]]?: "green" | "yellow" } = {
+  valid: "green",
+  unverified: "yellow",
+};
+
+/** Formats a request as one line or a few for a person. */
+function formatReceived(received: CapturedRequest, io: CliIo): string {
+  const paint = createPainter(io);
+  const { code, type, id, resourceType, ageSeconds, repeated, bytes, status } = received;
+  const colour = COLOURS[code] ?? "red";
+  const facts = [
+    type === null ? `${received.method} ${received.path}` : `${type} ${id}`,
+    ...(resourceType === null ? [] : [resourceType]),
+    ...(ageSeconds === null ? [] : [`signature ${formatAge(ageSeconds)}`]),
+    `${bytes} bytes`,
+    ...(repeated ? ["repeated"] : []),
+    `response ${status}`,
+  ];
+  const lines = [
+    `${paint("dim", received.at.slice(11, 19))} ${paint(colour, code)} ${printable(facts.join(", "))}`,
+    ...(colour === "red" ? [`  ${printable(received.message)}`] : []),
+    ...listDetails(received),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+const listDetails = ({ saved, forwardError, body }: CapturedRequest): readonly string[] => [
+  ...(saved === undefined ? [] : [`  saved as ${printable(saved)}`]),
+  ...(forwardError === undefined ? [] : [`  not forwarded: ${printable(forwardError)}`]),
+  ...(body === undefined ? [] : JSON.stringify(body, null, 2).split("\n").map(printable)),
+];

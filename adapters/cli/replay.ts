@@ -4,9 +4,8 @@ import { readFile } from "node:fs/promises";
 import { systemClock } from "../../src/core/clock.js";
 import { signatureHeader, standardHeaders } from "../../src/signature/signature.js";
 import { createPainter, defineCommand, EXIT, printable, readUrl, toMessage } from "./command.js";
-import { getHeader, type HttpMessage, readMessage } from "./http-message.js";
+import { getHeader, type HttpMessage, readMessage, sendRequest } from "./http-message.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
-import { sendRequest } from "./send-request.js";
 
 export const replay = defineCommand({
   usage: "replay FILE... --to URL [options]",

@@ -3,7 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { isSecret } from "../../src/signature/signature.js";
 import { type CliIo, printable } from "./command.js";
-import { readAll } from "./read-all.js";
+import { readAll } from "./http-message.js";
 
 export const secretOptions = {
   secret: { type: "string", multiple: true, default: [] as string[] },

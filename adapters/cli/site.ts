@@ -1,10 +1,12 @@
 /** Opens the site to import into or export from, and defines the options for it. */
 
+import { createRequire } from "node:module";
+import type { ImageTool } from "../../src/content/media/image-tool.js";
 import { type Content, createContent } from "../../src/content/service.js";
 import { trimEnd } from "../../src/core/trim-end.js";
 import { diskFiles } from "../../storage/files/index.js";
+import { sharpImages } from "../sharp/index.js";
 import { type CliIo, wrongUsage } from "./command.js";
-import { findImageTool } from "./find-image-tool.js";
 
 export interface OpenedSite {
   /** Empty if the environment variable has it. */
@@ -81,4 +83,16 @@ export async function withSite<T>(
   } finally {
     await storage.close().catch(() => {});
   }
+}
+
+/**
+ * Returns `undefined` if `sharp` is not installed next to the command: images then keep one size.
+ */
+function findImageTool(): ImageTool | undefined {
+  try {
+    createRequire(import.meta.url).resolve("sharp");
+  } catch {
+    return undefined;
+  }
+  return sharpImages();
 }

@@ -12,8 +12,7 @@ import {
   refuseOperands,
   wrongUsage,
 } from "./command.js";
-import { readMessage } from "./http-message.js";
-import { readAll, TOO_LARGE } from "./read-all.js";
+import { readAll, readMessage, TOO_LARGE } from "./http-message.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
 import { checkSignature, formatAge, type SignatureReport } from "./signature-report.js";
 

@@ -4,5 +4,5 @@
  * @module postbell/images
  */
 
-export type { SharpImagesOptions } from "./options.js";
+export type { SharpImagesOptions } from "./sharp-images.js";
 export { sharpImages } from "./sharp-images.js";

@@ -2,11 +2,10 @@
 
 import { type Clock, withTimeout } from "../../src/core/clock.js";
 import { createConcurrencyLimit } from "../../src/core/concurrency-limit.js";
+import { ignoreErrors } from "../../src/core/error-events.js";
 import { PostbellError } from "../../src/core/errors.js";
-import { createUnsent } from "./mail-error.js";
-import { describeProblem, type MailOutcome, toFailedOutcome, toMailOutcome } from "./mail-outcome.js";
-import type { SmtpNotifierOptions } from "./options.js";
-import { openTransport } from "./transport.js";
+import { importFromPackage } from "../../src/core/import-package.js";
+import type { SmtpNotifierOptions, Transporter } from "./options.js";
 
 const MAX_WAITING = 1_000;
 
@@ -83,3 +82,149 @@ export function createMailSender(
     },
   };
 }
+
+// Opens the connection to the mail server, or uses the host's own transporter.
+
+interface OpenTransport {
+  readonly transporter: Transporter;
+  readonly close: () => void;
+}
+
+/** Time until a connection without mails closes. Endpoints often fail together. */
+const IDLE_MS = 10_000;
+
+/** @throws `invalid_option` if `nodemailer` is not installed. */
+async function openTransport(
+  transport: SmtpNotifierOptions["transport"],
+  timeoutMs: number,
+): Promise<OpenTransport> {
+  // The mail that met an error reports it. Without a listener, the event would crash the process.
+  if (isTransporter(transport)) {
+    ignoreErrors(transport);
+    return { transporter: transport, close: () => {} };
+  }
+  const createTransport = await importFromPackage<CreateTransport>(
+    () => import("nodemailer"),
+    "createTransport",
+    { message: "smtpNotifier needs the package nodemailer: npm install nodemailer.", field: "transport" },
+  );
+  const preset = {
+    ...{ pool: true, maxConnections: 1, idleTimeout: IDLE_MS },
+    ...{ connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs },
+  };
+  const made = createTransport(
+    typeof transport === "string" ? withPreset(transport, preset) : optionsWithPreset(transport, preset),
+  );
+  ignoreErrors(made);
+  return { transporter: made, close: () => made.close() };
+}
+
+const isTransporter = (given: string | object): given is Transporter =>
+  typeof given === "object" && "sendMail" in given && typeof given.sendMail === "function";
+
+type Preset = Readonly<Record<string, string | number | boolean>>;
+
+/**
+ * Adds the preset to the query of the URL, where every version of nodemailer reads it. Values of
+ * the host stay.
+ */
+function withPreset(text: string, preset: Preset): string {
+  const url = new URL(text);
+  const isPrivate = url.username === "" || url.protocol === "smtps:";
+  const all: Preset = isPrivate ? preset : { ...preset, requireTLS: true };
+  for (const [name, value] of Object.entries(all))
+    if (!url.searchParams.has(name)) url.searchParams.set(name, String(value));
+  return url.href;
+}
+
+function optionsWithPreset(given: object, preset: Preset): object {
+  if ("url" in given && typeof given.url === "string")
+    return { ...given, url: withPreset(given.url, preset) };
+  // Otherwise an attacker who removes STARTTLS could read the credentials.
+  return { ...preset, ...("auth" in given ? { requireTLS: true } : {}), ...given };
+}
+
+type CreateTransport = (options: string | object) => Transporter & { close(): void };
+
+/**
+ * A recipient that the server did not accept. `status` is the SMTP reply code, or 0 without one.
+ */
+interface Unserved {
+  readonly address: string;
+  readonly status: number;
+}
+
+export interface MailOutcome {
+  readonly accepted: readonly string[];
+  /** 5xx: a retry would get the same response. */
+  readonly refused: readonly Unserved[];
+  /** 4xx: greylisting, a full mailbox. */
+  readonly deferred: readonly Unserved[];
+}
+
+/** Fields of nodemailer's results and errors. */
+interface SmtpResponse {
+  readonly code?: unknown;
+  readonly responseCode?: unknown;
+  readonly command?: unknown;
+  readonly rejectedErrors?: unknown;
+}
+
+const getStatus = ({ responseCode }: SmtpResponse): number =>
+  typeof responseCode === "number" ? responseCode : 0;
+
+const toResponse = (given: unknown): SmtpResponse =>
+  typeof given === "object" && given !== null ? (given as SmtpResponse) : {};
+
+/**
+ * Interprets the result of `sendMail`. Recipients that it does not name as rejected are accepted.
+ */
+function toMailOutcome(result: unknown, recipients: readonly string[]): MailOutcome {
+  const { rejectedErrors } = toResponse(result);
+  const unserved = new Map(
+    (Array.isArray(rejectedErrors) ? (rejectedErrors as readonly unknown[]) : []).map((error) => {
+      const { recipient } = error as { readonly recipient?: unknown };
+      return [String(recipient).toLowerCase(), getStatus(toResponse(error))];
+    }),
+  );
+  const responses = recipients.map((address) => ({ address, status: unserved.get(address.toLowerCase()) }));
+  const withStatus = (isWanted: (status: number) => boolean): readonly Unserved[] =>
+    responses.flatMap(({ address, status }) =>
+      status !== undefined && isWanted(status) ? [{ address, status }] : [],
+    );
+  return {
+    accepted: responses.filter(({ status }) => status === undefined).map(({ address }) => address),
+    refused: withStatus((status) => status >= 500),
+    deferred: withStatus((status) => status < 500),
+  };
+}
+
+/**
+ * Interprets an error of `sendMail`, if it concerns the recipients: all were rejected one by one,
+ * or the message itself was refused. Returns `undefined` if the server was not reached, refuses the
+ * credentials or the sender, or has a transient problem.
+ */
+function toFailedOutcome(error: unknown, recipients: readonly string[]): MailOutcome | undefined {
+  const response = toResponse(error);
+  if (Array.isArray(response.rejectedErrors) && response.rejectedErrors.length > 0) {
+    const outcome = toMailOutcome(response, recipients);
+    return outcome.accepted.length === 0 ? outcome : undefined;
+  }
+  const status = getStatus(response);
+  if (response.command !== "DATA" || status < 500) return undefined;
+  return { accepted: [], refused: recipients.map((address) => ({ address, status })), deferred: [] };
+}
+
+/**
+ * Returns a code such as `ETIMEDOUT` or `EAUTH 535`. The server's own words may not be safe to log.
+ */
+function describeProblem(error: unknown): string {
+  const response = toResponse(error);
+  const code =
+    typeof response.code === "string" && /^[A-Z][A-Z0-9_]{0,31}$/.test(response.code) ? response.code : "";
+  return [code || "an error", getStatus(response) || ""].join(" ").trim();
+}
+
+/** `why` must be safe to log: it contains no words of the mail server. */
+export const createUnsent = (why: string, cause?: unknown): PostbellError =>
+  new PostbellError("mail_not_sent", `smtpNotifier: the mail was not sent: ${why}.`, { cause });

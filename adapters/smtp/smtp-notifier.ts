@@ -1,16 +1,14 @@
 /** Sends mails about the health of endpoints, with nodemailer, which the host installs. */
 
+import { LRUCache } from "lru-cache";
+import type { Clock } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
-import { guardedLogger } from "../../src/core/logger.js";
+import { guardedLogger, type Logger } from "../../src/core/logger.js";
 import { readOptions } from "../../src/core/options.js";
-import type { Notify } from "../../src/index.js";
+import type { Notify, Webhook } from "../../src/index.js";
 import { defaultMail, type HealthMail, type Mail, type MailFacts, toMailFacts } from "./mail.js";
-import { readAddress } from "./mail-address.js";
-import { createUnsent } from "./mail-error.js";
-import { createMailPeriods } from "./mail-period.js";
-import { createMailSender } from "./mail-sender.js";
-import { type SmtpNotifierOptions, smtpNotifierOptions } from "./options.js";
-import { findPortalUrl, findRecipients } from "./recipients.js";
+import { createMailSender, createUnsent, type MailOutcome } from "./mail-sender.js";
+import { type MailAddress, readAddress, type SmtpNotifierOptions, smtpNotifierOptions } from "./options.js";
 
 /** A value for the option `notify` of `createWebhooks`. */
 export interface SmtpNotifier {
@@ -145,3 +143,98 @@ function checkMail({ subject, text, html }: Mail): Mail {
 
 const missingOption = (field: string): PostbellError =>
   new PostbellError("invalid_option", `smtpNotifier: ${field} is required.`, { field });
+
+/** Longest time for which a recipient may be deferred while another one has the mail. */
+const MAX_DEFERRED_MS = 3_600_000;
+const MAX_PERIODS = 10_000;
+
+/** The mail about one webhook, kind and period of failing. */
+interface MailPeriod {
+  /** Addresses that need no further try: they have the mail, or are refused. */
+  readonly served: Set<string>;
+  /** True if somebody has the mail. */
+  isSent: boolean;
+  /** Monotonic time. */
+  deferredAt: number | undefined;
+  /** Until this monotonic time, an abandoned mail may still arrive, so that no other is sent. */
+  lateUntil: number;
+}
+
+interface MailPeriods {
+  readonly get: (messageId: string) => MailPeriod;
+  /** @throws `mail_not_sent` while a recipient has to be retried. */
+  readonly record: (
+    period: MailPeriod,
+    outcome: MailOutcome,
+    about: { readonly kind: string; readonly webhook: string },
+  ) => void;
+}
+
+function createMailPeriods(clock: Clock, logger: Logger): MailPeriods {
+  const periods = new LRUCache<string, MailPeriod>({ max: MAX_PERIODS });
+  return {
+    get(messageId) {
+      const period: MailPeriod = periods.get(messageId) ?? {
+        served: new Set(),
+        isSent: false,
+        deferredAt: undefined,
+        lateUntil: Number.NEGATIVE_INFINITY,
+      };
+      periods.set(messageId, period);
+      return period;
+    },
+    record(period, { accepted, refused, deferred }, about) {
+      for (const address of accepted) period.served.add(address);
+      period.isSent ||= accepted.length > 0;
+      for (const { address, status } of refused) {
+        period.served.add(address);
+        logger.error({ ...about, recipient: address, status }, "a recipient was refused by the mail server");
+      }
+      if (deferred.length === 0) return;
+      period.deferredAt ??= clock.monotonic();
+      if (!period.isSent || clock.monotonic() - period.deferredAt < MAX_DEFERRED_MS)
+        throw createUnsent(
+          `the mail server deferred it (${deferred.map(({ status }) => status).join(", ")})`,
+        );
+      for (const { address, status } of deferred) {
+        period.served.add(address);
+        logger.error({ ...about, recipient: address, status }, "a recipient was deferred for too long");
+      }
+    },
+  };
+}
+
+/**
+ * Returns the recipients for a webhook, each once. An invalid address is logged and skipped,
+ * because a retry would return it again.
+ */
+async function findRecipients(
+  webhook: Webhook,
+  to: SmtpNotifierOptions["to"],
+  logger: Logger,
+): Promise<readonly MailAddress[]> {
+  const named = typeof to === "function" ? await to(webhook) : to;
+  if (named === null || named === undefined) return [];
+  const list: unknown = typeof named === "string" ? [named] : named;
+  if (!Array.isArray(list)) throw createUnsent("`to` must return an address, a list of addresses or null");
+  const read = list.map(readAddress);
+  if (read.includes(undefined))
+    logger.error({ webhook: webhook.id }, "a recipient is not a valid mail address");
+  return [
+    ...new Map(read.flatMap((one) => (one ? [[one.address.toLowerCase(), one] as const] : []))).values(),
+  ];
+}
+
+/** Returns the link for the mail, or `null` without one. An invalid URL is logged. */
+function findPortalUrl(
+  webhook: Webhook,
+  portalUrl: SmtpNotifierOptions["portalUrl"],
+  logger: Logger,
+): string | null {
+  const given: unknown = portalUrl?.(webhook) ?? null;
+  if (given === null) return null;
+  if (typeof given === "string" && URL.canParse(given) && /^https?:$/.test(new URL(given).protocol))
+    return new URL(given).href;
+  logger.error({ webhook: webhook.id }, "`portalUrl` returned no http: or https: URL");
+  return null;
+}

@@ -23,8 +23,8 @@ import { describeContentOpenApi } from "./rest/openapi.js";
 import { createRestServer, type RestServer } from "./rest/server.js";
 import type { RestRoute } from "./rest/types.js";
 import { createExport } from "./wxr/export.js";
-import { createFetchFile } from "./wxr/fetch-file.js";
 import { createImport } from "./wxr/import.js";
+import { createFetchFile } from "./wxr/import-files.js";
 
 export type { Content, ContentAnswer, ContentRequest } from "./content.js";
 

@@ -4,11 +4,9 @@ import { type Clock, type Timer, withTimeout } from "../core/clock.js";
 import { PostbellError } from "../core/errors.js";
 import { guardedLogger } from "../core/logger.js";
 import { readOptions } from "../core/options.js";
-import { limitCallTime } from "./call-time.js";
 import { type OutboxOptions, outboxOptions } from "./options.js";
-import type { ParkedRow } from "./outbox-source.js";
-import { createRowMover, type PassResult } from "./row-mover.js";
-import { rowRetryDelayMs } from "./row-result.js";
+import type { OutboxSource, ParkedRow } from "./outbox-source.js";
+import { createRowMover, type PassResult, rowRetryDelayMs } from "./row-mover.js";
 
 /** Rows in the source, and the work of this process. */
 export interface OutboxStats {
@@ -187,4 +185,26 @@ export function outbox(options: OutboxOptions): Outbox {
     release: async (keys) => source.release(readKeys(keys)),
     discard: async (keys) => source.remove(readKeys(keys)),
   });
+}
+
+/**
+ * Returns the source with calls that reject if they take longer than `ms`. A later result would be
+ * out of date, because the leases have ended.
+ */
+function limitCallTime(source: OutboxSource, clock: Clock, ms: number): OutboxSource {
+  const createError = (): Error =>
+    new PostbellError("storage_unavailable", `The outbox's source did not respond within ${ms} ms.`);
+  const limit =
+    <A extends readonly unknown[], R>(call: (...given: A) => Promise<R>): ((...given: A) => Promise<R>) =>
+    (...given) =>
+      withTimeout(clock, ms, call(...given), createError);
+  return {
+    claim: limit((request) => source.claim(request)),
+    remove: limit((keys) => source.remove(keys)),
+    retry: limit((request) => source.retry(request)),
+    park: limit((request) => source.park(request)),
+    parked: limit((request) => source.parked(request)),
+    release: limit((keys) => source.release(keys)),
+    stats: limit(() => source.stats()),
+  };
 }

@@ -1,7 +1,7 @@
 /** The common parts of the API of the page: the call, the responses and the errors. */
 
 import type { Logger } from "../core/logger.js";
-import { type HttpError, serviceUnavailable, toHttpError } from "../http/errors.js";
+import { HttpError, serviceUnavailable, toHttpError } from "../http/errors.js";
 import { createJsonWriter } from "../http/json-response.js";
 import type { PathParameter, Route } from "../http/router.js";
 import type { HttpRequest } from "../http/types.js";
@@ -31,3 +31,14 @@ export function toPortalError(thrown: unknown, logger: Logger): HttpError {
   logger.error({ error: thrown }, "a request of the portal failed");
   return serviceUnavailable();
 }
+
+/** Returns the named headers of a request, of those that it has. */
+export const pickHeaders = (
+  headers: HttpRequest["headers"],
+  names: readonly string[],
+): Record<string, string> =>
+  Object.fromEntries(names.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
+
+/** The error for a visitor without access to a part of the page. */
+export const notFoundHere = (): HttpError =>
+  new HttpError(404, "not_found", "There is nothing here for you.");

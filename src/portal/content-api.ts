@@ -7,9 +7,8 @@
 import type { Content } from "../content/service.js";
 import { HttpError } from "../http/errors.js";
 import type { HttpRequest, HttpResponse } from "../http/types.js";
-import { type ApiCall, type ApiRoute, jsonResponse } from "./api.js";
+import { type ApiCall, type ApiRoute, jsonResponse, notFoundHere, pickHeaders } from "./api.js";
 import type { ContentAnswerJson } from "./content-shapes.js";
-import { notFoundHere, pickHeaders } from "./forwarding.js";
 
 /** Query parameters that are forwarded. `_method` is not: it would turn a request into another. */
 const PARAMETERS: ReadonlySet<string> = new Set([

@@ -7,8 +7,7 @@ import type { Clock } from "../core/clock.js";
 import { HttpError, rateLimited } from "../http/errors.js";
 import { createRateLimit } from "../http/rate-limit.js";
 import type { HttpRequest, HttpResponse } from "../http/types.js";
-import { API_HEADERS, type ApiCall } from "./api.js";
-import { notFoundHere, pickHeaders } from "./forwarding.js";
+import { API_HEADERS, type ApiCall, notFoundHere, pickHeaders } from "./api.js";
 import type { PortalWebhooks } from "./options.js";
 
 /** Request headers that are forwarded: they describe the body, its repetition or a precondition. */

@@ -15,7 +15,6 @@ import {
 import { chooseType, isInBounds, isList, toBoolean, toList, toNumber, toObject } from "./conversions.js";
 import { checkFormat, cleanUri } from "./formats.js";
 import type { Json, JsonType, Schema, SchemaProblem } from "./types.js";
-import { type Failed, failed, notInEnum, outOfBounds, shorten, wrongType } from "./value-problems.js";
 
 export type ReadResult = { readonly value: Json; readonly problem?: undefined } | Failed;
 
@@ -207,4 +206,40 @@ function findMatch(
   if (match !== undefined) return match;
   const why = alternatives.length === 1 ? `is not valid: ${reason}` : "has none of the forms it may have.";
   return failed("rest_no_matching_schema", name, why);
+}
+
+/** A value that does not fit its schema. */
+interface Failed {
+  readonly problem: SchemaProblem;
+}
+
+const MAX_QUOTE = 100;
+
+const shorten = (text: string): string =>
+  text.length > MAX_QUOTE ? `${text.slice(0, MAX_QUOTE - 1)}…` : text;
+
+export function failed(code: string, name: string, what: string): Failed {
+  return { problem: { code, message: `${shorten(name)} ${what}` } };
+}
+
+function wrongType(types: NonNullable<Schema["type"]>, name: string): Failed {
+  const { problem } = failed("rest_invalid_type", name, `is not of type ${[types].flat().join(" or ")}.`);
+  return { problem: { ...problem, param: shorten(name) } };
+}
+
+function notInEnum(choices: NonNullable<Schema["enum"]>, name: string): Failed {
+  const listed = choices.map((choice) => (choice === "" ? '""' : String(choice)));
+  return failed("rest_not_in_enum", name, `is not one of ${listed.join(", ")}.`);
+}
+
+function outOfBounds(schema: Schema, name: string): Failed {
+  const { minimum, maximum } = schema;
+  const bounds: string[] = [];
+  if (minimum !== undefined) {
+    bounds.push(`${schema.exclusiveMinimum === true ? "greater than" : "at least"} ${minimum}`);
+  }
+  if (maximum !== undefined) {
+    bounds.push(`${schema.exclusiveMaximum === true ? "less than" : "at most"} ${maximum}`);
+  }
+  return failed("rest_out_of_bounds", name, `must be ${bounds.join(" and ")}.`);
 }

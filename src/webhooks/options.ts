@@ -14,8 +14,8 @@ import type { Access } from "./access.js";
 import { buildSchedule } from "./delivery/retry-schedule.js";
 import type { EventCatalogue } from "./event-types/catalogue.js";
 import { clinicalEvents } from "./event-types/clinical-events.js";
-import type { Notify, ResolveReference } from "./settings/hooks.js";
 import type { WebhooksSettings } from "./settings/settings.js";
+import type { Notify, ResolveReference } from "./settings/webhooks-options.js";
 import type { Storage } from "./store.js";
 
 const HOUR = 3_600_000;

@@ -26,12 +26,11 @@ import { type EventCatalogue, type EventTypeOf, readCatalogue } from "./event-ty
 import type { ClinicalEvents } from "./event-types/clinical-events.js";
 import { guardWebhookStore } from "./guarded-store.js";
 import { evaluateHealthStatus } from "./health-status.js";
-import { createLifecycle } from "./lifecycle.js";
+import { createLifecycle, createSender } from "./lifecycle.js";
 import { limitLogger } from "./log-limit.js";
 import { readSettings } from "./options.js";
 import { createEntitlement } from "./registrations/entitlement.js";
 import { createRegistrations, type Registrations } from "./registrations/registrations.js";
-import { createSender } from "./sender.js";
 import type { WebhooksOptions } from "./settings/webhooks-options.js";
 import { createStartReminder } from "./start-reminder.js";
 

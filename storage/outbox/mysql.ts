@@ -2,8 +2,16 @@
 
 import { PostbellError } from "../../src/core/errors.js";
 import { readOptions, value } from "../../src/core/options.js";
-import { createAdd, type SqlSource, selectRowKeys, toClaim, toParkedRow, toStats } from "./sql-source.js";
-import { quoteIdentifier, tableOption } from "./table-name.js";
+import {
+  createAdd,
+  quoteIdentifier,
+  type SqlSource,
+  selectRowKeys,
+  tableOption,
+  toClaim,
+  toParkedRow,
+  toStats,
+} from "./sql-source.js";
 
 /**
  * The part of a connection of `mysql2/promise` that the source uses. The server binds values,

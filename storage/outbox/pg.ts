@@ -6,8 +6,16 @@
 import { guardPool, ignoreErrors } from "../../src/core/error-events.js";
 import { PostbellError } from "../../src/core/errors.js";
 import { readOptions, value } from "../../src/core/options.js";
-import { createAdd, type SqlSource, selectRowKeys, toClaim, toParkedRow, toStats } from "./sql-source.js";
-import { quoteIdentifier, tableOption } from "./table-name.js";
+import {
+  createAdd,
+  quoteIdentifier,
+  type SqlSource,
+  selectRowKeys,
+  tableOption,
+  toClaim,
+  toParkedRow,
+  toStats,
+} from "./sql-source.js";
 
 /**
  * The part of a client of `pg` that the source uses. Other clients work too, if they run a

@@ -8,6 +8,7 @@
  */
 
 import { FIRST_ATTEMPT_HEAD_START_MS } from "../../src/webhooks/store.js";
+import type { AssumedAccount, NewEvent, ParameterType, SqlValues } from "../sql/database.js";
 import {
   KNOWN,
   KNOWN_TYPES,
@@ -15,9 +16,7 @@ import {
   RECEIVERS,
   RECEIVERS_TYPES,
   type ReceiverRow,
-} from "../sql/append-queries.js";
-import type { AssumedAccount, NewEvent, ParameterType, SqlValues } from "../sql/database.js";
-import { writeForEach } from "./for-each.js";
+} from "../sql/database.js";
 
 type ToName = (name: string) => string;
 
@@ -138,4 +137,19 @@ export function listEventValues(
     ]),
     deliveries: added.flatMap(({ endpoints }, index) => endpoints.map((endpoint) => [index + 1, endpoint])),
   };
+}
+
+/**
+ * Writes a query that runs `text`, whose parameters are `$1`, `$2` …, for each list of values. Its
+ * own parameters are arrays, from `$from` on. Only a query with an order needs its place in it.
+ */
+export function writeForEach(text: string, types: readonly ParameterType[], from = 1): string {
+  const inner = text.replace(/\$([1-9][0-9]?)/g, "r.a$1");
+  const arrays = types.map((type, index) => `$${from + index}::${type === "int" ? "bigint" : "text"}[]`);
+  const names = types.map((_, index) => `a${index + 1}`);
+  const place = inner.includes("ORDER BY") ? "row_number() OVER ()" : "1";
+  // Several arrays are syntax, and one is a function, which the host's schema may have too.
+  const unnest = arrays.length === 1 ? "pg_catalog.unnest" : "unnest";
+  return `SELECT q.* FROM ${unnest}(${arrays.join(", ")}) WITH ORDINALITY AS r(${names.join(", ")}, list)
+    CROSS JOIN LATERAL (SELECT ${place} AS place, i.* FROM (${inner}) AS i) AS q ORDER BY r.list, q.place`;
 }

@@ -3,7 +3,7 @@
 import { oneOf, value, wholeNumber } from "../../src/core/options.js";
 import { sealKeysOption } from "../seal.js";
 import type { PostgresPool } from "./client.js";
-import { SCHEMA_NAME } from "./schema.js";
+import { SCHEMA_NAME } from "./migrate.js";
 
 /** Options of {@link postgresStorage}: `url` or `pool`, not both. */
 export interface PostgresStorageOptions {

@@ -3,9 +3,8 @@
 import { createHash } from "node:crypto";
 import type { Columns, ParameterType } from "../sql/database.js";
 import type { SqlTable } from "../sql/table.js";
-import { writeFunctionCalls } from "./append-functions.js";
+import { writeForEach, writeFunctionCalls } from "./append-functions.js";
 import { writeDeliveryCalls } from "./delivery-functions.js";
-import { writeForEach } from "./for-each.js";
 
 /** Statements for one row. Their parameters are its values. */
 export interface SingleRowStatements {

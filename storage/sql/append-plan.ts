@@ -4,7 +4,7 @@ import { PostbellError } from "../../src/core/errors.js";
 import { subscribes } from "../../src/webhooks/event-types/subscription.js";
 import type { AppendRequest, AppendResult, EventRecord } from "../../src/webhooks/store.js";
 import { encodeStoredText } from "../stored-text.js";
-import type { KnownRow, ReceiverRow } from "./append-queries.js";
+import type { KnownRow, ReceiverRow } from "./database.js";
 import { toDeliveryId } from "./delivery-rows.js";
 import type { SqlStoreContext } from "./store-context.js";
 import { decodeEventTypes } from "./webhook-rows.js";

@@ -20,6 +20,8 @@ import {
   toKey,
   toKnownResult,
 } from "./append-plan.js";
+import { remember } from "./completed-events.js";
+import type { NewEvent, SqlTransaction, SqlValues } from "./database.js";
 import {
   KNOWN,
   KNOWN_TYPES,
@@ -27,10 +29,8 @@ import {
   RECEIVERS,
   RECEIVERS_TYPES,
   type ReceiverRow,
-} from "./append-queries.js";
-import type { NewEvent, SqlTransaction, SqlValues } from "./database.js";
+} from "./database.js";
 import { insertEvents } from "./new-events.js";
-import { remember } from "./remembered-ids.js";
 import { noteWake, type SqlStoreContext, writeAndWake } from "./store-context.js";
 import type { Tidier } from "./tidier.js";
 

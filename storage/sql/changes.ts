@@ -4,8 +4,8 @@
  */
 
 import type { SqlTransaction } from "./database.js";
-import type { EndpointRow } from "./endpoint-row.js";
 import type { RowOf } from "./table.js";
+import type { EndpointRow } from "./webhook-tables.js";
 import { changes, removals } from "./webhook-tables.js";
 
 /** The most rows that one claim reads, and about how many counts of endpoints it adds up. */

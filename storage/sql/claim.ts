@@ -2,13 +2,14 @@
 
 import { PostbellError } from "../../src/core/errors.js";
 import type { Claim, ClaimRequest, ClaimResponse, EventRecord, Lane } from "../../src/webhooks/store.js";
-import { catchUp } from "./catch-up.js";
+import { addToTotals, addUpChanges, readChanges, sumChanges } from "./changes.js";
 import type { LeasedRound, SqlTransaction } from "./database.js";
-import { decodeEventRow, toDeliveryId } from "./delivery-rows.js";
-import { lockEndpoints, reserveTurns, saveQueues } from "./endpoint-rows.js";
-import { LANES, serveRound } from "./serve-endpoints.js";
+import { decodeEventRow, getQueuePlace, toDeliveryId } from "./delivery-rows.js";
+import { lockEndpoints, offerAndSave, reserveTurns, saveQueues } from "./endpoint-rows.js";
+import { decodePositions, LANES, type LeaseRow, removeLeases, serveRound } from "./serve-endpoints.js";
 import { type AfterCommit, type SqlStoreContext, writeAndWake } from "./store-context.js";
-import type { DueRow } from "./webhook-tables.js";
+import type { EndpointRow } from "./webhook-tables.js";
+import { type DeliveryRow, type DueRow, deliveries, leases, queue } from "./webhook-tables.js";
 
 /** Endpoints that have fewer due deliveries than their share leave room for another round. */
 const MOST_ROUNDS = 4;
@@ -186,4 +187,96 @@ export async function claimDeliveries(
       await postpone(context, unreadable, request.now);
     }
   }
+}
+
+/**
+ * Returns false if some changes may be left for the next claim. Locks all endpoints at once and in
+ * their order, and the totals after them: transactions that take locks one by one would wait for
+ * each other.
+ */
+async function catchUp(
+  transaction: SqlTransaction,
+  now: number,
+  { context, after }: { readonly context: SqlStoreContext; readonly after: AfterCommit },
+): Promise<boolean> {
+  const [{ rows, isAll }, expired] = await Promise.all([
+    readChanges(transaction),
+    findExpired(transaction, now),
+  ]);
+  if (rows.length === 0 && expired.leases.length === 0) return isAll;
+  const summed = sumChanges(rows);
+  const locked = await lockEndpoints(transaction, [...summed.byEndpoint.keys(), ...expired.endpoints]);
+  await addUpChanges(transaction, rows, { summed, locked });
+  await recoverExpired(transaction, expired, { locked, now });
+  await offerAndSave(transaction, locked, { context, now, after });
+  await addToTotals(transaction, summed);
+  return isAll;
+}
+
+/** The most expired leases that one claim ends: each has the deliveries of one claim. */
+const MOST_EXPIRED = 4;
+
+/** Leases that have expired, and the endpoints of their deliveries. */
+interface ExpiredLeases {
+  readonly leases: readonly number[];
+  readonly endpoints: readonly number[];
+}
+
+/** Finds leases that have expired. Locks nothing. */
+async function findExpired(transaction: SqlTransaction, now: number): Promise<ExpiredLeases> {
+  const rows = await transaction.all<LeaseRow>(
+    `SELECT * FROM {leases} WHERE until <= $1 ORDER BY until LIMIT ${MOST_EXPIRED}`,
+    [now],
+  );
+  const found = await transaction.forEach<{ endpoint: number }>(
+    "SELECT endpoint FROM {deliveries} WHERE position = $1",
+    ["int"],
+    rows.flatMap((row) => decodePositions(row).map((position) => [position])),
+  );
+  return {
+    leases: rows.map(({ position }) => position),
+    endpoints: [...new Set(found.map(({ endpoint }) => endpoint))],
+  };
+}
+
+/**
+ * The deliveries that a lease names are in flight, unless their webhook was removed. Checked again,
+ * so that a wrong lease queues nothing twice.
+ */
+const IN_FLIGHT = `SELECT d.* FROM {deliveries} d
+  WHERE d.position = $1 AND d.state = 'pending' AND NOT EXISTS (
+    SELECT 1 FROM {queue} q WHERE q.endpoint = d.endpoint AND q.at = d.queued_at AND q.delivery = d.position)`;
+
+/** Ends leases of endpoints that are locked. Counts them in the rows of these endpoints. */
+async function recoverExpired(
+  transaction: SqlTransaction,
+  expired: ExpiredLeases,
+  { locked, now }: { readonly locked: readonly EndpointRow[]; readonly now: number },
+): Promise<void> {
+  if (expired.leases.length === 0) return;
+  const byPosition = new Map(locked.map((endpoint) => [endpoint.position, endpoint]));
+  // Another process may have settled or recovered some meanwhile: they are not in these rows.
+  const rows = await transaction.lockRows<LeaseRow>(leases, "position", expired.leases);
+  const inFlight = await transaction.forEach<DeliveryRow>(
+    IN_FLIGHT,
+    ["int"],
+    rows.flatMap((row) => decodePositions(row).map((position) => [position])),
+  );
+  const recovered = inFlight.filter(({ endpoint }) => byPosition.has(endpoint));
+  for (const { endpoint } of recovered) {
+    const own = byPosition.get(endpoint);
+    if (own) own.in_flight -= 1;
+  }
+  await removeLeases(transaction, rows);
+  await transaction.update(
+    deliveries,
+    ["position"],
+    ["crashes", "is_recovered", "queued_at"],
+    recovered.map((row) => [row.position, row.crashes + 1, 1, getQueuePlace(row, now)]),
+  );
+  await transaction.insert(
+    queue,
+    ["endpoint", "at", "delivery"],
+    recovered.map((row) => [row.endpoint, getQueuePlace(row, now), row.position]),
+  );
 }

@@ -3,11 +3,9 @@
 import { type DeliveryState, TEST_FAILED } from "../../src/webhooks/store.js";
 import { Changes } from "./changes.js";
 import type { SqlTransaction, SqlValues } from "./database.js";
-import { remember } from "./remembered-ids.js";
 import type { SqlStoreContext } from "./store-context.js";
 import type { RowOf } from "./table.js";
-import type { DeliveryRow } from "./webhook-tables.js";
-import { bodies, completed, deliveries, events } from "./webhook-tables.js";
+import { bodies, completed, type DeliveryRow, deliveries, events, remembered } from "./webhook-tables.js";
 
 export type StoredEventRow = RowOf<typeof events>;
 
@@ -161,5 +159,28 @@ export async function freeEvents(
         ...{ account, id, digest, receivers },
         expires_at: remember_until,
       })),
+  );
+}
+
+// Remembers the ids of events that are not stored, or not stored any more.
+
+const COLUMNS = ["account", "id", "digest", "receivers", "expires_at"] as const;
+
+export async function remember(
+  transaction: SqlTransaction,
+  rows: readonly RowOf<typeof remembered>[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  // One that has expired may still be there.
+  await transaction.remove(
+    remembered,
+    ["account", "id"],
+    rows.map(({ account, id }) => [account, id]),
+  );
+  await transaction.insert(
+    remembered,
+    COLUMNS,
+    rows.map((row) => COLUMNS.map((column) => row[column])),
+    ["account", "id"],
   );
 }

@@ -2,15 +2,17 @@
 
 import type { ContentChange, ContentChanges, ContentStore } from "../../src/content/store.js";
 import { encodeStoredText } from "../stored-text.js";
-import { type CommitRow, commitContent, readLastCommit } from "./content-commit.js";
 import {
   type ChangeRow,
+  type CommitRow,
+  commitContent,
   decodeConflict,
   encodeWrites,
   type RecordRow,
+  readLastCommit,
   toContentChange,
   toContentRecord,
-} from "./content-rows.js";
+} from "./content-commit.js";
 import type { SqlDatabase, SqlTransaction } from "./database.js";
 
 /** Records in one page of a load, so that none blocks the event loop for long. */

@@ -16,9 +16,8 @@ import { decodeStoredText, encodeStoredText } from "../stored-text.js";
 import { readChangesOf } from "./changes.js";
 import type { SqlTransaction, SqlValue } from "./database.js";
 import { decodeEventRow, toDeliveryId } from "./delivery-rows.js";
-import type { EndpointRow } from "./endpoint-row.js";
 import type { SqlStoreContext } from "./store-context.js";
-import type { DeliveryRow, EventTexts } from "./webhook-tables.js";
+import type { DeliveryRow, EndpointRow, EventTexts } from "./webhook-tables.js";
 
 /** The most deliveries that a page with a filter examines. */
 const MOST_EXAMINED = 1_000;

@@ -2,8 +2,8 @@
 
 import { limitConcurrency } from "../slow-start.js";
 import type { SqlTransaction } from "./database.js";
-import type { EndpointRow } from "./endpoint-row.js";
 import { type AfterCommit, noteWake, type SqlStoreContext } from "./store-context.js";
+import type { EndpointRow } from "./webhook-tables.js";
 import { endpoints } from "./webhook-tables.js";
 
 /** The columns that claims and settlements change. The health is written by who changes it. */

@@ -7,7 +7,6 @@ import { validateCursor } from "../cursor.js";
 import type { RegistryMethods } from "../registry-methods.js";
 import { encodeAccount, encodeStoredText } from "../stored-text.js";
 import type { SqlTransaction } from "./database.js";
-import type { EndpointRow } from "./endpoint-row.js";
 import { lockEndpoint, offerAndSave, reserveTurns, saveHealth } from "./endpoint-rows.js";
 import { type AfterCommit, type SqlStoreContext, writeAndWake } from "./store-context.js";
 import {
@@ -18,6 +17,7 @@ import {
   readWebhooks,
   readWebhooksOfAccount,
 } from "./webhook-rows.js";
+import type { EndpointRow } from "./webhook-tables.js";
 import { endpoints, removals, replays, webhooks } from "./webhook-tables.js";
 
 type CreateRequest = Parameters<WebhookStore["createWebhook"]>[0];

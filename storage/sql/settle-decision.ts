@@ -12,8 +12,7 @@ import { addRecentAttempt, type RecentHour } from "../recent-attempts.js";
 import { nextSlowStart } from "../slow-start.js";
 import { encodeStoredText } from "../stored-text.js";
 import { getQueuePlace } from "./delivery-rows.js";
-import type { EndpointRow } from "./endpoint-row.js";
-import type { DeliveryRow } from "./webhook-tables.js";
+import type { DeliveryRow, EndpointRow } from "./webhook-tables.js";
 
 /** Attempts that one delivery keeps. The schedule has 14; further ones come from `resend`. */
 const MAX_ATTEMPTS_KEPT = 50;

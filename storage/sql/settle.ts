@@ -8,9 +8,8 @@ import { parseDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
 import type { DeliveryState, Settlement, SettleResult } from "../../src/webhooks/store.js";
 import { type CompletableEvent, completeEvents, keepCompleted, lockEvents } from "./completed-events.js";
 import type { SqlTransaction, SqlValues } from "./database.js";
-import type { EndpointRow } from "./endpoint-row.js";
 import { offerAndSave, saveHealth } from "./endpoint-rows.js";
-import { decodePositions, type LeaseRow, lockLeases, shrinkLeases } from "./lease-rows.js";
+import { decodePositions, type LeaseRow, lockLeases, shrinkLeases } from "./serve-endpoints.js";
 import {
   applySettlement,
   classifySettlement,
@@ -20,7 +19,7 @@ import {
 } from "./settle-decision.js";
 import { settleDelivered } from "./settle-delivered.js";
 import { type AfterCommit, noteWake, type SqlStoreContext, writeAndWake } from "./store-context.js";
-import type { DeliveryRow, DueRow } from "./webhook-tables.js";
+import type { DeliveryRow, DueRow, EndpointRow } from "./webhook-tables.js";
 import { deliveries, endpoints, leases, queue } from "./webhook-tables.js";
 
 /**

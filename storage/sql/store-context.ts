@@ -1,14 +1,13 @@
 /** The context that all parts of one webhook store on SQL share. */
 
-import type { LRUCache } from "lru-cache";
+import { LRUCache } from "lru-cache";
 import type { Clock } from "../../src/core/clock.js";
 import type { Logger } from "../../src/core/logger.js";
-import type { Retention } from "../../src/webhooks/store.js";
+import type { Retention, Settlement } from "../../src/webhooks/store.js";
 import type { Seal } from "../seal.js";
-import type { ReceiverRow } from "./append-queries.js";
-import type { ClaimedDeliveries } from "./claimed-deliveries.js";
-import type { SqlDatabase, SqlTransaction, TransactionOptions } from "./database.js";
-import type { WebhookCache } from "./webhook-cache.js";
+import type { ReceiverRow, SqlDatabase, SqlTransaction, TransactionOptions } from "./database.js";
+import type { WebhookCache } from "./webhook-rows.js";
+import type { DueRow } from "./webhook-tables.js";
 
 export interface SqlStoreContext {
   readonly database: SqlDatabase;
@@ -49,4 +48,28 @@ export async function writeAndWake<T>(
   }, options);
   if (after.wakeAt !== Number.POSITIVE_INFINITY) notifyWorkers(after.wakeAt);
   return result;
+}
+
+// The rows of deliveries that this process has claimed. While a lease names a delivery, nothing
+// but settling it changes its row, so it is not read again. Its event may get another delivery
+// meanwhile, which `completed` allows for.
+
+/**
+ * More than a process has in flight by default. A claim counts in full until its last delivery is
+ * settled. A delivery that is not known is read when it is settled.
+ */
+const MOST_CLAIMED = 10_000;
+
+/** The rows of each claim, by its token, and by the ids of the deliveries. */
+type ClaimedDeliveries = LRUCache<string, Map<string, DueRow>>;
+
+export const createClaimedDeliveries = (): ClaimedDeliveries =>
+  new LRUCache({ maxSize: MOST_CLAIMED, sizeCalculation: ({ size }) => size });
+
+/** Forgets deliveries that were settled. */
+export function forgetClaimed(claimed: ClaimedDeliveries, settlements: readonly Settlement[]): void {
+  for (const { id, token } of settlements) {
+    const rows = claimed.get(token);
+    if (rows?.delete(id) && rows.size === 0) claimed.delete(token);
+  }
 }

@@ -1,7 +1,17 @@
 /** Decides when a process frees what is past its retention: not at every claim. */
 
+import { completeEvents, freeEvents, lockEvents, type StoredEventRow } from "./completed-events.js";
+import type { SqlTransaction } from "./database.js";
 import type { SqlStoreContext } from "./store-context.js";
-import { tidy } from "./upkeep.js";
+import {
+  type DeliveryRow,
+  deliveries,
+  events,
+  queue,
+  remembered,
+  removals,
+  replays,
+} from "./webhook-tables.js";
 
 /** How late a process notices what others have left to free. */
 const INTERVAL_MS = 1_000;
@@ -70,4 +80,162 @@ export function createTidier(context: SqlStoreContext): Tidier {
       }
     },
   };
+}
+
+/** The most rows that one call frees. */
+const MOST_FREED = 200;
+
+/** Returns as many events as have, together, about {@link MOST_FREED} deliveries. */
+async function takeWithinBudget(
+  transaction: SqlTransaction,
+  positions: readonly number[],
+): Promise<readonly number[]> {
+  const counts = await transaction.forEach<{ event: number; count: number }>(
+    `SELECT $1 AS event, count(*) AS count FROM (SELECT 1 FROM {deliveries} WHERE event = $1 AND serial > 0 LIMIT ${MOST_FREED}) AS later`,
+    ["int"],
+    positions.map((position) => [position]),
+  );
+  const taken: number[] = [];
+  let left = MOST_FREED;
+  for (const { event, count } of counts) {
+    if (left <= 0) break;
+    taken.push(Number(event));
+    left -= 1 + Number(count);
+  }
+  return taken;
+}
+
+/** Frees completed events. */
+async function freeCompleted(
+  transaction: SqlTransaction,
+  positions: readonly number[],
+  now: number,
+): Promise<boolean> {
+  if (positions.length === 0) return true;
+  const taken = await takeWithinBudget(transaction, positions);
+  const rows = await transaction.lockRows<StoredEventRow>(events, "position", taken);
+  await freeEvents(transaction, rows, now);
+  return positions.length < MOST_FREED && taken.length === positions.length;
+}
+
+const listPositions = (rows: readonly { readonly event: number }[]): readonly number[] =>
+  rows.map(({ event }) => event);
+
+/** Frees events whose retention is over. Returns false if more may be left. */
+async function freeExpired(
+  transaction: SqlTransaction,
+  now: number,
+  { retention }: SqlStoreContext,
+): Promise<boolean> {
+  const rows = await transaction.all<{ event: number }>(
+    `SELECT event FROM {completed} WHERE ended_at <= $1 ORDER BY ended_at LIMIT ${MOST_FREED}${transaction.skipLocked}`,
+    [now - retention.ms],
+  );
+  return freeCompleted(transaction, listPositions(rows), now);
+}
+
+/** Frees the events of an account beyond those that it may have, those first that ended first. */
+async function freeBeyondLimit(
+  transaction: SqlTransaction,
+  account: string,
+  now: number,
+  { retention }: SqlStoreContext,
+): Promise<boolean> {
+  const [first] = await transaction.all<{ ended_at: number; event: number }>(
+    "SELECT ended_at, event FROM {completed} WHERE account = $1 ORDER BY ended_at DESC, event DESC LIMIT 1 OFFSET $2",
+    [account, retention.events],
+  );
+  if (first === undefined) return true;
+  const rows = await transaction.all<{ event: number }>(
+    `SELECT event FROM {completed} WHERE account = $1 AND (ended_at < $2 OR (ended_at = $2 AND event <= $3))
+      ORDER BY ended_at, event LIMIT ${MOST_FREED}${transaction.skipLocked}`,
+    [account, first.ended_at, first.event],
+  );
+  return freeCompleted(transaction, listPositions(rows), now);
+}
+
+type RemovedRow = Pick<DeliveryRow, "position" | "event" | "serial" | "state" | "queued_at">;
+
+/** Deletes some deliveries of one removed webhook. Returns false if more may be left. */
+async function freeRemoved(
+  transaction: SqlTransaction,
+  now: number,
+  context: SqlStoreContext,
+): Promise<boolean> {
+  const [removal] = await transaction.all<{ endpoint: number }>(
+    `SELECT endpoint FROM {removals} ORDER BY endpoint LIMIT 1${transaction.skipLocked}`,
+  );
+  if (removal === undefined) return true;
+  const { endpoint } = removal;
+  const rows = await transaction.all<RemovedRow>(
+    `SELECT position, event, serial, state, queued_at FROM {deliveries} WHERE endpoint = $1 ORDER BY created_at, position LIMIT ${MOST_FREED}`,
+    [endpoint],
+  );
+  if (rows.length === 0) {
+    await transaction.remove(removals, ["endpoint"], [[endpoint]]);
+    return false;
+  }
+  const keys = rows.map(({ position }) => [position]);
+  await transaction.remove(
+    queue,
+    ["endpoint", "at", "delivery"],
+    rows.map(({ queued_at, position }) => [endpoint, queued_at, position]),
+  );
+  await transaction.remove(deliveries, ["position"], keys);
+  const closed = rows.filter(({ state }) => state === "pending").map(({ event }) => event);
+  await completeEvents(transaction, await lockEvents(transaction, closed), { context, now });
+  return false;
+}
+
+const EXPIRED = [
+  [remembered, ["account", "id"]],
+  [replays, ["account", "key"]],
+] as const;
+
+/** Deletes remembered ids and idempotency keys whose time is over. */
+async function forgetExpired(transaction: SqlTransaction, now: number): Promise<boolean> {
+  let isDone = true;
+  for (const [table, keys] of EXPIRED) {
+    const rows = await transaction.all<Record<string, string>>(
+      `SELECT ${keys.join(", ")} FROM {${table.name}} WHERE expires_at <= $1 ORDER BY expires_at LIMIT ${MOST_FREED}`,
+      [now],
+    );
+    if (rows.length === MOST_FREED) isDone = false;
+    await transaction.remove(
+      table,
+      keys,
+      rows.map((row) => keys.map((key) => row[key] ?? "")),
+    );
+  }
+  return isDone;
+}
+
+/** Reads when the next event or id is over. */
+async function readNextEnd(transaction: SqlTransaction, { retention }: SqlStoreContext): Promise<number> {
+  const [first] = await transaction.all<Record<"ended" | "remembered" | "replays", number | null>>(
+    `SELECT (SELECT min(ended_at) FROM {completed}) AS ended,
+      (SELECT min(expires_at) FROM {remembered}) AS remembered, (SELECT min(expires_at) FROM {replays}) AS replays`,
+  );
+  const times = [
+    first?.ended == null ? null : Number(first.ended) + retention.ms,
+    first?.remembered ?? null,
+    first?.replays ?? null,
+  ];
+  return Math.min(...times.map((at) => (at === null ? Number.POSITIVE_INFINITY : Number(at))));
+}
+
+/** Frees a part of what is over. Returns when more is to be done: `now` if something is left. */
+export async function tidy(
+  transaction: SqlTransaction,
+  now: number,
+  context: SqlStoreContext,
+  accounts: readonly string[],
+): Promise<number> {
+  const done = [
+    await freeExpired(transaction, now, context),
+    await freeRemoved(transaction, now, context),
+    await forgetExpired(transaction, now),
+  ];
+  for (const account of accounts) done.push(await freeBeyondLimit(transaction, account, now, context));
+  return done.every((is) => is) ? readNextEnd(transaction, context) : now;
 }

@@ -1,21 +1,27 @@
 /** The webhook store on SQL, put together from its parts. */
 
 import { LRUCache } from "lru-cache";
-import type { Storage, WebhookStore } from "../../src/webhooks/store.js";
+import type { Storage, StoreStats, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { encodeAccount } from "../stored-text.js";
 import { createAppender } from "./append.js";
+import { type CountChange, readAllChanges, type SummedChanges } from "./changes.js";
 import { claimDeliveries } from "./claim.js";
-import { createClaimedDeliveries, forgetClaimed } from "./claimed-deliveries.js";
+import type { SqlTransaction } from "./database.js";
 import { createSqlDeliveryLog } from "./delivery-log.js";
-import { createSqlHealthNotifications } from "./health-notifications.js";
-import { recover } from "./recover.js";
+import { lockEndpoint, saveHealth } from "./endpoint-rows.js";
 import { createSqlRegistry } from "./registry.js";
-import { resend } from "./resend.js";
+import { recover, resend } from "./resend.js";
 import { settleDeliveries } from "./settle.js";
-import { type SqlStoreContext, writeAndWake } from "./store-context.js";
-import { readStoreStats } from "./store-stats.js";
+import {
+  createClaimedDeliveries,
+  forgetClaimed,
+  noteWake,
+  type SqlStoreContext,
+  writeAndWake,
+} from "./store-context.js";
 import { createTidier } from "./tidier.js";
-import { createWebhookCache } from "./webhook-cache.js";
+import { createWebhookCache, decodeWebhookRow, readWebhooks } from "./webhook-rows.js";
+import type { EndpointRow } from "./webhook-tables.js";
 
 /** The most accounts whose webhooks a process keeps. */
 const MOST_ACCOUNTS = 2_000;
@@ -79,4 +85,133 @@ export function createSqlWebhookStore(
       ),
     stats: () => database.read((transaction) => readStoreStats(transaction, now(), perEndpoint)),
   });
+}
+
+/** Counting more would take long. A gauge that stays at this figure says enough. */
+const MOST_COUNTED = 100_000;
+
+const ENDPOINTS = `SELECT count(*) AS webhooks,
+    coalesce(sum(pending), 0) AS pending, coalesce(sum(in_flight), 0) AS leased, coalesce(sum(delivered + failed + withheld), 0) AS ended,
+    coalesce(sum(CASE WHEN status = 'DISABLED' THEN 1 ELSE 0 END), 0) AS disabled,
+    coalesce(sum(CASE WHEN status = 'ENABLED' AND warned_at IS NOT NULL THEN 1 ELSE 0 END), 0) AS warned,
+    coalesce(sum(CASE WHEN status = 'ENABLED' AND warned_at IS NULL AND failing_since IS NOT NULL THEN 1 ELSE 0 END), 0) AS failing
+  FROM {endpoints}`;
+
+const POSITIONS = "SELECT position FROM {endpoints}";
+
+const DUE = `SELECT count(*) AS due FROM (
+  SELECT 1 FROM {endpoints} ep JOIN {queue} q ON q.endpoint = ep.position AND q.at <= $1
+  WHERE ep.in_flight < coalesce(ep.slow_start, $2) AND ep.in_flight < $2 LIMIT ${MOST_COUNTED}) AS due`;
+
+type Counts = Readonly<Record<string, number>>;
+
+/** Adds up the changes of endpoints that are still there. */
+async function sumOfEndpoints(
+  transaction: SqlTransaction,
+  { byEndpoint }: SummedChanges,
+): Promise<CountChange> {
+  const total = { pending: 0, delivered: 0, failed: 0, withheld: 0, failed_tests: 0 };
+  if (byEndpoint.size === 0) return total;
+  for (const { position } of await transaction.all<{ position: number }>(POSITIONS)) {
+    const change = byEndpoint.get(position);
+    total.pending += change?.pending ?? 0;
+    total.delivered += change?.delivered ?? 0;
+    total.failed += change?.failed ?? 0;
+    total.withheld += change?.withheld ?? 0;
+  }
+  return total;
+}
+
+async function readStoreStats(
+  transaction: SqlTransaction,
+  now: number,
+  perEndpoint: number,
+): Promise<StoreStats> {
+  const [all] = await transaction.all<Counts>(ENDPOINTS);
+  const changes = await readAllChanges(transaction);
+  const added = await sumOfEndpoints(transaction, changes);
+  const [totals] = await transaction.all<Counts>(
+    "SELECT events, bytes FROM {totals} WHERE name = 'webhooks'",
+  );
+  const [due] = await transaction.all<Counts>(DUE, [now, perEndpoint]);
+  const sum = (name: string, ...rows: readonly (Counts | undefined)[]): number =>
+    rows.reduce((total, row) => total + Number(row?.[name] ?? 0), 0);
+  const webhooks = sum("webhooks", all);
+  const endpoints = {
+    failing: sum("failing", all),
+    warned: sum("warned", all),
+    disabled: sum("disabled", all),
+  };
+  return {
+    webhooks,
+    events: sum("events", totals) + changes.events,
+    pending: sum("pending", all) + added.pending,
+    leased: sum("leased", all),
+    due: sum("due", due),
+    endpoints: { ok: webhooks - endpoints.failing - endpoints.warned - endpoints.disabled, ...endpoints },
+    ended: sum("ended", all) + added.delivered + added.failed + added.withheld,
+    bytes: sum("bytes", totals) + changes.bytes,
+  };
+}
+
+// Health notifications on SQL: claims the steps that are due, and records what was decided.
+
+type HealthMethods = Pick<WebhookStore, "claimHealthNotifications" | "settleHealthNotification">;
+type ClaimRequest = Parameters<WebhookStore["claimHealthNotifications"]>[0];
+
+const NEXT_NOTICE = `SELECT min(notice_at) AS at FROM {endpoints} WHERE notice_at IS NOT NULL`;
+
+async function claimSteps(
+  transaction: SqlTransaction,
+  { now, leaseUntil, limit }: ClaimRequest,
+  { seal, logger }: SqlStoreContext,
+): Promise<Awaited<ReturnType<WebhookStore["claimHealthNotifications"]>>> {
+  const due = await transaction.all<EndpointRow>(
+    `SELECT * FROM {endpoints} WHERE notice_at <= $1 ORDER BY notice_at LIMIT $2${transaction.skipLocked}`,
+    [now, limit],
+  );
+  await saveHealth(
+    transaction,
+    due.map((endpoint) => ({ ...endpoint, notice_at: leaseUntil })),
+  );
+  const rows = await readWebhooks(
+    transaction,
+    due.map(({ position }) => position),
+  );
+  const webhooks = rows.flatMap((row): WebhookRecord[] => {
+    try {
+      return [decodeWebhookRow(row, seal)];
+    } catch (error) {
+      logger.error({ error, webhookId: row.id }, "a stored webhook cannot be decoded; its health step waits");
+      return [];
+    }
+  });
+  const [next] = await transaction.all<{ at: number | null }>(NEXT_NOTICE);
+  return { webhooks, nextAt: next?.at ?? null };
+}
+
+function createSqlHealthNotifications(context: SqlStoreContext): HealthMethods {
+  return {
+    async claimHealthNotifications(request) {
+      // Most often nothing is due, and then nothing is written.
+      const [next] = await context.database.read((transaction) =>
+        transaction.all<{ at: number | null }>(NEXT_NOTICE),
+      );
+      const nextAt = next?.at ?? null;
+      if (nextAt === null || nextAt > request.now) return { webhooks: [], nextAt };
+      return context.database.write((transaction) => claimSteps(transaction, request, context));
+    },
+
+    settleHealthNotification: ({ id, account, failingSince, from, status, warnedAt, noticeAt, now }) =>
+      writeAndWake(context, async (transaction, after) => {
+        const endpoint = await lockEndpoint(transaction, encodeAccount({ id, account }));
+        if (endpoint === undefined || endpoint.failing_since !== failingSince || endpoint.status !== from)
+          return false;
+        const updatedAt = status === from ? endpoint.updated_at : Math.max(now, endpoint.updated_at + 1);
+        const changed = { status, warned_at: warnedAt, notice_at: noticeAt, updated_at: updatedAt };
+        await saveHealth(transaction, [{ ...endpoint, ...changed }]);
+        if (noticeAt !== null) noteWake(after, noticeAt);
+        return true;
+      }),
+  };
 }

@@ -240,3 +240,7 @@ export type DueRow = Omit<
     /** Null if the database has lost it: the core then reports the event as unreadable. */
     payload: string | null;
   };
+
+// The row of an endpoint.
+
+export type EndpointRow = RowOf<typeof endpoints>;

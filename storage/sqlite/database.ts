@@ -4,13 +4,12 @@
  */
 
 import type { Clock } from "../../src/core/clock.js";
+import { PostbellError } from "../../src/core/errors.js";
 import type { SqlDatabase, SqlTransaction } from "../sql/database.js";
 import { isBusy, requireOpen, toSqliteError } from "./errors.js";
-import type { SqliteHandle } from "./handle.js";
-import { createJoin, requireOpenConnection } from "./join.js";
+import { isClosed, type SqliteHandle } from "./handle.js";
 import { rollBack } from "./prepare-file.js";
 import { createSqliteTransaction } from "./transaction.js";
-import { whenUnlocked } from "./when-unlocked.js";
 
 /** A transaction that has run for so long is committed before further work is added to it. */
 const MOST_MS = 10;
@@ -176,5 +175,63 @@ export function createSqliteDatabase({
         });
       }
     },
+  };
+}
+
+/** How long a process waits for the lock of another one, and how often it asks. */
+const BUSY_MS = 3_000;
+const RETRY_MS = 2;
+const MAX_RETRY_MS = 50;
+
+/** Tries until no other connection holds the lock. Rejects with the error of the last try. */
+async function whenUnlocked<T>(clock: Clock, attempt: () => Promise<T>): Promise<T> {
+  const until = clock.monotonic() + BUSY_MS;
+  for (let delay = RETRY_MS; ; delay = Math.min(2 * delay, MAX_RETRY_MS)) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!isBusy(error) || clock.monotonic() >= until) throw error;
+      const pause = delay * (0.5 + clock.random());
+      await new Promise<void>((resolve) => {
+        clock.setTimeout(resolve, pause);
+      });
+    }
+  }
+}
+
+/** Tells if a transaction is open: better-sqlite3 and libsql, or `node:sqlite`. */
+interface Connection extends Partial<SqliteHandle> {
+  readonly inTransaction?: unknown;
+  readonly isTransaction?: unknown;
+}
+
+const refuse = (message: string): PostbellError =>
+  new PostbellError("invalid_argument", message, { field: "transaction" });
+
+/** Errors: `invalid_argument` for a connection that the host has closed. */
+function requireOpenConnection(connection: object): void {
+  if (!isClosed(connection)) return;
+  throw refuse(
+    "transaction is a closed database, so the event is not stored. Wait for emit() before you commit, and close the database after that.",
+  );
+}
+
+/** Returns the statements on a connection of the host. `own`: the one of the storage. */
+function createJoin(): (connection: object, own: SqliteHandle) => SqlTransaction {
+  const known = new WeakMap<object, SqlTransaction>();
+  return (connection, own) => {
+    requireOpenConnection(connection);
+    const { prepare, exec, inTransaction, isTransaction } = connection as Connection;
+    if (typeof prepare !== "function" || typeof exec !== "function" || connection === own) {
+      throw refuse(
+        "transaction must be another open database of the same file, on which the transaction was begun.",
+      );
+    }
+    if (inTransaction === false || isTransaction === false) {
+      throw refuse("transaction must be a database with an open transaction: run BEGIN IMMEDIATE first.");
+    }
+    const joined = known.get(connection) ?? createSqliteTransaction(connection as SqliteHandle);
+    known.set(connection, joined);
+    return joined;
   };
 }

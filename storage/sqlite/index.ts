@@ -5,6 +5,8 @@
  * @module postbell/sqlite
  */
 
+import { type FileHandle, open } from "node:fs/promises";
+import { dirname } from "node:path";
 import type { ContentStorage } from "../../src/content/store.js";
 import { type Clock, systemClock } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
@@ -15,16 +17,13 @@ import { createClockTime, type ServerTime } from "../server-time.js";
 import { createSqlContentStore } from "../sql/content-store.js";
 import { createSqlWebhookStore } from "../sql/webhook-store.js";
 import { createWatchers } from "../watchers.js";
-import { checkFile, type SqliteReport } from "./check.js";
 import { createSqliteDatabase } from "./database.js";
 import { requireOpen } from "./errors.js";
 import type { SqliteHandle } from "./handle.js";
-import { createLogSync, type LogSync } from "./log-sync.js";
 import { openFile } from "./open-file.js";
 import { type SqliteStorageOptions, sqliteStorageOptions } from "./options.js";
 import { prepareFile } from "./prepare-file.js";
 
-export type { SqliteReport } from "./check.js";
 export type { SqliteHandle, SqliteStatement } from "./handle.js";
 export type { SqliteStorageOptions } from "./options.js";
 
@@ -154,4 +153,127 @@ export function sqliteStorage(options: SqliteStorageOptions): SqliteStorage {
       return closing;
     },
   });
+}
+
+/** The result of `check`. `ok` is true if there is no warning. */
+export interface SqliteReport {
+  readonly ok: boolean;
+  /** Sentences that say what is wrong and what to change. */
+  readonly warnings: readonly string[];
+  /** The version of SQLite: `3.51.0`. */
+  readonly version: string;
+  /** The size of the file in bytes, without the log of changes beside it. */
+  readonly bytes: number;
+}
+
+/** The most damages that are named. */
+const MOST_NAMED = 5;
+
+const read = (handle: SqliteHandle, text: string): readonly Record<string, unknown>[] =>
+  handle.prepare(text).all() as Record<string, unknown>[];
+
+const readOne = (handle: SqliteHandle, text: string): unknown =>
+  Object.values(read(handle, text)[0] ?? {})[0];
+
+function listWarnings(handle: SqliteHandle): readonly string[] {
+  const damages = read(handle, `PRAGMA quick_check(${MOST_NAMED})`)
+    .map((row) => String(Object.values(row)[0]))
+    .filter((text) => text !== "ok")
+    .map(
+      (text) =>
+        `The file is damaged (${text}). Stop all processes that use it, keep a copy, and restore a backup.`,
+    );
+  const mode = String(readOne(handle, "PRAGMA journal_mode"));
+  const level = Number(readOne(handle, "PRAGMA synchronous"));
+  return [
+    ...damages,
+    ...(mode === "wal"
+      ? []
+      : [
+          `The file is in journal mode ${mode}, not wal: readers and writers wait for each other. Put it on a local disk.`,
+        ]),
+    ...(level >= 1
+      ? []
+      : ["synchronous is OFF: a power cut may destroy the file. Do not change it on this database."]),
+  ];
+}
+
+function checkFile(handle: SqliteHandle): SqliteReport {
+  const warnings = listWarnings(handle);
+  return {
+    ok: warnings.length === 0,
+    warnings,
+    version: String(readOne(handle, "SELECT sqlite_version()")),
+    bytes: Number(readOne(handle, "PRAGMA page_count")) * Number(readOne(handle, "PRAGMA page_size")),
+  };
+}
+
+// Waits until the disk has what was committed, on a thread of its own. SQLite would wait for it
+// inside of COMMIT, and the process would do nothing else meanwhile: milliseconds for each.
+//
+// Source: https://www.sqlite.org/wal.html. A commit is in the log, which is synced here as
+// `synchronous = FULL` does it; `NORMAL` keeps the order of log and file at checkpoints.
+
+interface LogSync {
+  /** Resolves when everything that was committed before the call is on the disk. */
+  wait(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const NO_SYNC: LogSync = { wait: async () => {}, close: async () => {} };
+
+/** `path`: of the database file; `undefined` for one that is not on a disk, or syncs by itself. */
+function createLogSync(path: string | undefined): LogSync {
+  if (path === undefined) return NO_SYNC;
+  let log: FileHandle | undefined;
+  let running: Promise<void> | undefined;
+  let next: Promise<void> | undefined;
+
+  /** SQLite may have created the log just now: its name has to be on the disk too. */
+  const openLog = async (): Promise<FileHandle> => {
+    const opened = await open(`${path}-wal`, "r+");
+    // Windows opens no folders, and needs none of this.
+    const folder = await open(dirname(path), "r").catch(() => undefined);
+    await folder?.sync().catch(() => {});
+    await folder?.close();
+    return opened;
+  };
+  const sync = async (): Promise<void> => {
+    try {
+      log ??= await openLog();
+      await log.datasync();
+    } catch (cause) {
+      throw new PostbellError(
+        "storage_unavailable",
+        "The disk did not take the changes to the SQLite file; they may or may not survive a power cut. Check the disk.",
+        { cause },
+      );
+    }
+  };
+  const start = (): Promise<void> => {
+    const own = sync().finally(() => {
+      if (running === own) running = undefined;
+    });
+    running = own;
+    return own;
+  };
+
+  return {
+    wait() {
+      if (running === undefined) return start();
+      // The one that runs may have begun before the commit. All who wait share the one after it.
+      next ??= running
+        .catch(() => {})
+        .then(() => {
+          next = undefined;
+          return start();
+        });
+      return next;
+    },
+    async close() {
+      await (next ?? running)?.catch(() => {});
+      await log?.close();
+      log = undefined;
+    },
+  };
 }

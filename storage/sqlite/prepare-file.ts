@@ -2,8 +2,8 @@
 
 import { PostbellError } from "../../src/core/errors.js";
 import { describeLayout, LATEST_LAYOUT } from "../sql/layout.js";
+import { isKeyedByNumber, type SchemaDialect } from "../sql/table.js";
 import type { SqliteHandle } from "./handle.js";
-import { fillTableNames, sqliteSchema, toTableName } from "./schema.js";
 
 /**
  * WAL lets readers and one writer work at the same time. The storage waits for locks itself,
@@ -78,3 +78,25 @@ export function prepareFile(handle: SqliteHandle): string | undefined {
   if (path !== undefined) handle.exec(NO_BLOCKING);
   return path;
 }
+
+/** A file may hold tables of the host too. */
+const PREFIX = "postbell_";
+
+export const toTableName = (name: string): string => PREFIX + name;
+
+/** Replaces `{name}` by the name of the table. */
+export const fillTableNames = (text: string): string =>
+  text.replace(/\{([a-z_]+)\}/g, (_, name: string) => toTableName(name));
+
+const sqliteSchema: SchemaDialect = {
+  types: {
+    position: "INTEGER PRIMARY KEY AUTOINCREMENT",
+    int: "INTEGER NOT NULL",
+    "int?": "INTEGER",
+    text: "TEXT NOT NULL",
+    "text?": "TEXT",
+  },
+  // A row of a table without rowid that is longer than a quarter of a page is read in two parts.
+  suffix: (table) => (table.primaryKey === undefined || isKeyedByNumber(table) ? "" : " WITHOUT ROWID"),
+  name: toTableName,
+};

@@ -5,7 +5,7 @@
 
 import type { SqlTransaction, SqlValue, SqlValues } from "../sql/database.js";
 import { compileParameters, type SqliteHandle, type SqliteStatement } from "./handle.js";
-import { fillTableNames, toTableName } from "./schema.js";
+import { fillTableNames, toTableName } from "./prepare-file.js";
 
 /** A statement, and which of its parameters each value goes to. */
 interface Compiled {

@@ -62,8 +62,9 @@ describe("the pages for contributors", () => {
 
   it("describe every folder of the source", () => {
     const map = pages.find(({ path }) => path === "docs/architecture.md");
-    const described = new Set([...(map?.text ?? "").matchAll(/^### `(.+)`$/gm)].map(([, folder]) => folder));
-    const folders = ["src", "src/webhooks", "src/content", "storage"].flatMap((folder) =>
+    const rows = [...(map?.text ?? "").matchAll(/^\| ((?:`[\w/-]+`(?:, )?)+) \|/gm)];
+    const described = new Set(rows.flatMap(([, cell = ""]) => cell.replaceAll("`", "").split(", ")));
+    const folders = ["src", "src/webhooks", "src/content", "adapters", "storage"].flatMap((folder) =>
       readdirSync(join(root, folder), { withFileTypes: true })
         .filter((entry) => entry.isDirectory())
         .map(({ name }) => `${folder}/${name}`),

@@ -1,7 +1,7 @@
 /** Checks the promises of the README, and that the table of options is complete. */
 
 import { describe, expect, it } from "vitest";
-import { sharpImagesOptions } from "../../adapters/sharp/options.js";
+import { sharpImagesOptions } from "../../adapters/sharp/sharp-images.js";
 import { smtpNotifierOptions } from "../../adapters/smtp/options.js";
 import { nonceOptions } from "../../src/content/hosting/nonces.js";
 import { contentOptions } from "../../src/content/options.js";

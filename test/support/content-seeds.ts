@@ -5,7 +5,7 @@
 
 import { randomUUID } from "node:crypto";
 import { getCollection } from "../../src/content/collections.js";
-import { createPost } from "../../src/content/posts/new-post.js";
+import { createPost } from "../../src/content/posts/write-post.js";
 import type { Post, PostType } from "../../src/content/records/records.js";
 import { createContentRepository } from "../../src/content/repository/content-repository.js";
 import { createOrphanFileJournal } from "../../src/content/repository/orphan-file-journal.js";

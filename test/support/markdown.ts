@@ -113,16 +113,15 @@ const ROOMS = new Set(["src", "adapters", "storage"]);
 
 /**
  * The files and folders that code spans name. A span is read from the root of the project, or from
- * the folder that the heading above it names: below "### `src/http`", `router.ts` stands for
+ * the folder that begins its row of a table: in the row of `src/http`, `router.ts` stands for
  * `src/http/router.ts`.
  */
 export function pathsNamedIn({ text }: MarkdownFile): { readonly path: string; readonly folder: string }[] {
-  let folder = "";
   return text
     .replace(/^```[\s\S]*?^```$/gm, "")
     .split("\n")
     .flatMap((line) => {
-      if (line.startsWith("#")) folder = /^#+ `([^`]+)`$/.exec(line)?.[1] ?? "";
+      const folder = /^\| `([\w/-]+)` \|/.exec(line)?.[1] ?? "";
       return [...line.matchAll(/`([^`\n]+)`/g)]
         .map(([, span = ""]) => span)
         .filter((span) => PATH.test(span) || ROOMS.has(span))

@@ -6,8 +6,7 @@ import { createItem } from "../rest/item.js";
 import { ALL } from "../rest/record-fields.js";
 import type { RestRoute } from "../rest/types.js";
 import type { EditorOptions } from "./editor-options.js";
-import { forEditors } from "./editor-permission.js";
-import { readPlainOption, toMemberName } from "./plain-option.js";
+import { forEditors, readPlainOption, toMemberName } from "./editor-options.js";
 
 /** In characters of JSON. */
 const MAX_PATTERNS = 8_388_608;

@@ -1,5 +1,7 @@
 /** `/block-renderer`: previews of dynamic blocks, which the host renders. */
 
+import { type Clock, withTimeout } from "../../core/clock.js";
+import type { Logger } from "../../core/logger.js";
 import { toText } from "../../schema/text-of.js";
 import type { Argument, Json, JsonObject, Schema } from "../../schema/types.js";
 import { type ReadResult, readValue } from "../../schema/validate.js";
@@ -10,7 +12,7 @@ import { RestError, refusal } from "../rest/error.js";
 import type { RestEndpoint, RestRequest, RestRoute } from "../rest/types.js";
 import { readAttributes } from "./block-type-fields.js";
 import type { BlockTypes } from "./block-types.js";
-import type { ContainedRenderBlock } from "./render-block.js";
+import type { BlockPreview, RenderBlock } from "./editor-options.js";
 
 export interface BlockRendererOptions {
   readonly types: BlockTypes;
@@ -160,4 +162,38 @@ function permitPreview({ values, caller }: RestRequest, { index }: Pick<ContentR
   }
   if (caller.has("edit_posts")) return;
   throw refusal(caller, code, "Sorry, you are not allowed to read blocks as this user.");
+}
+
+/**
+ * Resolves with the HTML, or with `undefined` if the host does not know the block.
+ *
+ * @throws RestError 503 `rest_block_unavailable` if the host's function fails
+ */
+type ContainedRenderBlock = (block: BlockPreview) => Promise<string | undefined>;
+
+const TIMEOUT_MS = 5_000;
+/** In characters. */
+const MAX_HTML = 1_048_576;
+
+export function containRenderBlock(
+  render: RenderBlock,
+  { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
+): ContainedRenderBlock {
+  const late = (): Error => new Error(`renderBlock took more than ${TIMEOUT_MS} ms`);
+  return async (block) => {
+    try {
+      const html = await withTimeout(clock, TIMEOUT_MS, Promise.resolve(render(block)), late);
+      if (html === null || html === undefined) return undefined;
+      if (typeof html !== "string") throw new Error("renderBlock did not return a text");
+      if (html.length > MAX_HTML) throw new Error(`renderBlock returned more than ${MAX_HTML} characters`);
+      return html;
+    } catch (error) {
+      logger.warn({ error, block: block.name }, "the host's function `renderBlock` has failed");
+      throw new RestError(
+        503,
+        "rest_block_unavailable",
+        "The block cannot be rendered at the moment; try again later.",
+      );
+    }
+  };
 }

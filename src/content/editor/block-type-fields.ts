@@ -3,7 +3,7 @@
 import type { Json, JsonObject, Schema } from "../../schema/types.js";
 import { COUNTS, LENGTHS, NAMES } from "../argument-bounds.js";
 import { ALL, type RecordFields } from "../rest/record-fields.js";
-import { toMemberName } from "./plain-option.js";
+import { toMemberName } from "./editor-options.js";
 
 /** A type of block: the members of its option that the host gave. */
 export type BlockTypeRecord = JsonObject & { readonly name: string };

@@ -9,8 +9,7 @@ import { createItem } from "../rest/item.js";
 import { contextArgument, readContext, recordSchema, selectRecordFields } from "../rest/record-fields.js";
 import type { Item, RestEndpoint, RestRequest, RestRoute } from "../rest/types.js";
 import { BLOCK_TYPES_OPTION, type BlockTypeRecord, blockTypeFields } from "./block-type-fields.js";
-import { forEditors } from "./editor-permission.js";
-import { readPlainOption } from "./plain-option.js";
+import { forEditors, readPlainOption } from "./editor-options.js";
 
 /** The types of blocks by name: `clinic/today`. */
 export type BlockTypes = ReadonlyMap<string, BlockTypeRecord>;

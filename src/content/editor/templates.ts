@@ -6,7 +6,7 @@ import type { Arguments, Schema } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import { contextArgument } from "../rest/record-fields.js";
 import type { RestEndpoint, RestResponse, RestRoute } from "../rest/types.js";
-import { forEditors } from "./editor-permission.js";
+import { forEditors } from "./editor-options.js";
 
 const permit = forEditors(
   "rest_cannot_manage_templates",

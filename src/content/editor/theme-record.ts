@@ -5,9 +5,7 @@ import type { JsonObject, Schema } from "../../schema/types.js";
 import { LENGTHS, NAMES } from "../argument-bounds.js";
 import { escapeHtml } from "../embeds/embed.js";
 import type { Site } from "../site.js";
-import type { EditorTheme } from "./editor-options.js";
-import { readPlainOption } from "./plain-option.js";
-import { DEFAULT_TEMPLATE_TYPES, TEMPLATE_PART_AREAS } from "./template-types.js";
+import { type EditorTheme, readPlainOption } from "./editor-options.js";
 import { DEFAULT_SUPPORTS, FEATURES, type ThemeSupports } from "./theme-supports.js";
 
 /** In characters of JSON. */
@@ -151,3 +149,50 @@ export function readTheme(given: EditorTheme | undefined, site: Pick<Site, "url"
     default_template_part_areas: TEMPLATE_PART_AREAS,
   };
 }
+
+// The templates and areas that WordPress knows by name. Editors label templates with them.
+
+const template = (slug: string, title: string, description: string): JsonObject => ({
+  title,
+  description,
+  slug,
+});
+
+const DEFAULT_TEMPLATE_TYPES: readonly JsonObject[] = [
+  template("index", "Index", "Any page without a template of its own."),
+  template("home", "Blog Home", "The list of the latest posts."),
+  template("front-page", "Front Page", "The first page of the website."),
+  template("singular", "Single Entries", "Any single post or page."),
+  template("single", "Single Posts", "A single post."),
+  template("page", "Pages", "A single page."),
+  template("archive", "All Archives", "Any list of posts: by author, term or date."),
+  template("author", "Author Archives", "The posts of one author."),
+  template("category", "Category Archives", "The posts of one category."),
+  template("taxonomy", "Taxonomy", "The posts of one term of a custom taxonomy."),
+  template("date", "Date Archives", "The posts of a year, month or day."),
+  template("tag", "Tag Archives", "The posts of one tag."),
+  template("attachment", "Attachment Pages", "The page of a media item."),
+  template("search", "Search Results", "The results of a search."),
+  template("privacy-policy", "Privacy Policy", "The page with the privacy policy."),
+  template("404", "Page: 404", "The page for an address that does not exist."),
+];
+
+const TEMPLATE_PART_AREAS: readonly JsonObject[] = [
+  {
+    ...{ area: "uncategorized", label: "General", description: "A part of no particular area." },
+    ...{ icon: "layout", area_tag: "div" },
+  },
+  {
+    ...{ area: "header", label: "Header", description: "The top of a page." },
+    ...{ icon: "header", area_tag: "header" },
+  },
+  {
+    ...{ area: "footer", label: "Footer", description: "The bottom of a page." },
+    ...{ icon: "footer", area_tag: "footer" },
+  },
+  {
+    area: "navigation-overlay",
+    ...{ label: "Navigation Overlay", description: "A menu that opens and closes." },
+    ...{ icon: "navigation-overlay", area_tag: "div" },
+  },
+];

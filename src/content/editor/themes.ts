@@ -5,7 +5,7 @@ import { LENGTHS } from "../argument-bounds.js";
 import { RestError, refusal } from "../rest/error.js";
 import { createItem } from "../rest/item.js";
 import type { Item, RestEndpoint, RestRequest, RestRoute } from "../rest/types.js";
-import { forEditors } from "./editor-permission.js";
+import { forEditors } from "./editor-options.js";
 import { THEME_SCHEMA } from "./theme-record.js";
 
 const forbidden = ({ caller }: RestRequest): RestError =>

@@ -7,7 +7,7 @@ import { LENGTHS } from "../argument-bounds.js";
 import { RestError } from "../rest/error.js";
 import { ALL } from "../rest/record-fields.js";
 import type { RestRoute } from "../rest/types.js";
-import { forEditors } from "./editor-permission.js";
+import { forEditors } from "./editor-options.js";
 import type { LinkedPages } from "./linked-pages.js";
 
 export interface UrlDetailsOptions {

@@ -8,12 +8,11 @@ import type { Caller } from "../auth/caller.js";
 import type { FileStore } from "../files.js";
 import { isEmptyText, readRaw } from "../posts/post-field.js";
 import type { MediaUploads, NewMediaFile } from "../posts/post-type-handler.js";
-import { listFileNames } from "../records/media-file-names.js";
-import type { ImageMetadata } from "../records/records.js";
+import type { ImageMetadata, MediaFile } from "../records/records.js";
+import { listFileNames } from "../records/unique-names.js";
 import { RestError } from "../rest/error.js";
 import type { ReceivedBody, RestRequest } from "../rest/types.js";
 import type { Site } from "../site.js";
-import { publishMedia } from "./publish-media.js";
 import { noData } from "./stage-file.js";
 import { noContentDisposition, type StagedUpload, stageUpload } from "./staged-upload.js";
 import type { StoredImages } from "./stored-images.js";
@@ -136,3 +135,39 @@ const withoutGiven = (
   Object.fromEntries(
     Object.entries(defaults).filter(([name]) => isEmptyText(readRaw(values[name] ?? null) ?? "")),
   );
+
+// Publishes a staged file, with the smaller versions of an image.
+
+interface PublishedMedia {
+  readonly file: MediaFile;
+  readonly title: string;
+  /** Removes all that was stored. To be called where no record came to name it. */
+  readonly discard: () => Promise<void>;
+}
+
+/**
+ * `localTime`: as `StagedUpload.publish` takes it. `images`: `undefined` where the site makes no
+ * versions. Errors: what the files throw; nothing is left then.
+ */
+export async function publishMedia(
+  upload: StagedUpload,
+  localTime: number,
+  images: StoredImages | undefined,
+): Promise<PublishedMedia> {
+  try {
+    const { file, title } = await upload.publish(localTime);
+    const isImage = upload.mimeType.startsWith("image/");
+    const whole = isImage ? await images?.complete(file, upload.mimeType) : undefined;
+    return {
+      file: whole?.file ?? file,
+      title,
+      async discard() {
+        await whole?.discard();
+        await upload.discard();
+      },
+    };
+  } catch (error) {
+    await upload.discard();
+    throw error;
+  }
+}

@@ -1,20 +1,21 @@
 /** Edits an image into a new media item. */
 
+import { isPostbellError } from "../../core/errors.js";
 import type { Json } from "../../schema/types.js";
 import { resolvePostDates } from "../posts/post-dates.js";
 import type { PostResource } from "../posts/post-resource.js";
 import { sanitiseValues } from "../posts/sanitised-values.js";
-import { listFileNames } from "../records/media-file-names.js";
 import type { MediaFile, Post } from "../records/records.js";
+import { listFileNames } from "../records/unique-names.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
-import type { RestRequest, RestResponse } from "../rest/types.js";
+import type { RestEndpoint, RestRequest, RestResponse } from "../rest/types.js";
 import type { Site } from "../site.js";
+import { toUploadFolder } from "./file-name.js";
 import { type Modifier, planEdits } from "./image-edits.js";
-import { imageRefused, unknownAttachment } from "./image-errors.js";
+import type { ImageRefusal } from "./image-tool.js";
 import { uploadedImage } from "./image-versions.js";
 import type { StoredImages } from "./stored-images.js";
-import { toUploadFolder } from "./stored-name.js";
 
 export interface EditImageOptions {
   readonly repository: ContentRepository;
@@ -132,3 +133,38 @@ function readModifiers({
 
 const withoutNull = (values: RestRequest["values"]): RestRequest["values"] =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value !== undefined));
+
+// The errors of the routes that work on images.
+
+type Refusal = ImageRefusal | "unavailable";
+
+const REFUSALS: {
+  readonly [refusal in Refusal]: readonly [status: number, code: string, message: string];
+} = {
+  busy: [503, "rest_image_busy", "Too many images are being worked on; try again later."],
+  animated: [400, "rest_cannot_edit_file_type", "An image that moves cannot be edited."],
+  too_large: [400, "rest_image_too_large", "The image is too large to be edited."],
+  unreadable: [400, "rest_image_unreadable", "The file cannot be read as an image."],
+  unavailable: [501, "rest_image_editing_unavailable", "This site does not edit images."],
+  too_slow: [400, "rest_image_too_slow", "Editing the image takes too long."],
+};
+
+/** Seconds after which a place for another image is probably free. */
+const RETRY_AFTER = 5;
+
+export const imageRefused = (refused: Refusal): RestError =>
+  new RestError(...REFUSALS[refused], refused === "busy" ? { retryAfter: RETRY_AFTER } : {});
+
+const unknownAttachment = (): RestError =>
+  new RestError(404, "rest_unknown_attachment", "Unable to get meta information for file.");
+
+/** Turns a file that the host has lost into a 404: it is not a failure of the service. */
+export const withFile =
+  (handle: RestEndpoint["handle"]): RestEndpoint["handle"] =>
+  async (request) => {
+    try {
+      return await handle(request);
+    } catch (error) {
+      throw isPostbellError(error, "not_found") ? unknownAttachment() : error;
+    }
+  };

@@ -3,7 +3,7 @@
  * a pixel. Pure.
  */
 
-import { chunkType, MAX_CHUNKS } from "./image-chunks.js";
+import { chunkType, MAX_CHUNKS } from "./image-size.js";
 
 const [AVIS, ANMF, ACTL, IDAT] = [chunkType("avis"), chunkType("ANMF"), chunkType("acTL"), chunkType("IDAT")];
 

@@ -7,11 +7,16 @@ import type { JsonObject } from "../../schema/types.js";
 import type { ImageMetadata, MediaFile } from "../records/records.js";
 import { stripAll } from "../text/plain.js";
 import { sanitiseHtml } from "../text/sanitise-html.js";
-import { type ExifTags, readExifTags } from "./exif-tags.js";
-import { type IptcTexts, MAX_KEYWORDS, readIptcTexts } from "./iptc-texts.js";
-import { type JpegSegment, jpegSegments } from "./jpeg-segments.js";
-import { tidyText } from "./metadata-text.js";
-import { readXmpAltText } from "./xmp-alt-text.js";
+import { type JpegSegment, jpegSegments } from "./image-size.js";
+import {
+  type ExifTags,
+  type IptcTexts,
+  MAX_KEYWORDS,
+  readExifTags,
+  readIptcTexts,
+  readXmpAltText,
+  tidyText,
+} from "./metadata-blocks.js";
 
 /**
  * Reads the metadata of an image from the first bytes of its file; `undefined` if it has nothing to

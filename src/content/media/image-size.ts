@@ -1,7 +1,53 @@
 /** Reads the size of an image from the first bytes of its file, without decoding a pixel. Pure. */
 
-import { chunkType, MAX_CHUNKS } from "./image-chunks.js";
-import { beginsOrEndsPicture, countBareBytes } from "./jpeg-segments.js";
+// Walks over the segments of a JPEG, which hold its metadata. Pure.
+
+export interface JpegSegment {
+  /** The second byte of the marker: 0xe1 for EXIF and XMP, 0xed for IPTC. */
+  readonly marker: number;
+  /** At most 65 533 bytes. */
+  readonly data: Uint8Array;
+}
+
+/**
+ * Yields the segments before the picture that begin in `head`.
+ *
+ * Guarantee: linear in the length of `head`, whatever it contains.
+ */
+export function* jpegSegments(head: Uint8Array): Generator<JpegSegment, void> {
+  let at = 2;
+  for (let steps = 0; steps < MAX_CHUNKS && at + 4 <= head.length; steps += 1) {
+    const marker = head[at + 1] as number;
+    if (head[at] !== 0xff) return;
+    const bare = countBareBytes(marker);
+    if (bare > 0) {
+      at += bare;
+      continue;
+    }
+    const length = ((head[at + 2] as number) << 8) | (head[at + 3] as number);
+    if (beginsOrEndsPicture(marker) || length < 2) return;
+    yield { marker, data: head.subarray(at + 4, at + 2 + length) };
+    at += 2 + length;
+  }
+}
+
+/** Returns the length of a marker without a segment; 0 for a marker that has one. */
+function countBareBytes(marker: number): number {
+  // Any number of fill bytes 0xff may precede a marker.
+  if (marker === 0xff) return 1;
+  return marker === 0x01 || (marker >= 0xd0 && marker <= 0xd8) ? 2 : 0;
+}
+
+const beginsOrEndsPicture = (marker: number): boolean => marker === 0xda || marker === 0xd9;
+
+/**
+ * Steps of a walk, which nothing interrupts. Honest files of 33 MB take 130,000 at most, a GIF in
+ * blocks of 255 bytes; of the smallest chunks that the forms allow it could be millions.
+ */
+export const MAX_CHUNKS = 1_000_000;
+
+/** The four characters that name a chunk, as the number that stands in the file. */
+export const chunkType = (name: string): number => Buffer.from(name, "latin1").readUInt32BE(0);
 
 export interface ImageSize {
   /** In pixels, as shown: the sides are swapped if the EXIF orientation turns the image. */

@@ -6,14 +6,14 @@
 import { isPostbellError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import type { FileStore } from "../files.js";
-import { listFileNames } from "../records/media-file-names.js";
 import type { MediaFile } from "../records/records.js";
+import { listFileNames } from "../records/unique-names.js";
+import { type NameParts, publishUnderFreeName, splitFileName } from "./file-name.js";
 import type { PixelOperation } from "./image-edits.js";
 import { frameCount } from "./image-frames.js";
 import type { ImageRefusal, ImageSource, ImageTool, MadeImage, WantedImage } from "./image-tool.js";
 import { missingSizes, type ShownVersion, shownVersion, uploadedImage } from "./image-versions.js";
-import { readStoredBytes, readStoredImageSize } from "./stored-bytes.js";
-import { type NameParts, publishUnderFreeName, splitFileName } from "./stored-name.js";
+import { readStoredBytes, readStoredImageSize } from "./staged-upload.js";
 
 export interface StoredImage {
   readonly file: MediaFile;

@@ -2,7 +2,7 @@
 
 import type { Json } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
-import { COLLECTION_NAMES } from "../records/collection-names.js";
+import { COLLECTION_NAMES } from "../records/records.js";
 import { RestError, refusal } from "../rest/error.js";
 import { createItem, withLinks } from "../rest/item.js";
 import {

@@ -7,7 +7,7 @@ import { PostbellError } from "../../core/errors.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { Term } from "../records/records.js";
 import type { ContentRepository, Transaction } from "../repository/content-repository.js";
-import { readSiteOption } from "../repository/site-options.js";
+import { readSiteOption } from "../repository/small-records.js";
 
 /**
  * The places of the website that show a menu, by name.

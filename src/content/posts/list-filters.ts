@@ -3,16 +3,15 @@
  * the query.
  */
 
-import type { Argument, Arguments, Json } from "../../schema/types.js";
+import type { Argument, Arguments, Json, JsonObject, Schema } from "../../schema/types.js";
 import { COUNTS, IDS, NAMES } from "../argument-bounds.js";
 import type { Collection } from "../collections.js";
-import type { PostQuery } from "../query/types.js";
+import type { PostQuery, TermFilter } from "../query/types.js";
 import { KNOWN_MIME_TYPES } from "../records/known-mime-types.js";
 import { POST_FORMATS } from "../records/post-formats.js";
 import type { PostType, Taxonomy } from "../records/records.js";
 import { getTaxonomy } from "../terms/taxonomies.js";
 import { ADDRESSED_TYPES } from "./post-field.js";
-import { termArgument } from "./term-filters.js";
 import type { Values } from "./write-context.js";
 
 interface ListFilter {
@@ -169,3 +168,62 @@ export function createFilterQuery(collection: Collection): (values: Values) => P
     return query;
   };
 }
+
+// Filters of lists by the terms of a taxonomy: their arguments, and their part of the query.
+
+const INCLUDE_CHILDREN: Schema = {
+  description: "Whether to include child terms in the terms limiting the result set.",
+  type: "boolean",
+  default: false,
+};
+
+const OPERATOR: Schema = {
+  description: "Whether items must be assigned all or any of the specified terms.",
+  type: "string",
+  enum: ["AND", "OR"],
+  default: "OR",
+};
+
+/** Returns the argument that filters by term ids, or by an object with ids and options. */
+function termArgument(taxonomy: Taxonomy, { isExclude }: { readonly isExclude: boolean }): Argument {
+  const { labels, isHierarchical } = getTaxonomy(taxonomy);
+  const verb = isExclude ? "except those with" : "with";
+  return {
+    description: `Limit result set to items ${verb} specific ${labels.name.toLowerCase()}.`,
+    type: ["object", "array"],
+    oneOf: [
+      { title: "Term ID List", ...IDS },
+      {
+        title: "Term ID Taxonomy Query",
+        type: "object",
+        properties: {
+          terms: { description: "Term IDs.", ...IDS, default: [] },
+          ...(isHierarchical ? { include_children: INCLUDE_CHILDREN } : {}),
+          ...(isExclude ? {} : { operator: OPERATOR }),
+        },
+        additionalProperties: false,
+      },
+    ],
+  };
+}
+
+function toTermFilter(taxonomy: Taxonomy, value: Values[string], isExclude: boolean): TermFilter | undefined {
+  if (value === undefined || value === null) return undefined;
+  const query = (Array.isArray(value) ? { terms: value } : value) as JsonObject;
+  const terms = (query["terms"] ?? []) as readonly number[];
+  if (terms.length === 0) return undefined;
+  const operator = isExclude ? "NOT" : query["operator"] === "AND" ? "AND" : "OR";
+  return { taxonomy, terms, operator, includeChildren: query["include_children"] === true };
+}
+
+/** Returns the filters by term that the values of a list's arguments ask for. */
+export const toTermFilters = (values: Values, { taxonomies }: Collection): readonly TermFilter[] =>
+  taxonomies
+    .flatMap((taxonomy) => {
+      const { base } = getTaxonomy(taxonomy);
+      return [
+        toTermFilter(taxonomy, values[base], false),
+        toTermFilter(taxonomy, values[`${base}_exclude`], true),
+      ];
+    })
+    .filter((filter) => filter !== undefined);

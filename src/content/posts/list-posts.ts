@@ -1,16 +1,27 @@
 /** Lists the posts of a type. */
 
-import type { PostColumns } from "../records/records.js";
+import { toText } from "../../schema/text-of.js";
+import type { Context, Json } from "../../schema/types.js";
+import type { Caller } from "../auth/caller.js";
+import type { Collection } from "../collections.js";
+import type { PostOrder, PostQuery, TermFilter } from "../query/types.js";
+import type { PostColumns, PostStatus } from "../records/records.js";
+import { RestError } from "../rest/error.js";
 import { parseFields } from "../rest/field-selection.js";
 import type { ListLimit } from "../rest/list-limits.js";
 import { pageHeaders } from "../rest/paging.js";
 import { readContext } from "../rest/record-fields.js";
 import type { Item, RestRequest, RestResponse } from "../rest/types.js";
-import { createPostQuery } from "./list-query.js";
+import type { Site } from "../site.js";
+import { parseDate } from "../text/dates.js";
+import { SEARCH_COLUMNS } from "./list-arguments.js";
+import { createFilterQuery, nonEmpty, toTermFilters } from "./list-filters.js";
+import { ANY_STATUS, resolveEditable, resolveVisibility } from "./list-visibility.js";
 import { type RenderPostRequest, readExcerptLength } from "./post-renderer.js";
 import type { PostResource } from "./post-resource.js";
 import type { PostRoutesOptions } from "./post-route-options.js";
 import { readPassword } from "./read-post.js";
+import type { Values } from "./write-context.js";
 
 /** Whole records that a list loads before it renders them. */
 const BATCH = 25;
@@ -76,6 +87,119 @@ export function createListPosts(
       body: {
         items: await lists.collect(selection, (limit) => renderPosts({ ids, view, password }, limit)),
       },
+    };
+  };
+}
+
+/** @throws RestError 400 for an order that lacks what it orders by */
+function assertOrderPossible(values: Values): void {
+  const orderBy = values["orderby"];
+  if (orderBy === "relevance" && toText(values["search"]) === "") {
+    throw new RestError(
+      400,
+      "rest_no_search_term_defined",
+      "You need to define a search term to order by relevance.",
+    );
+  }
+  if (orderBy === "include" && nonEmpty(values["include"]) === undefined) {
+    throw new RestError(
+      400,
+      "rest_orderby_include_missing_include",
+      "You need to define an include parameter to order by include.",
+    );
+  }
+}
+
+function readStatuses(values: Values, { list }: Collection): readonly PostStatus[] {
+  const given = (values["status"] ?? []) as readonly (PostStatus | "any")[];
+  const statuses = given.length > 0 ? given : [list.status as PostStatus];
+  return [...new Set(statuses.flatMap((status) => (status === "any" ? ANY_STATUS : [status])))];
+}
+
+/** Returns a date as the site's wall-clock time, in which the columns hold dates. */
+function toLocalTime(value: Json | undefined, site: Site): number | undefined {
+  const parsed = typeof value === "string" ? parseDate(value) : undefined;
+  return parsed && (parsed.hasZone ? site.zone.toLocal(parsed.ms) : parsed.ms);
+}
+
+function toSearch(
+  values: Values,
+  statuses: readonly PostStatus[],
+  { type, caller }: { readonly type: Collection["type"]; readonly caller: Caller },
+): PostQuery["search"] {
+  const text = toText(values["search"]);
+  if (text === "") return undefined;
+  const names = (values["search_columns"] ?? []) as readonly (keyof typeof SEARCH_COLUMNS)[];
+  const columns = names.map((name) => SEARCH_COLUMNS[name]);
+  return {
+    text,
+    columns: columns.length > 0 ? columns : Object.values(SEARCH_COLUMNS),
+    isExact: values["search_semantics"] === "exact",
+    seesProtected: caller.id !== 0,
+    searchedProtected: resolveEditable(statuses, { type, caller }),
+  };
+}
+
+const toPage = (values: Values): Pick<PostQuery, "offset" | "limit"> => {
+  const limit = Number(values["per_page"]);
+  const offset = values["offset"];
+  return {
+    offset: offset === undefined ? (Number(values["page"]) - 1) * limit : Math.max(0, Number(offset)),
+    limit,
+  };
+};
+
+/**
+ * True if sticky posts come first, which WordPress does on the front page of the site. It takes the
+ * first page of a list for that, whatever its offset, unless the list is a search, even for
+ * nothing, or has terms to be in. A format is such a term if no other argument names terms. A list
+ * of chosen posts never begins with others.
+ */
+function putsStickiesFirst(values: Values, terms: readonly TermFilter[]): boolean {
+  if (values["ignore_sticky"] !== false || values["page"] !== 1) return false;
+  const isChosen = nonEmpty(values["include"]) !== undefined || values["sticky"] !== undefined;
+  if (isChosen || values["search"] !== undefined) return false;
+  const hasOnlyFormat = values["tax_relation"] === undefined && terms.length === 0;
+  if (hasOnlyFormat) return nonEmpty(values["format"]) === undefined;
+  return terms.every(({ operator }) => operator === "NOT");
+}
+
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+/** Drops the members that are `undefined`. */
+const definedMembers = <T extends object>(members: T): Defined<T> =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<T>;
+
+/** @throws RestError 400 for an order that lacks what it orders by */
+type ToPostQuery = (values: Values, caller: Caller) => PostQuery;
+
+/** Creates the function that turns the arguments of a type's list into a query. */
+function createPostQuery(collection: Collection, site: Site): ToPostQuery {
+  const { type } = collection;
+  const toFilters = createFilterQuery(collection);
+  return (values, caller) => {
+    assertOrderPossible(values);
+    const statuses = readStatuses(values, collection);
+    const terms = toTermFilters(values, collection);
+    return {
+      type,
+      ...resolveVisibility(statuses, { context: values["context"] as Context, type, caller }),
+      orderBy: values["orderby"] as PostOrder,
+      order: values["order"] as "asc" | "desc",
+      ...toPage(values),
+      ...toFilters(values),
+      terms,
+      stickyFirst: putsStickiesFirst(values, terms),
+      ...definedMembers({
+        include: nonEmpty<number>(values["include"]),
+        exclude: nonEmpty<number>(values["exclude"]),
+        slug: nonEmpty(values["slug"])?.map((slug) => site.slug(toText(slug))),
+        after: toLocalTime(values["after"], site),
+        before: toLocalTime(values["before"], site),
+        modifiedAfter: toLocalTime(values["modified_after"], site),
+        modifiedBefore: toLocalTime(values["modified_before"], site),
+        search: toSearch(values, statuses, { type, caller }),
+      }),
     };
   };
 }

@@ -12,18 +12,84 @@ import { STATUSES } from "../query/row.js";
 import { POST_FORMATS } from "../records/post-formats.js";
 import type { Post, PostType } from "../records/records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
-import { listClasses } from "./class-list.js";
-import { dateFields } from "./date-fields.js";
-import { metaField } from "./meta-field.js";
+import type { Site } from "../site.js";
+import { getTaxonomy } from "../terms/taxonomies.js";
+import { formatDate } from "../text/dates.js";
 import {
   ADDRESSED_TYPES,
+  type FieldView,
+  type PostFields,
   type SharedPostField,
   STANDARD_TYPES,
   TYPES_WITH_META,
   TYPES_WITH_TEXTS,
 } from "./post-field.js";
-import { createTermField } from "./term-field.js";
-import { textFields } from "./text-fields.js";
+import { createTermField, metaField, textFields } from "./text-fields.js";
+
+// The class names of a post's container element on the website.
+
+const listClasses = ({ post, collection, index }: FieldView): readonly string[] => [
+  `post-${post.id}`,
+  post.type,
+  `type-${post.type}`,
+  `status-${post.status}`,
+  ...(collection.supports.includes("post-formats") ? [`format-${post.format}`] : []),
+  ...(post.password === "" ? [] : ["post-password-required"]),
+  ...(post.featuredMedia > 0 ? ["has-post-thumbnail"] : []),
+  "hentry",
+  ...collection.taxonomies.flatMap((taxonomy) =>
+    index
+      .termsOf(post, taxonomy)
+      .map((id) => `${getTaxonomy(taxonomy).classPrefix}-${index.term(id)?.slug ?? id}`),
+  ),
+];
+
+// The fields for when a post was published and last modified.
+
+const dateField = (
+  description: string,
+  context: readonly Context[],
+  read: (post: Post, site: Site) => number,
+): SharedPostField => ({
+  types: STANDARD_TYPES,
+  schema: { description, type: "string", format: "date-time", maxLength: LENGTHS.date, context },
+  read: ({ post, site }) => formatDate(read(post, site)),
+});
+
+/** `applyPostValues` writes dates, since they depend on the status. `null` resets the date. */
+const writableDate = (field: SharedPostField): SharedPostField => ({
+  ...field,
+  schema: { ...field.schema, type: ["string", "null"] },
+  isAutosaved: true,
+});
+
+const readonlyDate = (field: SharedPostField): SharedPostField => ({
+  ...field,
+  schema: { ...field.schema, readonly: true },
+});
+
+const dateFields = {
+  date: writableDate(
+    dateField("The date the post was published, in the site's timezone.", ALL, ({ date }) => date),
+  ),
+  date_gmt: writableDate(
+    dateField(
+      "The date the post was published, as GMT.",
+      FULL,
+      ({ date, dateGmt }, { zone }) => dateGmt ?? zone.toUtc(date),
+    ),
+  ),
+  modified: readonlyDate(
+    dateField(
+      "The date the post was last modified, in the site's timezone.",
+      FULL,
+      ({ modified }) => modified,
+    ),
+  ),
+  modified_gmt: readonlyDate(
+    dateField("The date the post was last modified, as GMT.", FULL, ({ modifiedGmt }) => modifiedGmt),
+  ),
+} as const satisfies PostFields;
 
 const POSTS: readonly PostType[] = ["post"];
 const PAGES: readonly PostType[] = ["page"];

@@ -1,13 +1,15 @@
 /** One post type over REST: what the handlers of its routes share. */
 
 import type { Context } from "../../schema/types.js";
+import type { Caller, PostAction } from "../auth/caller.js";
 import { listAncestors } from "../query/page-tree.js";
+import type { SiteIndex } from "../query/site-index.js";
 import type { Post, PostColumns } from "../records/records.js";
 import type { Transaction } from "../repository/content-repository.js";
-import { RestError } from "../rest/error.js";
+import { RestError, refusal } from "../rest/error.js";
 import type { Item, RestRequest, RestResponse } from "../rest/types.js";
+import { getTaxonomy } from "../terms/taxonomies.js";
 import type { Users } from "../users/users.js";
-import { createPostPermissions, type PostPermissions } from "./post-permissions.js";
 import { readExcerptLength } from "./post-renderer.js";
 import type { PostRoutesOptions } from "./post-route-options.js";
 import type { PostTypeHandler } from "./post-type-handler.js";
@@ -92,5 +94,144 @@ export async function assertAuthorExists(
   if (!isOther || !fields.has("author")) return;
   if ((await users.get(author)) === null) {
     throw new RestError(400, "rest_invalid_author", "Invalid author ID.");
+  }
+}
+
+// Who may do what to the posts of a type, checked in WordPress's order. Each check throws the error
+// that the client receives.
+
+const FORBIDDEN = "Sorry, you are not allowed to do that.";
+
+/**
+ * `read`, `update` and `delete` judge `post`, by default the post that the request names, as the
+ * index has it. Handlers judge it again once it is loaded: another writer may have changed it.
+ */
+interface PostPermissions {
+  /** Returns the post with an id of this type. @throws RestError 404 `rest_post_invalid_id` */
+  readonly find: (id: number) => PostColumns & { readonly version: number };
+  readonly may: (caller: Caller, action: PostAction, post: PostColumns) => boolean;
+  readonly list: (request: RestRequest) => void;
+  /** `isUnlocked`: false if the client gave a wrong password. */
+  readonly read: (request: RestRequest, post?: PostColumns, isUnlocked?: boolean) => void;
+  readonly create: (request: RestRequest) => void;
+  readonly update: (request: RestRequest, post?: PostColumns) => void;
+  readonly delete: (request: RestRequest, post?: PostColumns) => void;
+}
+
+function createPostPermissions(handler: PostTypeHandler, index: SiteIndex): PostPermissions {
+  const { type } = handler.collection;
+
+  const find: PostPermissions["find"] = (id) => {
+    const post = index.post(id);
+    if (post?.type === type) return post;
+    throw new RestError(404, "rest_post_invalid_id", "Invalid post ID.");
+  };
+
+  const may: PostPermissions["may"] = (caller, action, post) =>
+    caller.may(action, post, post.status === "inherit" ? index.post(post.parent) : undefined);
+
+  const authorizeValues = (request: RestRequest): void => {
+    authorizeAuthor(request, handler);
+    authorizeSticky(request, handler);
+  };
+
+  const authorizeRelations = (request: RestRequest): void => {
+    authorizeTerms(request, handler, index);
+    handler.authorizeValues?.(request, { index, may });
+  };
+
+  return {
+    find,
+    may,
+    list({ values, caller }) {
+      if (values["context"] === "edit" && !caller.canOf(type, "edit_posts")) {
+        throw refusal(
+          caller,
+          "rest_forbidden_context",
+          "Sorry, you are not allowed to edit posts in this post type.",
+        );
+      }
+      handler.authorizeView?.(caller);
+    },
+    read({ values, caller }, post = find(Number(values["id"])), isUnlocked = true) {
+      if ((values["context"] as Context) === "edit" && !may(caller, "edit", post)) {
+        throw refusal(caller, "rest_forbidden_context", "Sorry, you are not allowed to edit this post.");
+      }
+      if (!isUnlocked) {
+        throw new RestError(403, "rest_post_incorrect_password", "Incorrect post password.");
+      }
+      if (post.status === "publish") handler.authorizeView?.(caller);
+      if (!may(caller, "read", post)) throw refusal(caller, "rest_forbidden", FORBIDDEN);
+    },
+    create(request) {
+      const { given, caller } = request;
+      if (given["id"]) {
+        throw new RestError(400, "rest_post_exists", "Cannot create existing post.");
+      }
+      authorizeValues(request);
+      if (!caller.canOf(type, "create_posts")) {
+        throw refusal(
+          caller,
+          "rest_cannot_create",
+          "Sorry, you are not allowed to create posts as this user.",
+        );
+      }
+      authorizeRelations(request);
+    },
+    update(request, post = find(Number(request.values["id"]))) {
+      const { caller } = request;
+      if (!may(caller, "edit", post)) {
+        throw refusal(caller, "rest_cannot_edit", "Sorry, you are not allowed to edit this post.");
+      }
+      authorizeValues(request);
+      authorizeRelations(request);
+    },
+    delete({ values, caller }, post = find(Number(values["id"]))) {
+      if (!may(caller, "delete", post)) {
+        throw refusal(caller, "rest_cannot_delete", "Sorry, you are not allowed to delete this post.");
+      }
+    },
+  };
+}
+
+function authorizeAuthor(
+  { values, caller, isGiven }: RestRequest,
+  { collection: { type, labels }, fields }: PostTypeHandler,
+): void {
+  const { author } = values;
+  const isOther = isGiven("author") && author !== null && author !== 0 && author !== caller.id;
+  if (!isOther || !fields.has("author") || caller.canOf(type, "edit_others_posts")) return;
+  throw refusal(
+    caller,
+    "rest_cannot_edit_others",
+    `Sorry, you are not allowed to create or update ${labels.name.toLowerCase()} as this user.`,
+  );
+}
+
+function authorizeSticky({ values, caller }: RestRequest, { collection, fields }: PostTypeHandler): void {
+  const { type } = collection;
+  if (values["sticky"] !== true || !fields.has("sticky")) return;
+  if (caller.canOf(type, "edit_others_posts") || caller.canOf(type, "publish_posts")) return;
+  throw refusal(caller, "rest_cannot_assign_sticky", "Sorry, you are not allowed to make posts sticky.");
+}
+
+function authorizeTerms(
+  { values, caller, isGiven }: RestRequest,
+  { collection }: PostTypeHandler,
+  index: SiteIndex,
+): void {
+  for (const taxonomy of collection.taxonomies) {
+    const { base } = getTaxonomy(taxonomy);
+    const value = values[base];
+    if (!isGiven(base) || value === null || value === undefined) continue;
+    const ids = Array.isArray(value) ? (value as readonly number[]) : [Number(value)];
+    const known = ids.filter((id) => index.term(id)?.taxonomy === taxonomy);
+    if (known.length > 0 && !caller.canOf(taxonomy, "assign_terms")) {
+      throw refusal(
+        caller,
+        "rest_cannot_assign_term",
+        "Sorry, you are not allowed to assign the provided terms.",
+      );
+    }
   }
 }

@@ -5,8 +5,7 @@ import type { Argument, Arguments, Json } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import { contextArgument } from "../rest/record-fields.js";
 import type { RestEndpoint, RestRoute } from "../rest/types.js";
-import { createCreatePost } from "./create-post.js";
-import { createDeletePost } from "./delete-post.js";
+import { createCreatePost, createDeletePost, createUpdatePost, updateArguments } from "./change-post.js";
 import { postListArguments } from "./list-arguments.js";
 import { createListPosts } from "./list-posts.js";
 import { assertStatusesAllowed } from "./list-visibility.js";
@@ -15,7 +14,6 @@ import type { PostRoutesOptions } from "./post-route-options.js";
 import { itemSchema } from "./post-schema.js";
 import type { PostTypeHandler } from "./post-type-handler.js";
 import { createReadPost } from "./read-post.js";
-import { createUpdatePost, updateArguments } from "./update-post.js";
 import { emptyContent, mayBeEmpty } from "./write-post.js";
 
 const idArgument: Argument = { description: "Unique identifier for the post.", type: "integer" };

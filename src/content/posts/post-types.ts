@@ -1,15 +1,100 @@
 /** Builds the table of post types from the shared fields and the rules of each type. */
 
-import type { Context } from "../../schema/types.js";
+import type { Context, Schema } from "../../schema/types.js";
+import { LENGTHS } from "../argument-bounds.js";
 import { type Collection, collections } from "../collections.js";
 import type { PostType } from "../records/records.js";
-import { navigationFields } from "./navigation-fields.js";
-import { patternFields } from "./pattern-fields.js";
+import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import type { PostField, PostFields, SharedPostField } from "./post-field.js";
 import { postFields } from "./post-fields.js";
+import { readMeta } from "./post-meta.js";
 import { renderFields } from "./post-schema.js";
 import type { PostTypeHandler, PostTypeRules, PostTypes, ShownField } from "./post-type-handler.js";
+import {
+  createTermField,
+  metaField,
+  PROTECTED,
+  readProtectedContent,
+  readShownMeta,
+  textFields,
+} from "./text-fields.js";
 import { applyPostValues } from "./write-post.js";
+
+/** Shows the named members of an object wherever the object is shown. */
+const showMembers = ({ properties = {}, ...schema }: Schema, names: readonly string[]): Schema => ({
+  ...schema,
+  context: ALL,
+  properties: Object.fromEntries(
+    Object.entries(properties).map(([name, member]) => [
+      name,
+      names.includes(name)
+        ? { ...member, context: ["edit", "embed"] as const }
+        : name === "rendered"
+          ? { ...member, context: ALL }
+          : member,
+    ]),
+  ),
+});
+
+const navigationFields: PostFields = {
+  status: { ...postFields.status, schema: { ...postFields.status.schema, context: ALL } },
+  title: { ...textFields.title, schema: showMembers(textFields.title.schema, ["raw"]) },
+  content: {
+    ...textFields.content,
+    schema: showMembers(textFields.content.schema, ["raw", "block_version"]),
+    read: readProtectedContent,
+  },
+};
+
+// The fields of patterns (`wp_block`) that differ from posts: editors need the stored texts.
+
+const rawText = (maxLength: number): Schema => ({
+  type: "string",
+  context: FULL,
+  description: "As it is stored.",
+  maxLength,
+});
+
+const patternFields: PostFields = {
+  title: {
+    ...textFields.title,
+    schema: {
+      type: "object",
+      context: ALL,
+      maxLength: LENGTHS.title,
+      properties: { raw: rawText(LENGTHS.title) },
+    },
+  },
+  content: {
+    ...textFields.content,
+    schema: {
+      type: "object",
+      context: FULL,
+      maxLength: LENGTHS.content,
+      properties: {
+        raw: rawText(LENGTHS.content),
+        block_version: { type: "integer", context: EDIT, readonly: true },
+        protected: PROTECTED,
+      },
+    },
+    read: readProtectedContent,
+  },
+  meta: {
+    ...metaField,
+    // Responses have this member as a field of its own.
+    read: (view) => {
+      const { wp_pattern_sync_status: _, ...meta } = readShownMeta(view);
+      return meta;
+    },
+  },
+  wp_pattern_sync_status: {
+    schema: { type: "string", context: ALL, readonly: true, undescribed: true },
+    // WordPress takes it from `meta`, which `embed` does not show.
+    read: ({ post, collection, context }) =>
+      context === "embed" ? "" : (readMeta(post.meta, collection.meta)["wp_pattern_sync_status"] ?? ""),
+  },
+  wp_pattern_category: createTermField("wp_pattern_category"),
+};
 
 const OWN_RULES: { readonly [type in PostType]?: PostTypeRules } = {
   wp_block: { fields: patternFields },

@@ -1,12 +1,14 @@
 /** The fields title, content and excerpt, which a client writes raw and reads rendered. */
 
-import type { Context, Json, Schema } from "../../schema/types.js";
-import { LENGTHS } from "../argument-bounds.js";
+import type { Context, Json, JsonObject, Schema } from "../../schema/types.js";
+import { IDS, LENGTHS } from "../argument-bounds.js";
+import type { Taxonomy } from "../records/records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import { hasBlocks } from "../text/blocks.js";
 import {
   type FieldTarget,
   type FieldView,
+  type PostField,
   rawTextArgument,
   readRaw,
   readRawTitle,
@@ -15,6 +17,7 @@ import {
   TYPES_WITH_EXCERPT,
   TYPES_WITH_TEXTS,
 } from "./post-field.js";
+import { metaSchema, readMeta } from "./post-meta.js";
 
 /** True if a password protects the texts and the reader has not given it. */
 export const isHidden = ({ post, isRevealed }: FieldView): boolean => post.password !== "" && !isRevealed;
@@ -117,4 +120,40 @@ export const textFields = {
 export const readProtectedContent: SharedPostField["read"] = async (view) => ({
   ...(await textFields.content.read(view)),
   ...(isHidden(view) ? { raw: "" } : {}),
+});
+
+/** Footnotes are part of the text that a password protects. WordPress shows them. */
+export const readShownMeta = (view: FieldView): JsonObject => {
+  const { meta } = view.post;
+  return readMeta(isHidden(view) ? { ...meta, footnotes: "" } : meta, view.collection.meta);
+};
+
+export const metaField: PostField = {
+  schema: { description: "Meta fields.", type: "object", context: FULL },
+  schemaOfType: ({ meta }) => metaSchema(meta),
+  // The argument checks the outer form alone. Like in WordPress, `writeMeta` checks the members.
+  argument: {
+    validate: (value) =>
+      typeof value === "object"
+        ? undefined
+        : { code: "rest_invalid_param", message: "meta must be an object." },
+    sanitize: (value) => value,
+  },
+  read: readShownMeta,
+};
+
+// The field that holds a post's terms in a taxonomy.
+
+export const createTermField = (taxonomy: Taxonomy): PostField => ({
+  schema: {
+    description: `The terms assigned to the post in the ${taxonomy} taxonomy.`,
+    ...IDS,
+    context: FULL,
+  },
+  // The record may name terms that were deleted since.
+  read: ({ post, index }) => index.termsOf(post, taxonomy),
+  write: (value, { post, index }) => {
+    const ids = (value as readonly number[]).filter((id) => index.term(id)?.taxonomy === taxonomy);
+    post.terms = { ...post.terms, [taxonomy]: [...new Set(ids)].sort((a, b) => a - b) };
+  },
 });

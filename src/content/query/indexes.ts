@@ -3,8 +3,8 @@
 import type { PostColumns, PostType } from "../records/records.js";
 import type { MultiMap } from "./multi-map.js";
 import type { StatusPartitions } from "./partitions.js";
-import type { PostSlugs } from "./post-slugs.js";
 import type { PostRow } from "./row.js";
+import type { PostSlugs } from "./slug-index.js";
 import type { TermIndex } from "./term-index.js";
 
 export interface Indexes {

@@ -1,11 +1,16 @@
 /** Executes a plan over the indexes of a site. Decides nothing about what a list means. */
 
 import type { Indexes } from "./indexes.js";
-import type { DrivingIndex, Plan, PlanOrder } from "./plan.js";
-import type { PlanCheck } from "./plan-checks.js";
-import { listNamedIds, listSources, type Source } from "./plan-sources.js";
+import type { DrivingIndex, Plan, PlanCheck, PlanOrder } from "./plan.js";
+import {
+  compileCheck,
+  compilePlanTest,
+  listNamedIds,
+  listSources,
+  type RowTest,
+  type Source,
+} from "./plan-sources.js";
 import { compareBy, DEFAULT_ORDERING, type Ordering, type PostRow } from "./row.js";
-import { compileCheck, compilePlanTest, type RowTest } from "./row-tests.js";
 import { type Compare, countBefore, type Sequence, type SortedList } from "./sorted-list.js";
 
 /** Rows that fit, in lists that share an order and no row. Must not be changed. */

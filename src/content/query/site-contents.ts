@@ -5,8 +5,8 @@ import type { ContentChange } from "../store.js";
 import { type Indexes, isOrphan } from "./indexes.js";
 import { createMultiMap, type MultiMap } from "./multi-map.js";
 import { createStatusPartitions } from "./partitions.js";
-import { createPostSlugs } from "./post-slugs.js";
 import { DEFAULT_ORDERING, EFFECTIVE_STATUSES, type PostRow, type StoredColumns, toPostRow } from "./row.js";
+import { createPostSlugs } from "./slug-index.js";
 import { type Compare, SortedList } from "./sorted-list.js";
 import { createTermIndex } from "./term-index.js";
 

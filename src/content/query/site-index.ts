@@ -7,7 +7,6 @@ import type { ContentChange } from "../store.js";
 import { findPosts, type SearchTexts } from "./find.js";
 import { isOrphan } from "./indexes.js";
 import type { Part } from "./partitions.js";
-import type { PostSlugs } from "./post-slugs.js";
 import { DEFAULT_ORDERING, type EffectiveStatus, type StoredColumns } from "./row.js";
 import {
   createSiteContents,
@@ -17,6 +16,7 @@ import {
   type SiteContents,
   TERM_PREFIX,
 } from "./site-contents.js";
+import type { PostSlugs } from "./slug-index.js";
 import { countBefore } from "./sorted-list.js";
 import type { TermIndex } from "./term-index.js";
 import type { PostPage, PostQuery } from "./types.js";

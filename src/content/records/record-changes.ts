@@ -1,7 +1,7 @@
 /** Describes a change of a record to the host. Pure; knows no storage. */
 
-import { COLLECTION_NAMES } from "./collection-names.js";
 import type { PostColumns, Term } from "./records.js";
+import { COLLECTION_NAMES } from "./records.js";
 
 /** A change of one record, as the host is told about it. */
 export interface ContentChanged {

@@ -233,3 +233,18 @@ export interface User {
   /** Returned in the context `edit` only. */
   readonly email?: string | undefined;
 }
+
+// Names the collection of each type and taxonomy, as paths and events call it. Plain data.
+
+export const COLLECTION_NAMES = {
+  post: "posts",
+  page: "pages",
+  attachment: "media",
+  nav_menu_item: "menu-items",
+  wp_block: "blocks",
+  wp_navigation: "navigation",
+  category: "categories",
+  post_tag: "tags",
+  nav_menu: "menus",
+  wp_pattern_category: "wp_pattern_category",
+} as const satisfies { readonly [type in PostType | Taxonomy]: string };

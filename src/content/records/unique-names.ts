@@ -1,7 +1,6 @@
 /** Builds the names that the storage keeps unique: slugs, files and import identities. Pure. */
 
-import { listFileKeys } from "./media-file-names.js";
-import type { Post, PostColumns, Term } from "./records.js";
+import type { MediaFile, Post, PostColumns, Term } from "./records.js";
 
 /** WordPress makes the slug of these unique only when they get another status. */
 const STATUSES_WITH_ANY_SLUG: ReadonlySet<string> = new Set(["draft", "pending", "auto-draft"]);
@@ -24,3 +23,24 @@ export const listUniqueNamesOfTerm = ({
   taxonomy,
   slug,
 }: Pick<Term, "taxonomy" | "slug">): readonly string[] => [`slug/${taxonomy}/${slug}`];
+
+/**
+ * Returns the names of every file that belongs to a record: the one shown, the one uploaded, and
+ * smaller versions. Empty if the files are stored elsewhere.
+ */
+export function listFileNames({ name, original, sizes, elsewhere }: MediaFile): readonly string[] {
+  if (elsewhere !== undefined) return [];
+  const all = [name, original?.name ?? "", ...Object.values(sizes).map((size) => size.name)];
+  return all.filter((owned) => owned !== "");
+}
+
+export const FILE_KEY_PREFIX = "file/";
+
+export const toFileKey = (name: string): string => `${FILE_KEY_PREFIX}${name}`;
+
+/**
+ * Returns a unique name for each file of a record. An entry of the orphan journal holds the same
+ * name, so the storage lets a file belong to one record or one entry at a time.
+ */
+export const listFileKeys = (media: MediaFile | null): readonly string[] =>
+  media === null ? [] : [...new Set(listFileNames(media))].map(toFileKey);

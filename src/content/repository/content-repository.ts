@@ -12,8 +12,8 @@ import { decodePost } from "../records/record-codec.js";
 import type { ContentStore, ContentWrite } from "../store.js";
 import { createRecordCache, type RecordCache } from "./record-cache.js";
 import { createResidentSite, type ResidentSite } from "./resident-site.js";
+import { readUserMeta, type StoredUserMeta } from "./small-records.js";
 import { countCompatible, type OpenTransaction, openTransaction, type Transaction } from "./transaction.js";
-import { readUserMeta, type StoredUserMeta } from "./user-meta.js";
 
 export type { StoredRevision } from "../records/record-codec.js";
 export type { Transaction } from "./transaction.js";

@@ -6,8 +6,8 @@
 
 import { PostbellError } from "../../core/errors.js";
 import type { SiteIndex } from "../query/site-index.js";
-import { FILE_KEY_PREFIX, listFileKeys, listFileNames, toFileKey } from "../records/media-file-names.js";
 import type { MediaFile } from "../records/records.js";
+import { FILE_KEY_PREFIX, listFileKeys, listFileNames, toFileKey } from "../records/unique-names.js";
 import type { ContentStore, ContentWrite } from "../store.js";
 
 export interface OrphanFileJournal {

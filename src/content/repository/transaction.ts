@@ -7,8 +7,7 @@ import { encodePost, encodeRevision, encodeTerm } from "../records/record-codec.
 import type { Post, Revision, Term } from "../records/records.js";
 import type { ContentBasis, ContentStore, ContentWrite } from "../store.js";
 import { markAsNamed, markAsOrphaned } from "./orphan-file-journal.js";
-import { type SiteOption, toSiteOptionWrite } from "./site-options.js";
-import { type StoredUserMeta, toUserMetaWrite } from "./user-meta.js";
+import { type SiteOption, type StoredUserMeta, toSiteOptionWrite, toUserMetaWrite } from "./small-records.js";
 
 /** Collects the writes of one change. Nothing is stored until the change is complete. */
 export interface Transaction {

@@ -2,6 +2,16 @@
 
 import type { JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
+import { type Collection, collections, getCollection } from "../collections.js";
+import { resolveEditable } from "../posts/list-visibility.js";
+import { postPath } from "../posts/post-links.js";
+import type { PostQuery, VisibilityScope } from "../query/types.js";
+import { COLLECTION_NAMES, type Post, type PostType, type Taxonomy, type Term } from "../records/records.js";
+import type { ContentRepository } from "../repository/content-repository.js";
+import type { Site } from "../site.js";
+import { getTaxonomy, taxonomies } from "../terms/taxonomies.js";
+import { termLink } from "../terms/term-fields.js";
+import { listTerms } from "../terms/term-list.js";
 
 export interface SearchQuery {
   /** Empty: finds everything. */
@@ -38,4 +48,129 @@ export interface SearchHandler {
   /** The values of the argument `subtype` that belong to this type. */
   readonly subtypes: readonly string[];
   readonly find: (query: SearchQuery) => SearchResults | Promise<SearchResults>;
+}
+
+// Finds the terms of public taxonomies by name and slug, in the order of their names.
+
+const TAXONOMIES: readonly Taxonomy[] = Object.values(taxonomies).flatMap(({ taxonomy, isViewable }) =>
+  isViewable ? [taxonomy] : [],
+);
+
+export function createTermSearch({
+  repository: { index },
+  site,
+}: {
+  readonly repository: Pick<ContentRepository, "index">;
+  readonly site: Pick<Site, "home" | "termLink">;
+}): SearchHandler {
+  const toResult = (term: Term): SearchResult => ({
+    fields: {
+      id: term.id,
+      title: term.name,
+      url: termLink(term, getTaxonomy(term.taxonomy), site, index),
+      // As in WordPress, a term has no subtype.
+      type: term.taxonomy,
+    },
+    self: `/${COLLECTION_NAMES[term.taxonomy]}/${term.id}`,
+    about: `/taxonomies/${term.taxonomy}`,
+  });
+
+  return {
+    type: "term",
+    subtypes: TAXONOMIES,
+    find({ text, subtypes, include, exclude, offset, limit }) {
+      // WordPress searches even private taxonomies if every subtype is of another type.
+      const wanted = subtypes.length > 0 ? (subtypes as readonly Taxonomy[]) : TAXONOMIES;
+      const all = wanted.flatMap((taxonomy) => index.terms(taxonomy));
+      const found = listTerms(
+        all,
+        {
+          orderBy: "name",
+          order: "asc",
+          hideEmpty: false,
+          ...(text === "" ? {} : { search: text }),
+          ...(include.length > 0 ? { include } : { exclude }),
+        },
+        { all, countOf: () => 0 },
+      );
+      return { results: found.slice(offset, offset + limit).map(toResult), total: found.length };
+    },
+  };
+}
+
+// Finds published posts and pages, by relevance if there is a text and else the newest first.
+
+type SearchedType = Exclude<PostType, "attachment">;
+
+/** Every public type but media: WordPress has no search results for these. */
+const TYPES: readonly SearchedType[] = Object.values<Collection>(collections).flatMap(
+  ({ type, isViewable }) => (isViewable && type !== "attachment" ? [type] : []),
+);
+
+/** The protected posts whose texts the caller may edit, and so search, in every one of `types`. */
+function resolveSearchedScope(types: readonly PostType[], caller: Caller): VisibilityScope | undefined {
+  const scopes = types.map((type) => resolveEditable(["publish"], { type, caller }).publish);
+  return scopes.includes(undefined) ? undefined : (scopes.find((scope) => scope !== "all") ?? "all");
+}
+
+/** As in WordPress, posts are searched if every given subtype is of another type. */
+function toPostQuery({ text, subtypes, include, exclude, offset, limit, caller }: SearchQuery): PostQuery {
+  const [type = "post", ...alsoTypes] = subtypes as readonly SearchedType[];
+  const scope = resolveSearchedScope([type, ...alsoTypes], caller);
+  return {
+    type,
+    alsoTypes,
+    visibility: { publish: "all" },
+    ...(include.length > 0 ? { include } : {}),
+    ...(exclude.length > 0 ? { exclude } : {}),
+    ...(text === ""
+      ? {}
+      : {
+          search: {
+            text,
+            columns: ["title", "content", "excerpt"],
+            isExact: false,
+            seesProtected: caller.id !== 0,
+            searchedProtected: scope === undefined ? {} : { publish: scope },
+          },
+        }),
+    orderBy: text === "" ? "date" : "relevance",
+    order: "desc",
+    offset,
+    limit,
+  };
+}
+
+export function createPostSearch({
+  repository,
+  site,
+}: {
+  readonly repository: Pick<ContentRepository, "index" | "posts" | "texts">;
+  readonly site: Pick<Site, "render" | "link">;
+}): SearchHandler {
+  const { index } = repository;
+
+  const toResult = async (post: Post): Promise<SearchResult> => ({
+    fields: {
+      id: post.id,
+      title: await site.render.title(post),
+      url: site.link(post, index),
+      type: "post",
+      subtype: post.type,
+    },
+    self: postPath(post),
+    about: `/types/${getCollection(post.type).type}`,
+  });
+
+  return {
+    type: "post",
+    subtypes: TYPES,
+    async find(query) {
+      const { ids, total } = await index.find(toPostQuery(query), repository.texts);
+      const posts = await repository.posts(ids);
+      // Posts that were removed or hidden since the query are left out.
+      const isShown = (post: Post | undefined): post is Post => post?.status === "publish";
+      return { results: await Promise.all(posts.filter(isShown).map(toResult)), total };
+    },
+  };
 }

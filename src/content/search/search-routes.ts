@@ -12,9 +12,8 @@ import { pageArguments } from "../rest/record-fields.js";
 import type { Item, RestRequest, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { createFormatSearch } from "./format-search.js";
-import { createPostSearch } from "./post-search.js";
 import type { SearchHandler, SearchQuery, SearchResult } from "./search-handler.js";
-import { createTermSearch } from "./term-search.js";
+import { createPostSearch, createTermSearch } from "./search-handler.js";
 
 export interface SearchRoutesOptions {
   readonly repository: Pick<ContentRepository, "index" | "posts" | "texts" | "stamp">;

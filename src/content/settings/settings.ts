@@ -9,7 +9,7 @@ import type { Json } from "../../schema/types.js";
 import { readValue } from "../../schema/validate.js";
 import type { User } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
-import { readSiteOption } from "../repository/site-options.js";
+import { readSiteOption } from "../repository/small-records.js";
 import { RestError } from "../rest/error.js";
 import type { SiteOptions } from "../site.js";
 import {

@@ -1,7 +1,7 @@
 /** The table of taxonomies. Routes, arguments and schemas of terms are made from it. */
 
-import { COLLECTION_NAMES } from "../records/collection-names.js";
 import type { PostType, Taxonomy } from "../records/records.js";
+import { COLLECTION_NAMES } from "../records/records.js";
 
 export interface TaxonomyDefinition {
   readonly taxonomy: Taxonomy;

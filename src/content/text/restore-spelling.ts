@@ -4,7 +4,7 @@
  */
 
 import type { Steps } from "../../core/next-turn.js";
-import { createSteppedParser } from "./stepped-parser.js";
+import { createSteppedParser } from "./nested-html.js";
 
 /** A tag or a text between two tags. */
 interface Token {

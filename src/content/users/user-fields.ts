@@ -6,7 +6,7 @@
 import type { Schema } from "../../schema/types.js";
 import type { Roles } from "../auth/roles.js";
 import type { User } from "../records/records.js";
-import type { UserMeta } from "../repository/user-meta.js";
+import type { UserMeta } from "../repository/small-records.js";
 import { ALL, EDIT, FULL, type RecordField, type RecordFields } from "../rest/record-fields.js";
 import { PREFERENCES } from "./write-user.js";
 

@@ -10,15 +10,17 @@ import type { FileImport, ImportedMediaFile } from "./import-files.js";
 import type { TermImport } from "./import-terms.js";
 import { type PlannedPost, toPlannedPost } from "./item-to-post.js";
 import type { Placement } from "./placement.js";
-import { type ReferenceTargets, type ResolvedPost, resolveReferences } from "./resolve-references.js";
-import type { WxrItem } from "./types.js";
 import {
   isWaiting,
   listUnresolved,
   type PendingPost,
+  type ReferenceTargets,
+  type ResolvedPost,
+  resolveReferences,
   toWaitingSlug,
   withUnresolved,
-} from "./unresolved-references.js";
+} from "./resolve-references.js";
+import type { WxrItem } from "./types.js";
 
 export interface PostBuilderOptions {
   readonly repository: ContentRepository;

@@ -2,15 +2,15 @@
 
 import { parseUrl } from "../../core/parse-url.js";
 import type { ReadableBody } from "../../http/types.js";
+import type { GuardedGet } from "../../outbound/guarded-get.js";
 import type { FileStore } from "../files.js";
-import { publishMedia } from "../media/publish-media.js";
+import { publishMedia } from "../media/create-media.js";
 import { stageImportedFile } from "../media/staged-upload.js";
 import type { StoredImages } from "../media/stored-images.js";
 import type { MediaFile, Post } from "../records/records.js";
 import type { SiteZone } from "../text/dates.js";
-import { abortable, abortableIteration } from "./abortable.js";
 import type { ImportSummaryBuilder } from "./import-summary.js";
-import { readItemDates } from "./item-dates.js";
+import { readItemDates } from "./item-to-post.js";
 import { type FileSource, getItemFile } from "./options.js";
 import type { WxrItem } from "./types.js";
 
@@ -127,3 +127,72 @@ async function* limitBytes(
 
 const toReason = (error: unknown): string =>
   (error instanceof Error ? error.message : "it was refused").slice(0, 200);
+
+// Downloads the files that a WXR file names, from public hosts only.
+
+const DEADLINE_MS = 60_000;
+
+/**
+ * Creates a source of files for imports. `maxBytes` limits one file. An `http:` URL is requested
+ * over `https:`.
+ *
+ * The source throws an `Error` that says why it has no file. Its message never contains an address
+ * of the host's network.
+ */
+export function createFetchFile(get: GuardedGet, maxBytes: number): FileSource {
+  return async ({ url }) => {
+    const secure = url.replace(/^http:/i, "https:");
+    const result = await get({ url: secure, maxBytes, deadlineMs: DEADLINE_MS });
+    if (result.kind !== "response") throw new Error(result.message);
+    if (result.status === 200) return result.body;
+    result.body.destroy();
+    throw new Error(`its host responded with ${result.status}`);
+  };
+}
+
+/**
+ * Settles like `promise`, but rejects with the reason of `signal` once that is aborted. Removes its
+ * listener from `signal`.
+ */
+async function abortable<T>(promise: T | PromiseLike<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise;
+  let stop = (): void => {};
+  try {
+    return await new Promise<T>((resolve, reject) => {
+      stop = () => reject(signal.reason);
+      signal.addEventListener("abort", stop);
+      Promise.resolve(promise).then(resolve, reject);
+      if (signal.aborted) stop();
+    });
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+/**
+ * Yields the values of `source`. Once `signal` is aborted, it throws the reason without waiting for
+ * the source.
+ */
+export async function* abortableIteration<T>(
+  source: AsyncIterable<T>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<T> {
+  const steps = source[Symbol.asyncIterator]();
+  let isOver = false;
+  try {
+    for (;;) {
+      const step = await abortable(steps.next(), signal);
+      isOver = step.done === true;
+      if (step.done) return;
+      yield step.value;
+    }
+  } catch (error) {
+    isOver = !signal?.aborted;
+    throw error;
+  } finally {
+    const ended = isOver ? undefined : steps.return?.();
+    // A source that waits for its next bytes can only end after them.
+    if (signal?.aborted) Promise.resolve(ended).catch(() => {});
+    else await ended;
+  }
+}

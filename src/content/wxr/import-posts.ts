@@ -3,8 +3,10 @@
  * are resolved at the end.
  */
 
+import { isDeepStrictEqual } from "node:util";
 import { nextTurn } from "../../core/next-turn.js";
 import type { WriteContext } from "../posts/write-context.js";
+import type { Post } from "../records/records.js";
 import type { ContentRepository, Transaction } from "../repository/content-repository.js";
 import { splitIntoBatches } from "./batches.js";
 import { type BuiltPost, createPostBuilder } from "./build-post.js";
@@ -12,10 +14,18 @@ import { createCandidateSelection, type ImportCandidate } from "./import-candida
 import type { FileImport, ImportedMediaFile } from "./import-files.js";
 import type { ImportResult, ImportSummaryBuilder } from "./import-summary.js";
 import type { TermImport } from "./import-terms.js";
-import { createImportedPosts } from "./imported-posts.js";
-import { createPendingPosts } from "./pending-posts.js";
 import { createPlacement, type Placement } from "./placement.js";
-import type { ReferenceTargets } from "./resolve-references.js";
+import { listPostIds } from "./post-ids.js";
+import {
+  type ImportNote,
+  isWaiting,
+  listUnresolved,
+  listUnresolvedWarnings,
+  type PendingPost,
+  type ReferenceTargets,
+  resolveReferences,
+  withUnresolved,
+} from "./resolve-references.js";
 import type { WxrItem, WxrSite } from "./types.js";
 
 export interface PostImport {
@@ -154,3 +164,112 @@ export function createPostImport(options: PostImportOptions): PostImport {
 
 const listAssignedTerms = ({ item, collection }: ImportCandidate): WxrItem["terms"] =>
   item.terms.filter(({ taxonomy }) => collection.taxonomies.some((held) => held === taxonomy));
+
+// Finds the posts of this site that an import made, by their identity.
+
+interface ImportedPosts {
+  /** Reads the identities of all posts. Needed before the first call of the others. */
+  readonly refresh: () => void;
+  /** Returns `undefined` for a post that was never imported, or deleted since. */
+  readonly getId: (identity: string) => number | undefined;
+  readonly add: (identity: string, id: number) => void;
+  /** Loads the posts that exist, by identity. */
+  readonly load: (identities: readonly string[]) => Promise<ReadonlyMap<string, Post>>;
+}
+
+function createImportedPosts(repository: ContentRepository): ImportedPosts {
+  const { index } = repository;
+  const ids = new Map<string, number>();
+
+  function getId(identity: string): number | undefined {
+    const id = ids.get(identity);
+    return id !== undefined && index.post(id)?.importedAs === identity ? id : undefined;
+  }
+
+  return {
+    refresh() {
+      ids.clear();
+      for (const id of listPostIds(index)) {
+        const identity = index.post(id)?.importedAs;
+        if (identity !== undefined) ids.set(identity, id);
+      }
+    },
+    getId,
+    add: (identity, id) => ids.set(identity, id),
+    async load(identities) {
+      const posts = await repository.posts(identities.flatMap((identity) => getId(identity) ?? []));
+      return new Map(
+        posts.flatMap((post) => (post?.importedAs === undefined ? [] : [[post.importedAs, post] as const])),
+      );
+    },
+  };
+}
+
+// Resolves the references to posts that come later in the file, once the whole file is read.
+
+interface PendingPosts {
+  readonly add: (post: PendingPost) => void;
+  /** References that still have no target become warnings. */
+  readonly resolve: () => Promise<void>;
+}
+
+/** Limits of one commit; `weight` is in characters of the file. */
+const BATCH = { count: 500, weight: 4_194_304 };
+/** Posts that are resolved before requests of the host run again. */
+const POSTS_PER_TURN = 50;
+
+function createPendingPosts({
+  repository,
+  summary,
+  targets,
+  beginPlacement,
+}: {
+  readonly repository: ContentRepository;
+  readonly summary: ImportSummaryBuilder;
+  readonly targets: ReferenceTargets;
+  readonly beginPlacement: (transaction: Transaction) => Placement;
+}): PendingPosts {
+  const pending: PendingPost[] = [];
+
+  async function resolveBatch(batch: readonly PendingPost[]): Promise<void> {
+    const warnings = await repository.change(async (transaction) => {
+      const posts = await repository.posts(batch.map(({ id }) => id));
+      const placement = beginPlacement(transaction);
+      const all: ImportNote[] = [];
+      for (const [place, entry] of batch.entries()) {
+        if (place % POSTS_PER_TURN === 0) await nextTurn();
+        const before = posts[place];
+        if (before === undefined) continue;
+        const { post, notes } = resolvePost(entry, before, targets, placement);
+        if (!isDeepStrictEqual({ ...before }, post)) transaction.putPost(post);
+        all.push(...notes);
+      }
+      return all;
+    });
+    for (const { line, message } of warnings) summary.warn(line, message);
+  }
+
+  return {
+    add: (post) => pending.push(post),
+    async resolve() {
+      for (const batch of splitIntoBatches(pending, BATCH, ({ item }) => item.size))
+        await resolveBatch(batch);
+    },
+  };
+}
+
+function resolvePost(
+  { references, slug, item, open }: PendingPost,
+  before: Post,
+  targets: ReferenceTargets,
+  placement: Placement,
+): { readonly post: Post; readonly notes: readonly ImportNote[] } {
+  const { post, missing } = resolveReferences(before, references, targets, open);
+  const isMoved = isWaiting(before) || post.parent !== before.parent;
+  const placed = isMoved ? placement.place(post, slug ?? before.slug) : post;
+  const isRefused = placed.parent !== post.parent;
+  return {
+    post: withUnresolved(placed, listUnresolved(missing, isRefused)),
+    notes: listUnresolvedWarnings(item, missing, isRefused),
+  };
+}

@@ -4,17 +4,18 @@
  */
 
 import { nextTurn } from "../../core/next-turn.js";
-import type { Taxonomy } from "../records/records.js";
-import type { ContentRepository } from "../repository/content-repository.js";
+import type { SiteIndex } from "../query/site-index.js";
+import type { Taxonomy, Term } from "../records/records.js";
+import type { ContentRepository, Transaction } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
 import { getTaxonomy, taxonomies } from "../terms/taxonomies.js";
 import { splitIntoBatches } from "./batches.js";
-import type { ImportSummaryBuilder } from "./import-summary.js";
-import { type ImportableTerm, type PendingTerm, storeTerm } from "./store-term.js";
+import { getImportState } from "./identity.js";
+import type { ImportResult, ImportSummaryBuilder } from "./import-summary.js";
+import { listAncestorIds } from "./placement.js";
+import type { ImportNote } from "./resolve-references.js";
 import { type NamedTerm, termNameKey, termSlugKey } from "./term-key.js";
-import { createTermTree, type TermPath, type TermTree } from "./term-tree.js";
 import type { WxrTerm } from "./types.js";
-import type { ImportNote } from "./unresolved-references.js";
 
 export interface TermImport {
   readonly take: (terms: readonly WxrTerm[]) => Promise<void>;
@@ -133,4 +134,114 @@ function resolveParent(entry: PendingTerm, tree: TermTree): readonly ImportNote[
   const why = parent === undefined ? "is missing" : "is below it";
   const message = `The term “${entry.slug.slice(0, 60)}” was stored at the top: its parent ${why}.`;
   return [{ line: entry.line, message }];
+}
+
+// Stores one term of a file: creates it, updates it, or leaves it as it is.
+
+type ImportableTerm = WxrTerm & { readonly taxonomy: Taxonomy };
+
+/** A stored term whose parent is not here yet, or is below it. */
+interface PendingTerm extends TermPath, Pick<WxrTerm, "line" | "size"> {
+  /** Slug of the parent. */
+  readonly parent: string;
+}
+
+interface StoredTerm {
+  readonly result: ImportResult;
+  readonly pending?: PendingTerm;
+}
+
+/** `description`: that of the term, sanitised. `createId` is called for a new term only. */
+function storeTerm(
+  term: ImportableTerm,
+  description: string,
+  createId: () => number,
+  tree: TermTree,
+): StoredTerm {
+  const { taxonomy, line, size } = term;
+  const slug = termSlugKey(term);
+  const known = tree.find({ taxonomy, slug });
+  const state = getImportState(term, "term");
+  if (known !== undefined && !needsImport(known, state)) return { result: "unchanged" };
+  const id = known?.id ?? createId();
+  const parentSlug = getTaxonomy(taxonomy).isHierarchical ? getParentSlug(term) : "";
+  const parent = findParent({ taxonomy, slug: parentSlug }, id, tree);
+  const isOpen = parentSlug !== "" && parent === undefined;
+  const base = known ?? { id, version: 0, taxonomy, slug, name: "", description: "", meta: {}, parent: 0 };
+  const written = buildTerm({ ...term, description }, base, state, { parent, isOpen });
+  const pending = isOpen ? { pending: { taxonomy, slug, parent: parentSlug, line, size } } : {};
+  if (known !== undefined && isSameRecord(known, written)) return { result: "unchanged", ...pending };
+  tree.put(written);
+  return { result: known === undefined ? "created" : "updated", ...pending };
+}
+
+/** False for a term that was made on this site, or that the file has not changed since. */
+const needsImport = ({ importedState, importedOpen }: Term, state: string): boolean =>
+  importedState !== undefined && (importedState !== state || importedOpen !== undefined);
+
+/** Returns `undefined` if there is no such parent, or if it must not be the parent of the term. */
+function findParent(path: TermPath, id: number, tree: TermTree): Term | undefined {
+  const parent = path.slug === "" ? undefined : tree.find(path);
+  return parent !== undefined && tree.canHaveParent(id, parent) ? parent : undefined;
+}
+
+/** A term that is the same in the file keeps the edits made here, except that its parent is set. */
+function buildTerm(
+  term: ImportableTerm,
+  base: Term,
+  state: string,
+  { parent, isOpen }: { readonly parent: Term | undefined; readonly isOpen: boolean },
+): Term {
+  const isSame = base.importedState === state;
+  const { importedOpen: _, ...before } = base;
+  const { name, description } = isSame ? base : { name: termNameKey(term), description: term.description };
+  return {
+    ...{ ...before, name, description, importedState: state },
+    parent: parent?.id ?? (isSame ? before.parent : 0),
+    ...(isOpen ? { importedOpen: true } : {}),
+  };
+}
+
+/** Returns an empty text for a term at the top. */
+const getParentSlug = ({ parent }: WxrTerm): string =>
+  parent === "" ? "" : termSlugKey({ slug: parent, name: parent });
+
+const isSameRecord = (a: Term, b: Term): boolean =>
+  JSON.stringify([a.name, a.description, a.parent, a.importedState, a.importedOpen]) ===
+  JSON.stringify([b.name, b.description, b.parent, b.importedState, b.importedOpen]);
+
+/** Names a term of this site. */
+interface TermPath {
+  readonly taxonomy: Taxonomy;
+  readonly slug: string;
+}
+
+interface TermTree {
+  readonly find: (path: TermPath) => Term | undefined;
+  /**
+   * True if the term `id` may be below `parent`. The ancestors must then not move before the
+   * transaction is stored.
+   */
+  readonly canHaveParent: (id: number, parent: Term) => boolean;
+  readonly put: (term: Term) => void;
+}
+
+function createTermTree(index: SiteIndex, transaction: Transaction): TermTree {
+  const bySlug = new Map<string, Term>();
+  const byId = new Map<number, Term>();
+  const getParent = (id: number): number => (byId.get(id) ?? index.term(id))?.parent ?? 0;
+  return {
+    find: ({ taxonomy, slug }) => bySlug.get(`${taxonomy}/${slug}`) ?? index.termsBySlug(taxonomy, slug)[0],
+    canHaveParent(id, parent) {
+      const ancestors = listAncestorIds(id, parent.id, getParent);
+      for (const at of ancestors ?? [])
+        if (index.term(at) !== undefined) transaction.expectUnchanged(`term/${at}`);
+      return ancestors !== undefined;
+    },
+    put(term) {
+      bySlug.set(`${term.taxonomy}/${term.slug}`, term);
+      byId.set(term.id, term);
+      transaction.putTerm(term);
+    },
+  };
 }

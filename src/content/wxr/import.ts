@@ -9,18 +9,20 @@ import { refuseUnknownKeys } from "../../core/known-names.js";
 import { nextTurn } from "../../core/next-turn.js";
 import type { ReadableBody } from "../../http/types.js";
 import type { Caller } from "../auth/caller.js";
+import { findCollection } from "../collections.js";
 import type { FileStore } from "../files.js";
 import type { StoredImages } from "../media/stored-images.js";
+import type { User } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
+import { toSlug } from "../text/slug.js";
 import type { Users } from "../users/users.js";
-import { abortableIteration } from "./abortable.js";
-import { createAuthorMapping } from "./author-mapping.js";
-import { createFileImport } from "./import-files.js";
-import { createImportRun, type ImportRun } from "./import-run.js";
-import { createImportSummary } from "./import-summary.js";
-import { createTermImport } from "./import-terms.js";
-import type { FileSource, ImportOptions, ImportSummary } from "./options.js";
+import { abortableIteration, createFileImport, type FileImport } from "./import-files.js";
+import { createPostImport, type PostImport } from "./import-posts.js";
+import { createImportSummary, type ImportSummaryBuilder } from "./import-summary.js";
+import { createTermImport, type TermImport } from "./import-terms.js";
+import type { FileSource, ImportOptions, ImportProgress, ImportSummary } from "./options.js";
+import type { WxrAuthor, WxrEntry, WxrItem, WxrRefusedEntry, WxrSite, WxrTerm } from "./types.js";
 import { createWxrReader } from "./wxr-reader.js";
 
 export type Import = (source: ReadableBody, options: ImportOptions) => Promise<ImportSummary>;
@@ -102,4 +104,178 @@ async function readInto(
   }
   for (const entry of reader.end()) await run.take(entry);
   await run.finish(reader.dropped());
+}
+
+// One run of an import: collects the entries of the file into batches, and imports each batch.
+
+interface ImportRun {
+  readonly countBytes: (bytes: number) => void;
+  readonly take: (entry: WxrEntry) => Promise<void>;
+  /** Imports what remains. `dropped`: characters that the reader removed. */
+  readonly finish: (dropped: number) => Promise<void>;
+  readonly summarise: () => ImportSummary;
+}
+
+interface ImportRunOptions {
+  readonly repository: ContentRepository;
+  readonly site: Site;
+  readonly caller: Caller;
+  readonly isTrusted: boolean;
+  readonly summary: ImportSummaryBuilder;
+  readonly authors: AuthorMapping;
+  readonly terms: TermImport;
+  readonly files: FileImport;
+  readonly options: Pick<ImportOptions, "signal" | "bytesTotal" | "onProgress">;
+}
+
+/** Limits of one commit, whichever comes first. */
+const BATCH_ITEMS = 250;
+const BATCH_CHARACTERS = 4_194_304;
+/** Limit of all authors of a file, in characters: they stay in memory until its end. */
+const MAX_AUTHORS = 4_194_304;
+
+function createImportRun(run: ImportRunOptions): ImportRun {
+  const { repository, site, caller, isTrusted, summary, authors, terms, files, options } = run;
+  const { signal, bytesTotal, onProgress } = options;
+  let wxrSite: WxrSite | undefined;
+  let posts: PostImport | undefined;
+  let waitingTerms: WxrTerm[] = [];
+  let waitingItems: WxrItem[] = [];
+  let waitingSize = 0;
+  let authorsSize = 0;
+  const position = { bytesRead: 0, bytesTotal, items: 0 };
+  const getProgress = (): ImportProgress => summary.progress(position);
+
+  function startPosts(entry: WxrSite): void {
+    wxrSite = entry;
+    posts = createPostImport({
+      ...{ repository, summary, terms, files, isTrusted, source: entry },
+      write: { caller, site },
+      getAuthorId: authors.getUserId,
+    });
+  }
+
+  function takeAuthor(author: WxrAuthor): void {
+    const isFirstBeyond = authorsSize <= MAX_AUTHORS;
+    authorsSize += author.size;
+    if (authorsSize <= MAX_AUTHORS) authors.add(author);
+    else if (isFirstBeyond)
+      summary.warn(0, "The file has too many authors: posts of the others get the importing user as author.");
+  }
+
+  function skip({ element, line, type, reason }: WxrRefusedEntry): void {
+    const isItem = element === "item";
+    if (isItem) {
+      position.items += 1;
+      summary.count(findCollection(type)?.base ?? "others", "skipped");
+    }
+    const what = isItem ? "An item" : element === "wp:author" ? "An author" : "A term";
+    summary.warn(
+      line,
+      `${what} was skipped: ${reason}. Remove what it does not need from the file, and import the file again.`,
+    );
+  }
+
+  async function importBatch(): Promise<void> {
+    signal?.throwIfAborted();
+    const [newTerms, items] = [waitingTerms, waitingItems];
+    [waitingTerms, waitingItems, waitingSize] = [[], [], 0];
+    await terms.take(newTerms);
+    if (items.length > 0) await posts?.take(items);
+    onProgress?.(getProgress());
+  }
+
+  async function addToBatch(entry: WxrTerm | WxrItem): Promise<void> {
+    waitingSize += entry.size;
+    if (entry.kind === "term") waitingTerms.push(entry);
+    else {
+      position.items += 1;
+      waitingItems.push(entry);
+    }
+    const count = waitingItems.length + waitingTerms.length;
+    if (count >= BATCH_ITEMS || waitingSize >= BATCH_CHARACTERS) await importBatch();
+  }
+
+  return {
+    countBytes: (bytes) => (position.bytesRead += bytes),
+    async take(entry) {
+      if (entry.kind === "site") startPosts(entry);
+      else if (entry.kind === "author") takeAuthor(entry);
+      else if (entry.kind === "refused") skip(entry);
+      else await addToBatch(entry);
+    },
+    async finish(dropped) {
+      await importBatch();
+      await terms.finish();
+      await posts?.finish();
+      if (dropped > 0)
+        summary.warn(0, `${dropped} control characters were removed: XML does not allow them.`);
+    },
+    summarise() {
+      onProgress?.(getProgress());
+      return summary.summary(getProgress(), wxrSite as WxrSite);
+    },
+  };
+}
+
+// Maps the authors of a file to users of this site.
+
+interface AuthorMapping {
+  readonly add: (author: WxrAuthor) => void;
+  /** Returns the id of the user for a login in the file. */
+  readonly getUserId: (login: string) => number;
+}
+
+/**
+ * Creates the mapping. `authors` has the ids that the host gives, by login. Other authors are found
+ * by slug, by e-mail address, or by a name that only one user has. The rest become `as`.
+ *
+ * @throws `invalid_argument` if no user has an id that `authors` names.
+ */
+async function createAuthorMapping({
+  users,
+  authors,
+  as,
+}: {
+  readonly users: Users;
+  readonly authors: { readonly [login: string]: number };
+  readonly as: number;
+}): Promise<AuthorMapping> {
+  for (const [login, id] of Object.entries(authors)) {
+    if ((await users.get(id)) !== null) continue;
+    throw new PostbellError("invalid_argument", `content.import: no user has the id ${id}.`, {
+      field: `authors.${login}`,
+    });
+  }
+  const given = new Map(Object.entries(authors));
+  const all = await users.all();
+  const bySlug = new Map(all.toReversed().map((user) => [user.slug, user]));
+  const byEmail = new Map(all.toReversed().map((user) => [user.email?.toLowerCase() ?? "", user]));
+  const byName = new Map<string, User | "several">();
+  for (const user of all) byName.set(user.name, byName.has(user.name) ? "several" : user);
+  const added = new Map<string, WxrAuthor>();
+  const found = new Map<string, number>();
+
+  function findUser(login: string): User | undefined {
+    const { email = "", name = "" } = added.get(login) ?? {};
+    const namesake = name === "" ? undefined : byName.get(name);
+    return (
+      bySlug.get(login) ??
+      bySlug.get(toSlug(login)) ??
+      (email === "" ? undefined : byEmail.get(email.toLowerCase())) ??
+      (namesake === "several" ? undefined : namesake)
+    );
+  }
+
+  return {
+    add: (author) => added.set(author.login, author),
+    getUserId(login) {
+      const known = given.get(login) ?? found.get(login);
+      if (known !== undefined) return known;
+      const id = findUser(login)?.id ?? as;
+      // Cached for authors of the file only: items may name any number of other logins.
+      if (added.has(login)) found.set(login, id);
+      return id;
+    },
+  };
 }

@@ -3,18 +3,20 @@
 import type { Json } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import type { Collection } from "../collections.js";
-import { createPost } from "../posts/new-post.js";
 import { writeMeta } from "../posts/post-meta.js";
 import type { WriteContext } from "../posts/write-context.js";
+import { createPost } from "../posts/write-post.js";
 import { STATUSES } from "../query/row.js";
 import { POST_FORMATS } from "../records/post-formats.js";
 import type { MenuItem, Post, PostStatus, Taxonomy } from "../records/records.js";
+import { parseDate, type SiteZone } from "../text/dates.js";
+import { cleanClasses, stripAll } from "../text/plain.js";
+import { cleanUrl } from "../text/urls.js";
 import { parseWholeNumber } from "./elements.js";
 import { getMenu } from "./identity.js";
-import { readItemDates } from "./item-dates.js";
 import { toMedia } from "./item-to-media.js";
-import { toMenuItem } from "./item-to-menu-item.js";
 import { isRelativePath } from "./options.js";
+import { unserializePhp } from "./php-serialize.js";
 import type { NamedTerm } from "./term-key.js";
 import type { WxrItem } from "./types.js";
 
@@ -219,4 +221,64 @@ function toBeforeTrash(meta: MetaValues, { site }: PlanContext): Post["beforeTra
 function toObjectReference(menuItem: Post["menuItem"] | undefined): References["object"] {
   if (menuItem?.type === "post_type") return { kind: "post", id: menuItem.objectId };
   return menuItem?.type === "taxonomy" ? { kind: "term", id: menuItem.objectId } : null;
+}
+
+// Converts an item of a file to a menu item. Its references have the ids of the file. Pure.
+
+const TYPES: readonly MenuItem["type"][] = ["taxonomy", "post_type", "post_type_archive", "custom"];
+
+/** `parent` is the id in the file of the parent menu item. */
+function toMenuItem(
+  item: WxrItem,
+  meta: ReadonlyMap<string, string>,
+): { readonly menuItem: MenuItem; readonly parent: number } {
+  const text = (name: string): string => meta.get(`_menu_item_${name}`) ?? "";
+  const type = TYPES.find((known) => known === text("type")) ?? "custom";
+  const classes = unserializePhp(text("classes"));
+  const names =
+    classes instanceof Map ? [...classes.values()].filter((name) => typeof name === "string") : [];
+  return {
+    parent: parseWholeNumber(text("menu_item_parent")),
+    menuItem: {
+      type,
+      object: type === "custom" ? "custom" : stripAll(text("object")),
+      objectId: type === "post_type" || type === "taxonomy" ? parseWholeNumber(text("object_id")) : 0,
+      url: type === "custom" ? cleanUrl(text("url")) : "",
+      target: stripAll(text("target")),
+      attrTitle: stripAll(item.excerpt),
+      description: stripAll(item.content),
+      classes: cleanClasses(names),
+      xfn: cleanClasses(text("xfn").split(/\s+/).filter(Boolean)),
+    },
+  };
+}
+
+/** Returns epoch milliseconds, or `undefined`, also for `0000-00-00 00:00:00`. */
+const parse = (text: string): number | undefined => parseDate(text)?.ms;
+
+interface ItemDates {
+  readonly date: number;
+  /** `null` if the file has no date, as for a draft that was never scheduled. */
+  readonly dateGmt: number | null;
+  readonly modified: number;
+  readonly modifiedGmt: number;
+}
+
+/**
+ * Reads the dates as they are in the file, whatever the time zone of this site. `now` is the date
+ * of an item without any.
+ */
+export function readItemDates(item: WxrItem, zone: SiteZone, now: number): ItemDates {
+  const gmt = parse(item.dateGmt);
+  const changedGmt = parse(item.modifiedGmt);
+  const changed = parse(item.modified) ?? (changedGmt === undefined ? undefined : zone.toLocal(changedGmt));
+  const date =
+    parse(item.date) ?? (gmt === undefined ? undefined : zone.toLocal(gmt)) ?? changed ?? zone.toLocal(now);
+  const modified = changed ?? date;
+  return {
+    date,
+    dateGmt: gmt ?? null,
+    modified,
+    modifiedGmt: changedGmt ?? (changed === undefined && gmt !== undefined ? gmt : zone.toUtc(modified)),
+  };
 }

@@ -1,12 +1,11 @@
 /** Assigns the posts of an import their parents and slugs. Decides only; stores nothing. */
 
-import { createPostSlugs } from "../query/post-slugs.js";
 import type { SiteIndex } from "../query/site-index.js";
+import { createPostSlugs } from "../query/slug-index.js";
 import type { Post, PostColumns } from "../records/records.js";
 import { hasUniqueSlug } from "../records/unique-names.js";
 import type { Site } from "../site.js";
 import { isReservedSlug, uniqueSlug } from "../text/slug.js";
-import { listAncestorIds } from "./ancestors.js";
 
 /** Slugs and parents of posts that are stored in one transaction. */
 export interface Placement {
@@ -69,4 +68,25 @@ export function createPlacement({
       return keep({ ...rooted, slug: findFreeSlug(rooted, wanted) });
     },
   };
+}
+
+/** Deeper than any real tree. No walk is longer, whatever a file contains. */
+const MAX_DEPTH = 100;
+
+/**
+ * Lists the ancestors that the record `id` would have below `parent`, nearest first. Returns
+ * `undefined` if it must not go there: the record would be its own ancestor, the ancestors form a
+ * cycle, or the tree would be deeper than {@link MAX_DEPTH}. `getParent` returns 0 for a root.
+ */
+export function listAncestorIds(
+  id: number,
+  parent: number,
+  getParent: (id: number) => number,
+): readonly number[] | undefined {
+  const ancestors = new Set<number>();
+  for (let at = parent; at !== 0; at = getParent(at)) {
+    if (at === id || ancestors.has(at) || ancestors.size === MAX_DEPTH) return undefined;
+    ancestors.add(at);
+  }
+  return [...ancestors];
 }

@@ -6,8 +6,8 @@
 import { type Clock, withTimeout } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import { MAX_RETRY_MS } from "../../core/storage-circuit.js";
-import type { FailingEndpoint } from "../settings/hooks.js";
 import type { WebhooksSettings } from "../settings/settings.js";
+import type { FailingEndpoint } from "../settings/webhooks-options.js";
 import type { WebhookRecord, WebhookStore } from "../store.js";
 import { toWebhook } from "../webhook.js";
 import { type HealthStep, healthStep, warningGivenUpAt } from "./endpoint-health.js";

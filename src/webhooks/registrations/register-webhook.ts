@@ -12,7 +12,7 @@ import {
   tooManyEnabled,
   tooManyWebhooks,
   webhookDeleted,
-} from "./registration-errors.js";
+} from "./entitlement.js";
 
 /** How long a repeated request gets the first response. */
 const REPLAY_MS = 600_000;

@@ -12,10 +12,9 @@ import { checkName, notFound, readCallArguments, readLimit } from "../call-argum
 import type { Catalogue } from "../event-types/catalogue.js";
 import { readEventTypes } from "../event-types/subscription.js";
 import type { WebhooksSettings } from "../settings/settings.js";
-import type { WebhookChange, WebhookStatus, WebhookStore } from "../store.js";
+import type { WebhookChange, WebhookRecord, WebhookStatus, WebhookStore } from "../store.js";
 import { toWebhook, type Webhook } from "../webhook.js";
-import { createChangeWebhook } from "./change-webhook.js";
-import type { Entitlement } from "./entitlement.js";
+import { type Entitlement, isDisablingOnly, ownedByAnotherKey, tooManyEnabled } from "./entitlement.js";
 import { registerWebhook } from "./register-webhook.js";
 import { getRotation } from "./secret-rotation.js";
 
@@ -232,4 +231,41 @@ export function createRegistrations({
       return toWebhook(await changeWebhook(await entitlement.find(id, {}), { subscriberId }, {}));
     },
   });
+}
+
+/** Returns the changed record. Throws if the actor may not make this change. */
+type ChangeWebhook = (webhook: WebhookRecord, change: WebhookChange, actor: Actor) => Promise<WebhookRecord>;
+
+function createChangeWebhook({
+  store,
+  entitlement,
+  enabledLimit,
+}: {
+  readonly store: Pick<WebhookStore, "updateWebhook" | "now">;
+  readonly entitlement: Pick<Entitlement, "requireManager">;
+  readonly enabledLimit: number;
+}): ChangeWebhook {
+  /**
+   * `owner`: the key that the change was permitted for. If the webhook was transferred meanwhile,
+   * nothing changes.
+   */
+  const update = async (
+    { id, account }: WebhookRecord,
+    change: WebhookChange,
+    owner?: string,
+  ): Promise<WebhookRecord> => {
+    const updated = await store.updateWebhook({ id, account, change, owner, enabledLimit, now: store.now() });
+    if (updated.result === "updated") return updated.webhook;
+    if (updated.result === "not_owner") throw ownedByAnotherKey();
+    throw updated.result === "enabled_limit" ? tooManyEnabled(enabledLimit) : notFound("webhook");
+  };
+
+  return async (webhook, change, actor) => {
+    if (actor.as === undefined) return update(webhook, change);
+    // Writes only the status: a request of another key must not restore a URL that the owner
+    // replaces meanwhile.
+    if (isDisablingOnly(webhook, change)) return update(webhook, { status: "DISABLED" });
+    await entitlement.requireManager(webhook, actor);
+    return update(webhook, change, webhook.subscriberId);
+  };
 }

@@ -9,9 +9,14 @@ import type { EventCatalogue } from "../event-types/catalogue.js";
 import type { BodyForm } from "../events/notification.js";
 import type { Storage } from "../store.js";
 import type { DeliveryOptions, SignatureOptions } from "./delivery-options.js";
-import type { Notify, ResolveReference } from "./hooks.js";
-import type { EndpointHealthOptions, RetentionOptions, RetryOptions } from "./lifecycle-options.js";
-import type { WebhookLimits } from "./limit-options.js";
+import type {
+  EndpointHealthOptions,
+  Notify,
+  ResolveReference,
+  RetentionOptions,
+  RetryOptions,
+  WebhookLimits,
+} from "./webhooks-options.js";
 
 /** A group of options with every key present. The keys in `Unset` have no default. */
 type Filled<T, Unset extends keyof T = never> = {

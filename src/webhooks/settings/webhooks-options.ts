@@ -8,11 +8,10 @@ import type { Access } from "../access.js";
 import type { EventCatalogue } from "../event-types/catalogue.js";
 import type { ClinicalEvents } from "../event-types/clinical-events.js";
 import type { BodyForm } from "../events/notification.js";
-import type { Storage } from "../store.js";
+import type { FhirResource } from "../fhir.js";
+import type { Attempt, Storage } from "../store.js";
+import type { Webhook } from "../webhook.js";
 import type { DeliveryOptions, SignatureOptions } from "./delivery-options.js";
-import type { Notify, ResolveReference } from "./hooks.js";
-import type { EndpointHealthOptions, RetentionOptions, RetryOptions } from "./lifecycle-options.js";
-import type { WebhookLimits } from "./limit-options.js";
 
 /**
  * The options of `createWebhooks`. Only `storage` and `access` are required. An unknown option, or
@@ -98,4 +97,179 @@ export interface WebhooksOptions<C extends EventCatalogue = Readonly<ClinicalEve
    * `prometheus().telemetry` of `postbell/prometheus`. Default: nothing is reported, at no cost.
    */
   readonly telemetry?: Telemetry | undefined;
+}
+
+/**
+ * The limits of the service. Each of them exists so that one account, one event or one hook cannot
+ * take what the others need.
+ *
+ * @example
+ * limits: { enabledWebhooks: 50, notificationBytes: 1_048_576, hookMs: 2_000 }
+ */
+export interface WebhookLimits {
+  /**
+   * ENABLED webhooks per account. Default 15, 1 to 10 000. Each of them gets every event it wants.
+   */
+  readonly enabledWebhooks?: number | undefined;
+  /** Webhooks per account, ENABLED and DISABLED together. Default 100, 1 to 10 000. */
+  readonly webhooks?: number | undefined;
+  /** Largest body of a registration request in bytes. Default 65 536, 1 024 to 16 MiB. */
+  readonly requestBytes?: number | undefined;
+  /**
+   * Registration requests per minute and account, and per invalid key, in this process. Default
+   * 600. 0 means no limit, for hosts that limit requests themselves.
+   */
+  readonly requestsPerMinute?: number | undefined;
+  /**
+   * Recoveries per minute and webhook, and tests per minute and webhook, in this process. Default
+   * 6. 0 means no limit.
+   */
+  readonly repairsPerMinute?: number | undefined;
+  /**
+   * Events of one account that recoveries may examine per minute, in this process. Default 100 000.
+   * 0 means no limit. A recovery that has begun always finishes, even beyond the limit. Later ones
+   * are refused until the average is met again. Lower it to spare the storage.
+   */
+  readonly recoveredEventsPerMinute?: number | undefined;
+  /** Resources in one notification. Default 100, 1 to 10 000. Larger events are refused. */
+  readonly entries?: number | undefined;
+  /**
+   * Largest notification in bytes. Default 262 144, 1 024 to 16 MiB. Larger events are refused.
+   * Raise it for large records, if the endpoints accept such bodies.
+   */
+  readonly notificationBytes?: number | undefined;
+  /**
+   * Time limit of a hook in milliseconds. Default 5 000, at most a minute. For `resolveReference`
+   * it covers all lookups of one event, at most four for each of `entries`. Registration requests
+   * should be answered within five seconds, so raise it with care.
+   */
+  readonly hookMs?: number | undefined;
+}
+
+// The host's functions that the service calls while it emits and delivers.
+
+type Awaitable<T> = T | PromiseLike<T>;
+
+/**
+ * Loads a referenced resource that `emit` was not given in `related`. If it returns nothing, throws
+ * or takes too long (`limits.hookMs`), the event is stored without an entry for it.
+ *
+ * @example
+ * resolveReference: (reference, { account }) => db.loadResource(account, reference)
+ */
+export type ResolveReference = (
+  reference: string,
+  context: { readonly account: string; readonly eventType: string },
+) => Awaitable<FhirResource | null | undefined>;
+
+/** Describes an endpoint that fails to its owner. */
+export interface FailingEndpoint {
+  readonly webhook: Webhook;
+  readonly failingSince: Date;
+  /** The last attempt, which failed; `null` if it is not known any more. */
+  readonly lastFailure: EndpointFailure | null;
+  /** How many deliveries wait for an attempt. */
+  readonly pending: number;
+}
+
+/** A failed attempt. `kind`, `status` and `code` are those of the delivery log. */
+export interface EndpointFailure extends Pick<Attempt, "kind" | "status" | "code"> {
+  readonly at: Date;
+}
+
+/** Describes an endpoint that will be disabled to its owner. */
+export interface EndpointWarning extends FailingEndpoint {
+  readonly disableAt: Date;
+  /** No waiting delivery is attempted after this time, unless the endpoint recovers. */
+  readonly retriedUntil: Date;
+}
+
+/**
+ * Reports endpoints that fail to their owners. A hook that throws or takes longer than 5 seconds
+ * (`limits.hookMs`) is called again later. `smtpNotifier` of `postbell/smtp` sends e-mails.
+ *
+ * @example
+ * const notify: Notify = {
+ *   warning: ({ webhook, disableAt }) => mail(webhook.account, `will be disabled at ${disableAt}`),
+ *   disabled: ({ webhook }) => mail(webhook.account, `${webhook.url} was disabled`),
+ * };
+ */
+export interface Notify {
+  /**
+   * Called when an endpoint has not responded with a 2xx for `health.warnAfterMs`. Called once for
+   * each such period, and again only after a throw, a timeout or a crash.
+   */
+  warning?: ((event: EndpointWarning) => Awaitable<unknown>) | undefined;
+  /** Called when Postbell has disabled an endpoint that failed for `health.disableAfterMs`. */
+  disabled?: ((event: FailingEndpoint) => Awaitable<unknown>) | undefined;
+  /** Called at the end of `stop()`. Release here what the notifiers hold, such as a connection. */
+  close?: (() => Awaitable<unknown>) | undefined;
+}
+
+/**
+ * When a failed delivery is attempted again. With the defaults there are 14 attempts: at 0, 0:15,
+ * 0:45, 1:45, 3:45, 7:45 and 15:45 hours, then every 8 hours up to 71:45. `postbell plan` shows a
+ * schedule.
+ *
+ * @example
+ * // Retry after 1, 5 and 30 minutes, then every hour for a day.
+ * retry: { intervalsMs: [60_000, 300_000, 1_800_000], everyMs: 3_600_000, windowMs: 86_400_000 }
+ */
+export interface RetryOptions {
+  /**
+   * Milliseconds between the first attempts, in order, at most 100 numbers. Default 15 and 30
+   * minutes, then 1, 2, 4 and 8 hours. Begin with shorter intervals if events lose their value
+   * within minutes.
+   */
+  readonly intervalsMs?: readonly number[] | undefined;
+  /** Milliseconds between the attempts after those of `intervalsMs`. Default 8 hours. */
+  readonly everyMs?: number | undefined;
+  /**
+   * No retry is scheduled later than this many milliseconds after the first attempt. Default 72
+   * hours. Shorten it if a late event is worthless; at most 1 000 times `everyMs`.
+   */
+  readonly windowMs?: number | undefined;
+  /**
+   * Largest random delay of an attempt, as a fraction of the interval before it, from 0 to 1.
+   * Default 0.1. It never makes an attempt early. Raise it if many endpoints fail and recover
+   * together.
+   */
+  readonly jitter?: number | undefined;
+  /** Upper limit of that delay in milliseconds. Default 15 minutes. */
+  readonly maxJitterMs?: number | undefined;
+}
+
+/**
+ * When an endpoint that keeps failing is reported and disabled. Both count from its first failure
+ * after the last 2xx.
+ *
+ * @example
+ * // Warn after a day, disable after a week.
+ * health: { warnAfterMs: 86_400_000, disableAfterMs: 604_800_000 }
+ */
+export interface EndpointHealthOptions {
+  /** Milliseconds of failing after which `notify.warning` is called. Default 72 hours. */
+  readonly warnAfterMs?: number | undefined;
+  /**
+   * Milliseconds of failing after which the endpoint is disabled and `notify.disabled` is called.
+   * Default 96 hours, at least `warnAfterMs`. Raise it if owners need more time to react.
+   */
+  readonly disableAfterMs?: number | undefined;
+}
+
+/**
+ * How long completed deliveries stay in the delivery log, from where they can be resent and
+ * recovered. Use the same values on all services of a storage.
+ *
+ * @example
+ * retention: { ms: 7 * 86_400_000, events: 50_000 }
+ */
+export interface RetentionOptions {
+  /**
+   * Milliseconds for which completed deliveries and their events are kept. Default 72 hours. With 0
+   * they are removed at once. Raise it to resend older events; the storage grows with it.
+   */
+  readonly ms?: number | undefined;
+  /** Completed events kept per account; beyond it the oldest are removed. Default 10 000. */
+  readonly events?: number | undefined;
 }

@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CliIo, main } from "../../../adapters/cli/main.js";
+import { type CliIo, main } from "../../../adapters/cli/command-line.js";
 import { createProgressBar, formatExport, formatImport } from "../../../adapters/cli/progress.js";
 import type { ContentStorage } from "../../../src/content/store.js";
 import { memoryStorage } from "../../../storage/memory/index.js";

@@ -16,7 +16,7 @@ import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import Database from "libsql";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { main } from "../../../adapters/cli/main.js";
+import { main } from "../../../adapters/cli/command-line.js";
 import { createWebhooks } from "../../../src/index.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
 import { sqliteStorage } from "../../../storage/sqlite/index.js";

@@ -15,8 +15,8 @@ import {
 import { frameCount } from "../../../src/content/media/image-frames.js";
 import { imageSize } from "../../../src/content/media/image-size.js";
 import { missingSizes, shownVersion } from "../../../src/content/media/image-versions.js";
-import { listFileNames } from "../../../src/content/records/media-file-names.js";
 import type { MediaFile } from "../../../src/content/records/records.js";
+import { listFileNames } from "../../../src/content/records/unique-names.js";
 import { expectAtMost } from "../../support/cpu-time.js";
 import { gifOf, movingWebp, smallestChunks } from "../../support/images.js";
 

@@ -2,8 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { reparentChildren } from "../../../src/content/posts/page-hierarchy.js";
-import { findFreeSlug } from "../../../src/content/posts/post-slug.js";
+import { findFreeSlug, reparentChildren } from "../../../src/content/posts/write-post.js";
 import type { SiteIndex, StoredColumns } from "../../../src/content/query/site-index.js";
 import type { Post, PostType } from "../../../src/content/records/records.js";
 import { getTaxonomy } from "../../../src/content/terms/taxonomies.js";

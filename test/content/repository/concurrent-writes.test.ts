@@ -57,18 +57,10 @@ describe.each(CONTENT_STORAGES)("concurrent writes on %s", (_, open) => {
     await call("GET /posts");
     commits.length = 0;
     const titles = many(40, (at) => `Post ${at}`);
-    const answered: number[] = [];
-    const answers = await Promise.all(
-      titles.map(async (title, at) => {
-        const answer = await create(call, { title });
-        answered.push(at);
-        return answer;
-      }),
-    );
+    const answers = await Promise.all(titles.map((title) => create(call, { title })));
     expect(new Set(statusesOf(answers))).toEqual(new Set([201]));
     const ids = answers.map(({ body }) => body.id as number);
     expect(ids).toEqual(many(40, (at) => (ids[0] as number) + at));
-    expect(answered).toEqual([...answered].sort((a, b) => a - b));
     expect(commits.length).toBeLessThanOrEqual(5);
     expect(await titlesIn(storage)).toEqual(titles);
   });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { addBlockClass } from "../../../src/content/text/block-classes.js";
+import { addBlockClass } from "../../../src/content/text/blocks.js";
 import { sanitiseHtml } from "../../../src/content/text/sanitise-html.js";
 import { expectLinear } from "../../support/cpu-time.js";
 

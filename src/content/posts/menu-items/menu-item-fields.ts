@@ -11,9 +11,9 @@ import { STATUSES } from "../../query/row.js";
 import type { MenuItem } from "../../records/records.js";
 import { ALL, FULL } from "../../rest/record-fields.js";
 import { CLEANABLE_URL, cleanUrl } from "../../text/urls.js";
-import { metaField } from "../meta-field.js";
 import { type PostField, type PostFields, rawTextSchema } from "../post-field.js";
 import { postFields } from "../post-fields.js";
+import { metaField } from "../text-fields.js";
 import {
   getMenuItem,
   isInvalidMenuItem,

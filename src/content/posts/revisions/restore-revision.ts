@@ -8,10 +8,10 @@ import type { Post } from "../../records/records.js";
 import type { ContentRepository } from "../../repository/content-repository.js";
 import { RestError, refusal } from "../../rest/error.js";
 import type { Site } from "../../site.js";
+import { assertUnmodified } from "../change-post.js";
 import { resolvePostDates } from "../post-dates.js";
 import type { KeepRevision } from "../post-route-options.js";
 import type { PostTypes } from "../post-type-handler.js";
-import { assertUnmodified } from "../precondition.js";
 import { sanitiseValues } from "../sanitised-values.js";
 import { createRevisionPermissions } from "./revision-permissions.js";
 

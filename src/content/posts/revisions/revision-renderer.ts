@@ -1,14 +1,20 @@
 /** Renders revisions. A revision is shown as the post that it would make. */
 
 import type { Context, Json, Schema } from "../../../schema/types.js";
-import type { Post, Revision } from "../../records/records.js";
+import type { Collection } from "../../collections.js";
+import type { SiteIndex } from "../../query/site-index.js";
+import type { Post, PostColumns, Revision } from "../../records/records.js";
 import { listAutosaves } from "../../repository/remove-posts.js";
 import { createItem } from "../../rest/item.js";
+import { ALL, EDIT, FULL } from "../../rest/record-fields.js";
 import type { Item } from "../../rest/types.js";
+import type { Site } from "../../site.js";
+import { formatDate } from "../../text/dates.js";
 import { postPath } from "../post-links.js";
+import { metaSchema } from "../post-meta.js";
 import { renderFields } from "../post-schema.js";
 import type { PostTypeHandler } from "../post-type-handler.js";
-import { listRevisionFields, type RevisionView } from "./revision-fields.js";
+import { REVISIONED_TEXTS } from "./keep-revisions.js";
 
 export interface RevisionRenderer {
   /** The schema of rendered revisions. */
@@ -80,4 +86,158 @@ export function createRevisionRenderer(
     renderPost,
     render: (revision, parent, request) => renderPost(toPost(revision, parent), request),
   };
+}
+
+/** The input of `RevisionField.read` beside the revision. */
+interface RevisionView {
+  readonly collection: Collection;
+  readonly site: Site;
+  readonly index: SiteIndex;
+}
+
+interface RevisionField {
+  readonly schema: Schema;
+  /** `post`: the revision in the form of a post. */
+  readonly read: (post: Post, view: RevisionView) => Json | Promise<Json>;
+}
+
+const date = (
+  description: string,
+  context: readonly Context[],
+  read: (post: Post, site: Site) => number,
+): RevisionField => ({
+  schema: { description, type: "string", format: "date-time", context },
+  read: (post, { site }) => formatDate(read(post, site)),
+});
+
+const HEAD: { readonly [name: string]: RevisionField } = {
+  author: {
+    schema: { description: "The ID for the author of the revision.", type: "integer", context: ALL },
+    read: ({ author }) => author,
+  },
+  date: date("The date the revision was made, in the site's timezone.", ALL, (post) => post.date),
+  date_gmt: date(
+    "The date the revision was made, as GMT.",
+    FULL,
+    (post, { zone }) => post.dateGmt ?? zone.toUtc(post.date),
+  ),
+  id: {
+    schema: { description: "Unique identifier for the revision.", type: "integer", context: ALL },
+    read: ({ id }) => id,
+  },
+  modified: date(
+    "The date the revision was last modified, in the site's timezone.",
+    FULL,
+    ({ modified }) => modified,
+  ),
+  modified_gmt: date(
+    "The date the revision was last modified, as GMT.",
+    FULL,
+    ({ modifiedGmt }) => modifiedGmt,
+  ),
+  parent: {
+    schema: { description: "The ID for the parent of the revision.", type: "integer", context: ALL },
+    read: ({ parent }) => parent,
+  },
+  slug: {
+    schema: {
+      description: "An alphanumeric identifier for the revision unique to its type.",
+      type: "string",
+      context: ALL,
+    },
+    read: ({ slug }) => slug,
+  },
+};
+
+const guid: RevisionField = {
+  schema: {
+    description: "GUID for the revision, as it exists in the database.",
+    type: "object",
+    context: FULL,
+    readonly: true,
+    properties: {
+      raw: { type: "string", context: EDIT, readonly: true },
+      rendered: { type: "string", context: FULL, readonly: true },
+    },
+  },
+  read: (post, { site }) => {
+    // A revision of any type has the address of a post.
+    const address = site.guid(post.status === "inherit" ? { ...post, type: "post" } : post);
+    return { rendered: address, raw: address };
+  },
+};
+
+const renderText: {
+  readonly [name in (typeof REVISIONED_TEXTS)[number]]: (post: Post, site: Site) => Promise<string>;
+} = {
+  title: (post, { render }) => render.title(post),
+  content: (post, { render }) => render.content(post),
+  // An excerpt is never generated from the content here.
+  excerpt: (post, { render }) => render.caption(post),
+};
+
+function textField(name: keyof typeof renderText, { fields }: PostTypeHandler): RevisionField {
+  const context = name === "content" ? FULL : ALL;
+  return {
+    schema: {
+      type: "object",
+      context,
+      properties: {
+        raw: {
+          description: "As it is stored.",
+          type: "string",
+          context: fields.get(name)?.schema.properties?.["raw"]?.context ?? EDIT,
+        },
+        rendered: { description: "As it is shown.", type: "string", context, readonly: true },
+      },
+    },
+    read: async (post, { site }) => ({ raw: post[name], rendered: await renderText[name](post, site) }),
+  };
+}
+
+/** Like WordPress, returns `null` for a value that the schema forbids, even for the default. */
+const metaOfRevision = ({ meta: fields }: Collection): RevisionField => ({
+  schema: { description: "Meta fields.", ...metaSchema(fields), context: FULL },
+  read: (post) =>
+    Object.fromEntries(
+      Object.entries(fields).map(([name, field]): [string, Json] => {
+        const value = post.meta[name] ?? field.default;
+        return [name, field.enum?.some((allowed) => allowed === value) === false ? null : value];
+      }),
+    ),
+});
+
+/** Only editors see it, like the preview itself. Empty if the type is not viewable. */
+const previewLink: RevisionField = {
+  schema: {
+    description: "Preview link for the post.",
+    type: "string",
+    format: "uri",
+    context: EDIT,
+    readonly: true,
+  },
+  read: (post, { collection, site, index }) => {
+    const isRevision = post.status === "inherit";
+    const previewed: PostColumns | undefined = isRevision ? index.post(post.parent) : post;
+    if (!collection.isViewable || previewed === undefined) return "";
+    const link = new URL(site.link(previewed, index));
+    if (isRevision) link.searchParams.set("preview_id", String(previewed.id));
+    link.searchParams.set("preview", "true");
+    return link.href;
+  },
+};
+
+/** Returns the fields in the order of responses. `hasPreview`: true for autosaves. */
+function listRevisionFields(
+  type: PostTypeHandler,
+  hasPreview: boolean,
+): readonly (readonly [string, RevisionField])[] {
+  const texts = REVISIONED_TEXTS.filter((name) => type.fields.has(name));
+  return Object.entries({
+    ...HEAD,
+    guid,
+    ...Object.fromEntries(texts.map((name) => [name, textField(name, type)])),
+    ...(type.fields.has("meta") ? { meta: metaOfRevision(type.collection) } : {}),
+    ...(hasPreview ? { preview_link: previewLink } : {}),
+  });
 }

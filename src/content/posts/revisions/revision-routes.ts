@@ -1,17 +1,33 @@
 /** The routes of the revisions of a post type: list, read, delete. */
 
 import type { Argument, Arguments } from "../../../schema/types.js";
+import type { Collection } from "../../collections.js";
+import type { Post } from "../../records/records.js";
+import type { ContentRepository, StoredRevision } from "../../repository/content-repository.js";
+import { listAutosaves } from "../../repository/remove-posts.js";
+import { RestError } from "../../rest/error.js";
+import { parseFields } from "../../rest/field-selection.js";
+import type { ListLimits } from "../../rest/list-limits.js";
+import { pageHeaders } from "../../rest/paging.js";
 import { contextArgument, readContext } from "../../rest/record-fields.js";
-import type { RestEndpoint, RestRequest, RestRoute } from "../../rest/types.js";
+import type { RestEndpoint, RestRequest, RestResponse, RestRoute } from "../../rest/types.js";
+import type { Site } from "../../site.js";
 import type { PostTypeHandler } from "../post-type-handler.js";
-import { createDeleteRevision } from "./delete-revision.js";
-import { createListRevisions } from "./list-revisions.js";
-import { revisionListArguments } from "./revision-list.js";
+import { removeRevision } from "./keep-revisions.js";
 import {
-  createRevisionResource,
-  type RevisionResource,
-  type RevisionRoutesOptions,
-} from "./revision-resource.js";
+  type Entry,
+  needsRecords,
+  type RevisionQuery,
+  revisionListArguments,
+  selectCandidates,
+  sortEntries,
+  toEntry,
+  toLoadedEntry,
+  toRevisionPage,
+  toRevisionQuery,
+} from "./revision-list.js";
+import { createRevisionPermissions, type RevisionPermissions } from "./revision-permissions.js";
+import { createRevisionRenderer, type RevisionRenderer } from "./revision-renderer.js";
 
 const parentArgument: Argument = { description: "The ID for the parent of the revision.", type: "integer" };
 const idArgument: Argument = { description: "Unique identifier for the revision.", type: "integer" };
@@ -74,4 +90,117 @@ export function revisionRoutes(type: PostTypeHandler, options: RevisionRoutesOpt
       endpoints: [readEndpoint(resource), deleteEndpoint(resource, options)],
     },
   ];
+}
+
+/** `findRemovable` throws unless the caller may remove the revision that the request names. */
+function createDeleteRevision(
+  { renderer, loadParent }: RevisionResource,
+  findRemovable: (request: RestRequest) => Promise<StoredRevision>,
+  repository: ContentRepository,
+): (request: RestRequest) => Promise<RestResponse> {
+  return async (request) => {
+    if (request.values["force"] !== true) {
+      throw new RestError(
+        501,
+        "rest_trash_not_supported",
+        "Revisions do not support trashing. Set 'force=true' to delete.",
+      );
+    }
+    const previous = await repository.change(async (transaction) => {
+      // Checks the newest state once more.
+      const revision = await findRemovable(request);
+      const parent = await loadParent(revision.parent);
+      removeRevision(transaction, parent, revision);
+      return (await renderer.render(revision, parent, { context: "view", url: request.url })).fields;
+    });
+    return { status: 200, headers: {}, body: { json: { deleted: true, previous } } };
+  };
+}
+
+/** Whole revisions in memory at once. */
+const BATCH = 20;
+
+function createListRevisions(
+  { base }: Collection,
+  { renderer, loadParent }: RevisionResource,
+  { repository, namespace, lists }: RevisionRoutesOptions,
+): (request: RestRequest) => Promise<RestResponse> {
+  async function loadEntries(parent: Post, query: RevisionQuery): Promise<readonly Entry[]> {
+    const autosaves = listAutosaves(parent);
+    const ids = selectCandidates(parent.revisions, query);
+    if (!needsRecords(query, autosaves)) return ids.map(toEntry);
+    const entries: Entry[] = [];
+    for (let start = 0; start < ids.length; start += BATCH) {
+      for (const revision of await repository.revisions(ids.slice(start, start + BATCH))) {
+        const entry = revision && toLoadedEntry(revision, autosaves.has(revision.id), query);
+        if (entry !== undefined) entries.push(entry);
+      }
+    }
+    return entries;
+  }
+
+  return async (request) => {
+    const { values, url, query: given } = request;
+    const query = toRevisionQuery(values);
+    const parent = await loadParent(Number(values["parent"]));
+    const ids = sortEntries(await loadEntries(parent, query), query);
+    const { start, end, perPage } = toRevisionPage(values, ids.length);
+    const view = { context: readContext(request), url };
+    const listed = ids.slice(start, end);
+    const items = await lists.collect(parseFields(request.given["_fields"]), async ({ add }) => {
+      for (let from = 0; from < listed.length; from += BATCH) {
+        for (const revision of await repository.revisions(listed.slice(from, from + BATCH))) {
+          // A revision that was removed in the meantime is left out.
+          if (revision !== undefined) await add(await renderer.render(revision, parent, view));
+        }
+      }
+    });
+    return {
+      status: 200,
+      headers: pageHeaders({
+        values: { ...values, per_page: perPage },
+        total: ids.length,
+        given,
+        url: url(`/${namespace}/${base}/${parent.id}/revisions`),
+        isOpenEnded: true,
+      }),
+      body: { items },
+    };
+  };
+}
+
+// The revisions of one post type over REST: what the handlers of their routes share.
+
+interface RevisionRoutesOptions {
+  readonly repository: ContentRepository;
+  readonly site: Site;
+  /** `core/v2` */
+  readonly namespace: string;
+  readonly lists: ListLimits;
+}
+
+interface RevisionResource {
+  readonly permissions: RevisionPermissions;
+  readonly renderer: RevisionRenderer;
+  /** @throws RestError 404 `rest_post_invalid_parent` */
+  readonly loadParent: (id: number) => Promise<Post>;
+  readonly permitRead: (request: RestRequest) => void;
+}
+
+function createRevisionResource(
+  type: PostTypeHandler,
+  { repository, site, namespace }: RevisionRoutesOptions,
+): RevisionResource {
+  const { index } = repository;
+  const permissions = createRevisionPermissions(type.collection.type, { repository, what: "revisions" });
+  return {
+    permissions,
+    renderer: createRevisionRenderer(type, { site, index, namespace, hasPreview: false }),
+    async loadParent(id) {
+      const [post] = await repository.posts([id]);
+      if (post !== undefined) return post;
+      throw new RestError(404, "rest_post_invalid_parent", "Invalid post parent ID.");
+    },
+    permitRead: ({ values, caller }) => void permissions.read(Number(values["parent"]), caller),
+  };
 }

@@ -5,7 +5,7 @@
  * directories cost no more than honest ones.
  */
 
-import { decodeMetadataText, decodeUtf16 } from "./metadata-text.js";
+import { isUtf8 } from "node:buffer";
 
 /** Only tags with a value. Texts are decoded, but not sanitised. */
 export interface ExifTags {
@@ -148,3 +148,125 @@ function readRational({ view, isLittle, type, start }: Entry): number | undefine
   const divisor = view.getUint32(start + 4, isLittle);
   return divisor === 0 ? undefined : view.getUint32(start, isLittle) / divisor;
 }
+
+/** Texts are decoded, but not sanitised. */
+export interface IptcTexts {
+  readonly headline?: string;
+  readonly title?: string;
+  readonly caption?: string;
+  readonly credit?: string;
+  readonly creator?: string;
+  readonly copyright?: string;
+  /** `20261123` */
+  readonly date?: string;
+  /** `102030+0100` */
+  readonly time?: string;
+  readonly keywords: readonly string[];
+}
+
+/** The numbers of the fields in the record of the application. */
+const FIELDS: ReadonlyMap<number, Exclude<keyof IptcTexts, "keywords">> = new Map([
+  [5, "title"],
+  [55, "date"],
+  [60, "time"],
+  [80, "creator"],
+  [105, "headline"],
+  [110, "credit"],
+  [116, "copyright"],
+  [120, "caption"],
+] as const);
+
+const KEYWORDS = 25;
+export const MAX_KEYWORDS = 100;
+const APPLICATION_RECORD = 2;
+const FIELD_MARKER = 0x1c;
+
+/**
+ * Reads the fields in `segment`, which Photoshop and others write as APP13. A field that is given
+ * again, or that does not fit into the segment, is left out.
+ *
+ * Guarantee: never throws, and is linear in the length of `segment`.
+ */
+export function readIptcTexts(segment: Uint8Array): IptcTexts {
+  const texts = new Map<string, string>();
+  const keywords: string[] = [];
+  for (const [field, bytes] of iptcFields(segment)) {
+    const name = FIELDS.get(field);
+    if (field === KEYWORDS && keywords.length < MAX_KEYWORDS) keywords.push(decodeMetadataText(bytes));
+    if (name !== undefined && !texts.has(name)) texts.set(name, decodeMetadataText(bytes));
+  }
+  return { ...Object.fromEntries(texts), keywords: keywords.filter((keyword) => keyword !== "") };
+}
+
+/** Yields the number and the bytes of each field of the application. */
+function* iptcFields(segment: Uint8Array): Generator<readonly [number, Uint8Array], void> {
+  let at = findFirstField(segment);
+  while (at + 5 <= segment.length && segment[at] === FIELD_MARKER) {
+    const length = ((segment[at + 3] as number) << 8) | (segment[at + 4] as number);
+    const end = at + 5 + length;
+    // A length of more than 15 bits means a field of another form, which no text has.
+    if (length > 0x7fff || end > segment.length) return;
+    if (segment[at + 1] === APPLICATION_RECORD)
+      yield [segment[at + 2] as number, segment.subarray(at + 5, end)];
+    at = end;
+  }
+}
+
+function findFirstField(segment: Uint8Array): number {
+  const at = segment.findIndex(
+    (byte, index) => byte === FIELD_MARKER && (segment[index + 1] === 1 || segment[index + 1] === 2),
+  );
+  return at === -1 ? segment.length : at;
+}
+
+// Reads the alternative text in the XMP metadata of an image. Pure.
+
+const ELEMENT = "Iptc4xmpCore:AltTextAccessibility";
+
+const ENTITIES: ReadonlyMap<string, string> = new Map([
+  ["amp", "&"],
+  ["lt", "<"],
+  ["gt", ">"],
+  ["quot", '"'],
+  ["apos", "'"],
+]);
+
+/**
+ * Returns the text in the default language, or else the first one; an empty text if the packet has
+ * no such element.
+ *
+ * Guarantee: never throws, and is linear in the length of `packet`.
+ */
+export function readXmpAltText(packet: string): string {
+  const start = packet.indexOf(`<${ELEMENT}`);
+  const texts = start === -1 ? "" : packet.slice(start, packet.indexOf(`</${ELEMENT}`, start));
+  const chosen = texts.slice(Math.max(texts.indexOf("<rdf:li"), texts.indexOf('"x-default"'), 0));
+  const text = chosen.slice(chosen.indexOf(">") + 1, Math.max(chosen.indexOf("</rdf:li"), 0));
+  return tidyText(text.replace(/&(\w{2,4});/g, (reference, name: string) => ENTITIES.get(name) ?? reference));
+}
+
+/** The longest field of IPTC has 2000 bytes; EXIF has no limit. */
+const MAX_TEXT = 2_000;
+
+/** Control characters, except tabs and line breaks. */
+const CONTROLS = /[^\P{Cc}\t\n\r]/gu;
+
+/** Decodes UTF-8, or else Latin-1, as WordPress does: metadata seldom says which it is. */
+function decodeMetadataText(bytes: Uint8Array): string {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return tidyText(buffer.toString(isUtf8(buffer) ? "utf8" : "latin1"));
+}
+
+/** Decodes UTF-16 in the byte order of Windows, which writes such texts into EXIF. */
+const decodeUtf16 = (bytes: Uint8Array): string =>
+  tidyText(new TextDecoder("utf-16le").decode(bytes.subarray(0, bytes.length & ~1)));
+
+/** Removes control characters and outer blanks, and shortens the text to 2000 characters. */
+export const tidyText = (text: string): string =>
+  text
+    .replace(CONTROLS, "")
+    .trim()
+    .slice(0, MAX_TEXT)
+    // Half of a pair, if the end went through one.
+    .replace(/[\ud800-\udbff]$/, "")
+    .trimEnd();
