@@ -6,6 +6,8 @@ import { portalAppForEsbuild } from "./scripts/portal-app.js";
 const shared: Options = {
   entry: {
     index: "src/index.ts",
+    content: "src/content/index.ts",
+    storage: "src/ports.ts",
     files: "storage/files/index.ts",
     images: "adapters/sharp/index.ts",
     smtp: "adapters/smtp/index.ts",

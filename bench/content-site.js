@@ -1,6 +1,8 @@
 // The website that the benchmarks of content are made on: posts of a few sentences. A list of ten
 // has 16 kB.
-import { createContent, systemClock } from "postbell";
+
+import { systemClock } from "postbell";
+import { createContent } from "postbell/content";
 import { memoryStorage } from "postbell/memory";
 
 export const AUTHORS = 10;

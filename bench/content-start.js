@@ -2,7 +2,7 @@
 // `posts` first where told to, else answers with what the start took.
 import { once } from "node:events";
 import { performance } from "node:perf_hooks";
-import { createContent } from "postbell";
+import { createContent } from "postbell/content";
 import { openContentStorage } from "./content-address.js";
 import { makeSite } from "./content-site.js";
 

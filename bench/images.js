@@ -1,7 +1,7 @@
 // `node bench/images.js`: images through the content service, as ratios against sharp called bare:
 // the same operations on the same bytes, as many at a time. What the service adds is to judge,
 // store and describe them. Absolute figures are those of the machine it runs on.
-import { createContent } from "postbell";
+import { createContent } from "postbell/content";
 import { memoryFiles } from "postbell/files";
 import { sharpImages } from "postbell/images";
 import { memoryStorage } from "postbell/memory";

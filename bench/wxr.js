@@ -1,7 +1,7 @@
 // Importing a WXR file into memory storage, against bare sax parsing of the same bytes: `node
 // bench/wxr.js`. One round: the rows are long enough.
 
-import { createContent } from "postbell";
+import { createContent } from "postbell/content";
 import { memoryStorage } from "postbell/memory";
 import sax from "sax";
 

@@ -3,7 +3,8 @@
 // --once` ends with exit code 0 if the verified notification came, and 1 if not.
 import { createServer } from "node:http";
 import express from "express";
-import { createContent, createWebhooks } from "postbell";
+import { createWebhooks } from "postbell";
+import { createContent } from "postbell/content";
 import { expressAdapter } from "postbell/express";
 import { memoryStorage } from "postbell/memory";
 import { users, writeSample } from "./support/sample-content.js";

@@ -8,7 +8,7 @@ import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import express from "express";
-import { createContent, createNonces, discoveryLinks, rewriteRestRoute } from "postbell";
+import { createContent, createNonces, discoveryLinks, rewriteRestRoute } from "postbell/content";
 import { expressAdapter } from "postbell/express";
 import { memoryFiles } from "postbell/files";
 import { memoryStorage } from "postbell/memory";

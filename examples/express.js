@@ -4,7 +4,8 @@
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import express from "express";
-import { createContent, createWebhooks } from "postbell";
+import { createWebhooks } from "postbell";
+import { createContent } from "postbell/content";
 import { expressAdapter } from "postbell/express";
 import { memoryStorage } from "postbell/memory";
 import { nodeAdapter } from "postbell/node";

@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createContent } from "postbell";
+import { createContent } from "postbell/content";
 import { memoryStorage } from "postbell/memory";
 import { nodeAdapter } from "postbell/node";
 import WPAPI from "wpapi";

@@ -7,7 +7,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createContent } from "postbell";
+import { createContent } from "postbell/content";
 import { memoryFiles } from "postbell/files";
 import { sharpImages } from "postbell/images";
 import { memoryStorage } from "postbell/memory";

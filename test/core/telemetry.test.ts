@@ -19,7 +19,7 @@ import {
 } from "@opentelemetry/sdk-trace-base";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openTelemetry, readTraceparent } from "../../adapters/opentelemetry.js";
-import { createContent } from "../../src/index.js";
+import { createContent } from "../../src/content/index.js";
 import { memoryStorage } from "../../storage/memory/index.js";
 import { redisStorage } from "../../storage/redis/index.js";
 import { freshPrefix, redisUrl } from "../support/redis.js";

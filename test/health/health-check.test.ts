@@ -1,8 +1,9 @@
 /** Responses to a supervisor, and their times. */
 
 import { describe, expect, it } from "vitest";
+import { createContent } from "../../src/content/index.js";
 import type { ContentStore } from "../../src/content/store.js";
-import { createContent, createHealth, type Health } from "../../src/index.js";
+import { createHealth, type Health } from "../../src/index.js";
 import { type ManualClock, manualClock } from "../../src/testing/manual-clock.js";
 import { evaluateHealthStatus } from "../../src/webhooks/health-status.js";
 import { readSettings } from "../../src/webhooks/options.js";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { createContent, createWebhooks } from "../../src/index.js";
+import { createContent } from "../../src/content/index.js";
+import { createWebhooks } from "../../src/index.js";
 import { memoryStorage } from "../../storage/memory/index.js";
 import { type Certificate, makeAuthority } from "../support/certificates.js";
 

@@ -15,10 +15,7 @@ const MODES: Readonly<Record<string, ts.CompilerOptions>> = {
   "not strict": { strict: false },
 };
 
-const PRELUDE = `import {
-  type ClinicalEvents, type ClinicalEventType, type Emitted, type EventCatalogue, type EventInput, type FhirResource,
-  type Webhooks, clinicalEvents, createWebhooks,
-} from "../../src/index.js";
+const PRELUDE = `import { type ClinicalEvents, type ClinicalEventType, type Emitted, type EventCatalogue, type EventInput, type FhirResource, type Webhooks, clinicalEvents, createWebhooks } from "../../src/index.js";
 import type { Encounter, Patient } from "fhir/r4.js";
 declare const required: Parameters<typeof createWebhooks>[0];
 const { storage, access } = required;

@@ -5,8 +5,8 @@
 
 import type { Bundle, Consent, Observation, Patient } from "fhir/r4.js";
 import { describe, expect, it } from "vitest";
+import type { Attempt, SignatureProblem, Storage, VerifyInput } from "../../src/index.js";
 import {
-  type Attempt,
   type Claim,
   type ClaimRequest,
   type DeliveryKey,
@@ -21,16 +21,13 @@ import {
   type Retention,
   type Settlement,
   type SettleResult,
-  type SignatureProblem,
-  type Storage,
   type StorageContext,
   type StoreStats,
   subscribes,
-  type VerifyInput,
   type WebhookChange,
   type WebhookRecord,
   type WebhookStore,
-} from "../../src/index.js";
+} from "../../src/ports.js";
 import type { NotificationBundle } from "../../src/receiver/index.js";
 import type { EventCatalogue, EventTypeOf } from "../../src/webhooks/event-types/catalogue.js";
 import { clinicalEvents } from "../../src/webhooks/event-types/clinical-events.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { HttpResponse } from "../../src/index.js";
+import type { HttpResponse } from "../../src/ports.js";
 import type { WebhookStore } from "../../src/webhooks/store.js";
 import {
   DAY,

@@ -4,9 +4,10 @@
  */
 
 import { describe, expect, it } from "vitest";
+import { createContent } from "../../src/content/index.js";
 import type { ContentStorage } from "../../src/content/store.js";
 import { PostbellError } from "../../src/core/errors.js";
-import { createContent, createHealth, type Logger } from "../../src/index.js";
+import { createHealth, type Logger } from "../../src/index.js";
 import { manualClock } from "../../src/testing/manual-clock.js";
 import type { WebhookStore } from "../../src/webhooks/store.js";
 import { memoryStorage } from "../../storage/memory/index.js";

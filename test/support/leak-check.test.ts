@@ -75,7 +75,7 @@ describe("the check for leaks", () => {
       `import { it, vi } from "vitest";
       import { PostbellError } from "../src/core/errors.js";
       import { HttpError } from "../src/http/errors.js";
-      import { createContent } from "../src/index.js";
+      import { createContent } from "../src/content/index.js";
       import { guardedLogger, silentLogger } from "../src/core/logger.js";
       import { guardedTelemetry } from "../src/core/telemetry.js";
       import { memoryStorage } from "../storage/memory/index.js";

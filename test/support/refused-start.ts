@@ -2,13 +2,8 @@
 
 import type { Server, Socket } from "node:net";
 import { onTestFinished } from "vitest";
-import {
-  type ContentStorage,
-  createContent,
-  createWebhooks,
-  isPostbellError,
-  type Storage,
-} from "../../src/index.js";
+import { type ContentStorage, createContent } from "../../src/content/index.js";
+import { createWebhooks, isPostbellError, type Storage } from "../../src/index.js";
 import { recordingLogger } from "./registration-api.js";
 
 /** Resolves with the service, the error of its start, and its log. Rejects if it starts. */

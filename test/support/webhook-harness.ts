@@ -8,13 +8,11 @@ import { silentLogger } from "../../src/core/logger.js";
 import {
   createWebhooks,
   type EventInput,
-  type OutboundRequest,
-  type OutboundResult,
   type Storage,
-  type WebhookStore,
   type Webhooks,
   type WebhooksOptions,
 } from "../../src/index.js";
+import type { OutboundRequest, OutboundResult, WebhookStore } from "../../src/ports.js";
 import { type ManualClock, manualClock } from "../../src/testing/manual-clock.js";
 import type { WebhookRecord } from "../../src/webhooks/store.js";
 import { memoryStorage } from "../../storage/memory/index.js";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import type { OutboundResult } from "../../src/index.js";
+import type { OutboundResult } from "../../src/ports.js";
 import { manualClock } from "../../src/testing/manual-clock.js";
 import { memoryStorage } from "../../storage/memory/index.js";
 import {

@@ -1,10 +1,11 @@
 /** `start()` tells if the storage is there, and a service that is never started says so. */
 
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { createContent } from "../../src/content/index.js";
 import { systemClock, type Timer } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
 import { silentLogger } from "../../src/core/logger.js";
-import { createContent, createWebhooks } from "../../src/index.js";
+import { createWebhooks } from "../../src/index.js";
 import { manualClock } from "../../src/testing/manual-clock.js";
 import type { WebhooksOptions } from "../../src/webhooks/settings/webhooks-options.js";
 import { createStartReminder } from "../../src/webhooks/start-reminder.js";

@@ -6,8 +6,9 @@
 import { createServer } from "node:http";
 import { nodeAdapter } from "../../../adapters/node.js";
 import type { Service } from "../../../src/http/types.js";
-import { createWebhooks, type OutboundResult, type Webhooks } from "../../../src/index.js";
+import { createWebhooks, type Webhooks } from "../../../src/index.js";
 import { createPortal, type PortalOptions } from "../../../src/portal/index.js";
+import type { OutboundResult } from "../../../src/ports.js";
 import { type ManualClock, manualClock } from "../../../src/testing/manual-clock.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
 import { listen } from "../../support/hosts.js";

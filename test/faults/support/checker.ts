@@ -2,13 +2,8 @@
 
 import { onTestFinished } from "vitest";
 import { silentLogger } from "../../../src/core/logger.js";
-import {
-  type Clock,
-  type DeliveryRecord,
-  type StoreStats,
-  systemClock,
-  type WebhookStore,
-} from "../../../src/index.js";
+import { type Clock, systemClock } from "../../../src/index.js";
+import type { DeliveryRecord, StoreStats, WebhookStore } from "../../../src/ports.js";
 import { type ManualClock, manualClock } from "../../../src/testing/manual-clock.js";
 import { KEY, type Ledger } from "./ledger.js";
 import type { Subscriber } from "./ledger-subscriber.js";

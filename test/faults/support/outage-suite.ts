@@ -4,13 +4,9 @@
  */
 
 import { expect, it, onTestFinished } from "vitest";
-import {
-  createContent,
-  createHealth,
-  createWebhooks,
-  isPostbellError,
-  type OutboundRequest,
-} from "../../../src/index.js";
+import { createContent } from "../../../src/content/index.js";
+import { createHealth, createWebhooks, isPostbellError } from "../../../src/index.js";
+import type { OutboundRequest } from "../../../src/ports.js";
 import { HOSTS } from "../../support/hosts.js";
 import { response } from "../../support/webhook-harness.js";
 import { startForTests } from "./start-for-tests.js";

@@ -1,6 +1,7 @@
 /** The storages that tests of faults run on, whatever their kind. */
 
-import type { ContentStorage, Storage } from "../../../src/index.js";
+import type { ContentStorage } from "../../../src/content/index.js";
+import type { Storage } from "../../../src/index.js";
 
 /** Where a service stores. Passed to processes as JSON (open-storage.js). */
 export type StorageAddress =

@@ -1,7 +1,8 @@
 /** A SQLite file that cannot be used: messages name the cause and what to change. */
 
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createContent, createWebhooks, isPostbellError } from "../../../src/index.js";
+import { createContent } from "../../../src/content/index.js";
+import { createWebhooks, isPostbellError } from "../../../src/index.js";
 import { manualClock } from "../../../src/testing/manual-clock.js";
 import { type SqliteHandle, sqliteStorage } from "../../../storage/sqlite/index.js";
 import { recordingLogger } from "../../support/registration-api.js";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { OutboundResult, Storage } from "../../../src/index.js";
+import type { Storage } from "../../../src/index.js";
+import type { OutboundResult } from "../../../src/ports.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
 import {
   DAY,

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { OutboundRequest, OutboundResult, Send } from "../../../src/index.js";
+import type { Send } from "../../../src/index.js";
+import type { OutboundRequest, OutboundResult } from "../../../src/ports.js";
 import { manualClock } from "../../../src/testing/manual-clock.js";
 import { guardSend } from "../../../src/webhooks/delivery/send.js";
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { OutboundResult } from "../../../src/index.js";
+import type { OutboundResult } from "../../../src/ports.js";
 import { manualClock } from "../../../src/testing/manual-clock.js";
 import {
   DAY,

@@ -3,8 +3,9 @@
  */
 
 import { describe, expect, it } from "vitest";
-import type { OutboundResult, WebhooksOptions } from "../../../src/index.js";
+import type { WebhooksOptions } from "../../../src/index.js";
 import { createPortal } from "../../../src/portal/index.js";
+import type { OutboundResult } from "../../../src/ports.js";
 import { recordingLogger } from "../../support/registration-api.js";
 import { HOUR, MINUTE, response, SUBSCRIBER, startHarness } from "../../support/webhook-harness.js";
 

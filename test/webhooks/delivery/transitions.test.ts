@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { isPostbellError, type OutboundResult } from "../../../src/index.js";
+import { isPostbellError } from "../../../src/index.js";
+import type { OutboundResult } from "../../../src/ports.js";
 import {
   ATTEMPT_TIMES,
   clockTime,

@@ -12,9 +12,9 @@ import {
   type Emitted,
   type EventCatalogue,
   type EventInput,
-  type Service,
   type Webhooks,
 } from "../../../src/index.js";
+import type { Service } from "../../../src/ports.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
 import { access } from "../../support/registration-api.js";
 

@@ -1,0 +1,66 @@
+/**
+ * `postbell/content`: the content service, and what a host needs beside it to serve the clients of
+ * WordPress.
+ *
+ * @module postbell/content
+ */
+
+export type { RoleOptions } from "./auth/roles.js";
+export type {
+  AuthenticateContent,
+  AuthenticationRefusal,
+  ContentCorsOptions,
+  ContentLimits,
+  ContentOptions,
+  EmbedOptions,
+} from "./content-options.js";
+export type {
+  BlockPattern,
+  BlockPatternCategory,
+  BlockPreview,
+  BlockType,
+  EditorOptions,
+  EditorTheme,
+  RenderBlock,
+} from "./editor/editor-options.js";
+export type { ThemeSupports } from "./editor/theme-supports.js";
+export type { EmbedProvider } from "./embeds/providers.js";
+export type { FileStore } from "./files.js";
+export { type DiscoveryLinks, type DiscoveryOptions, discoveryLinks } from "./hosting/discovery-links.js";
+export { createNonces, type NonceOptions, type Nonces } from "./hosting/nonces.js";
+export { rewriteRestRoute } from "./hosting/rest-route.js";
+export type { ImageTool } from "./media/image-tool.js";
+export type { MenuLocationsOptions } from "./menu-locations/menu-locations.js";
+export type { ContentChanged } from "./records/record-changes.js";
+export type {
+  ImageMetadata,
+  MediaFile,
+  MenuItem,
+  Post,
+  PostColumns,
+  PostStatus,
+  PostType,
+  User,
+} from "./records/records.js";
+export { type Content, type ContentAnswer, type ContentRequest, createContent } from "./service.js";
+export type {
+  FixedSetting,
+  HostSetting,
+  SettingName,
+  SettingValues,
+  WritableSetting,
+} from "./settings/setting-fields.js";
+export type { SettingChanges, SettingsOptions, WriteSettings } from "./settings/setting-options.js";
+export type { Render, SiteOptions } from "./site.js";
+export type { ContentStorage } from "./store.js";
+export type { UserPage, UserSource, UsersOption } from "./users/users.js";
+export type { ExportOptions, ExportProgress } from "./wxr/export.js";
+export type {
+  FileSource,
+  ImportCounts,
+  ImportedFile,
+  ImportOptions,
+  ImportProgress,
+  ImportSummary,
+  ImportWarning,
+} from "./wxr/options.js";

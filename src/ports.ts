@@ -1,0 +1,83 @@
+/**
+ * `postbell/storage`: the ports, records and values that authors of storages, adapters and tools
+ * need. Hosts do not need it.
+ *
+ * @module postbell/storage
+ */
+
+export { type ByteRange, type FileEntry, isFileName, type StagedFile } from "./content/files.js";
+export type { Area, PixelOperation, PixelSize } from "./content/media/image-edits.js";
+export type { ImageRefusal, ImageSource, MadeImage, WantedImage } from "./content/media/image-tool.js";
+export type {
+  ContentBasis,
+  ContentChange,
+  ContentChanges,
+  ContentCommit,
+  ContentContext,
+  ContentRecord,
+  ContentSnapshot,
+  ContentStore,
+  ContentWrite,
+} from "./content/store.js";
+export type { Timer } from "./core/clock.js";
+export {
+  type Labels,
+  type Metric,
+  type MetricName,
+  metrics,
+  type Reading,
+  type Span,
+  type SpanAttributes,
+  type SpanStart,
+} from "./core/telemetry.js";
+export type { Checked, PartHealth } from "./health/health-check.js";
+export type {
+  DirectHandler,
+  Handler,
+  HttpRequest,
+  HttpResponse,
+  ParsedBody,
+  ReadableBody,
+  RequestBody,
+  Service,
+} from "./http/types.js";
+export type { Resolve } from "./outbound/connection.js";
+export type { OutboundFailure, OutboundRequest, OutboundResponse, OutboundResult } from "./outbound/types.js";
+export type { Json, JsonObject } from "./schema/types.js";
+export { type DeliveryKey, formatDeliveryId, parseDeliveryId } from "./webhooks/delivery/delivery-id.js";
+export type { EmitResult, Emittable, EventHint, ResourceOf } from "./webhooks/emit/event-input.js";
+export type { EventTypeOf, ResourceTypeOf } from "./webhooks/event-types/catalogue.js";
+export { subscribes } from "./webhooks/event-types/subscription.js";
+export type { ParsedResource, ResourceHead } from "./webhooks/fhir.js";
+export {
+  type AppendedEvent,
+  type AppendRequest,
+  type AppendResponse,
+  type AppendResult,
+  type AttemptSummary,
+  type Claim,
+  type ClaimRequest,
+  type ClaimResponse,
+  type DeliveryLogStore,
+  type DeliveryQueueStore,
+  type DeliveryRecord,
+  type DeliveryState,
+  type DeliveryStats,
+  type EndpointHealthStore,
+  type EndpointReport,
+  type EventRecord,
+  FIRST_ATTEMPT_HEAD_START_MS,
+  type Lane,
+  type Page,
+  type RecentAttempts,
+  type RegistrationStore,
+  type Retention,
+  type SecretRotation,
+  type Settlement,
+  type SettleResult,
+  type StorageContext,
+  type StoreStats,
+  type WebhookChange,
+  type WebhookRecord,
+  type WebhookStore,
+} from "./webhooks/store.js";
