@@ -1,4 +1,4 @@
-/** The registration API over HTTP: its routes, authentication, rate limit and errors. */
+/** Serves the registration API from its table: authentication, rate limit, bodies and errors. */
 
 import type { Clock } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
@@ -9,33 +9,15 @@ import type { Handler, HttpRequest } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { Subscriber } from "../access.js";
 import { readSubscriber } from "../call-arguments.js";
-import type { Deliveries } from "../delivery/deliveries.js";
-import type { Registrations } from "../registrations/registrations.js";
 import type { WebhooksSettings } from "../settings/settings.js";
-import type { Webhook } from "../webhook.js";
-import { type ApiRequest, toErrorResponse, toJsonResponse } from "./api-request.js";
+import { parseBodyFields, readBodyValue, toErrorResponse } from "./api-request.js";
 import { createAuthentication } from "./authentication.js";
-import { deliveryRoutes } from "./delivery-routes.js";
-import { errorCodes } from "./error-codes.js";
-import { createDocumentRoute } from "./openapi-route.js";
-import { operations } from "./operations.js";
-import { registrationRoutes } from "./registration-routes.js";
-import { createBodyReader } from "./request-body.js";
-
-export interface ApiContext {
-  readonly settings: WebhooksSettings;
-  readonly registrations: Registrations;
-  readonly openApi: (baseUrl: string) => JsonObject;
-  readonly deliveries: Deliveries;
-  /** The names of the catalogue, for subscribers. */
-  readonly eventTypes: readonly string[];
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
+import { type ApiService, apiErrors, type Operation, type SubscriberCall } from "./operation.js";
+import { cacheDocumentTexts, operations } from "./operations.js";
 
 /** The status of each code that a caller can cause. All others are errors of the service: 503. */
 const STATUSES: ReadonlyMap<string, number> = new Map(
-  Object.entries(errorCodes).flatMap(([status, codes]) => codes.map((code) => [code, Number(status)])),
+  Object.entries(apiErrors).flatMap(([status, { codes }]) => codes.map((code) => [code, Number(status)])),
 );
 
 const createErrorTranslator =
@@ -72,44 +54,57 @@ export interface HandleAsOptions {
   readonly onCost?: ((requests: number) => void) | undefined;
 }
 
-export function createApiHandlers(context: ApiContext): ApiHandlers {
-  const { settings, registrations, openApi, deliveries, eventTypes, clock, logger } = context;
-  const { limits } = settings;
-  const accounts = createRateLimit({ perMinute: limits.requestsPerMinute, clock });
+/** An API key that was admitted, or a subscriber that the host has identified. */
+type Caller = Pick<SubscriberCall, "subscriber" | "charge">;
+
+type Incoming = Pick<SubscriberCall, "request" | "parameter"> & { readonly caller: Caller | undefined };
+
+export function createApiHandlers({
+  settings,
+  registrations,
+  deliveries,
+  eventTypes,
+  openApi,
+  clock,
+  logger,
+}: Omit<ApiService, "getDocument"> & {
+  readonly settings: WebhooksSettings;
+  readonly openApi: (baseUrl: string) => JsonObject;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}): ApiHandlers {
+  const { requestsPerMinute, requestBytes } = settings.limits;
+  const accounts = createRateLimit({ perMinute: requestsPerMinute, clock });
   const authenticate = createAuthentication({ settings, clock, logger });
-  const bodies = createBodyReader(limits.requestBytes, clock);
   const translateError = createErrorTranslator(logger);
+  const service = { registrations, deliveries, eventTypes, getDocument: cacheDocumentTexts(openApi) };
 
-  /** A webhook of another account gives the same error as one that does not exist. */
-  const findWebhook = ({ parameter, subscriber }: ApiRequest): Promise<Webhook> =>
-    registrations.get(parameter("webhookId"), { as: subscriber });
+  const admit = async (request: HttpRequest): Promise<Caller> => {
+    const subscriber = await authenticate(request);
+    const seconds = accounts.take(subscriber.account);
+    if (seconds > 0) throw rateLimited(seconds, "The account has sent too many requests");
+    return { subscriber, charge: (count) => accounts.charge(subscriber.account, count) };
+  };
 
-  const routes: readonly Route<ApiRequest>[] = [
-    ...registrationRoutes({ registrations, deliveries, findWebhook, bodies }),
-    ...deliveryRoutes({ deliveries, findWebhook, bodies }),
-    { ...operations.listEventTypes, handle: async () => toJsonResponse(200, { eventTypes }) },
-  ];
-
-  const handlePrivate = createRouter<ApiRequest, Pick<ApiRequest, "subscriber" | "charge">>(routes, {
-    async context(request, parameter, caller) {
-      if (caller !== undefined) return { request, parameter, ...caller };
-      const subscriber = await authenticate(request);
-      const seconds = accounts.take(subscriber.account);
-      if (seconds > 0) throw rateLimited(seconds, "The account has sent too many requests");
-      const charge = (count: number): void => accounts.charge(subscriber.account, count);
-      return { request, parameter, subscriber, charge };
+  const toRoute = (operation: Operation): Route<Incoming> => ({
+    ...operation,
+    async handle({ request, parameter, caller }) {
+      if (operation.isPublic) return operation.handle(request, service);
+      const { subscriber, charge } = caller ?? (await admit(request));
+      const { isOptional = false, properties = {} } = operation.body ?? {};
+      const readBody = async () =>
+        parseBodyFields(await readBodyValue(request, isOptional, { bytes: requestBytes, clock }), properties);
+      return operation.handle({ request, parameter, subscriber, charge, readBody }, service);
     },
-    onError: (thrown) => toErrorResponse(translateError(thrown)),
   });
-  const handlePublic = createRouter<HttpRequest>([createDocumentRoute(openApi)], {
-    context: (request) => request,
+
+  const handle = createRouter<Incoming, Caller>(Object.values(operations).map(toRoute), {
+    context: (request, parameter, caller) => ({ request, parameter, caller }),
     onError: (thrown) => toErrorResponse(translateError(thrown)),
   });
   return {
-    handle: async (request) => (await handlePrivate(request)) ?? handlePublic(request),
-    async handleAs(request, subscriber, { onCost = () => {} } = {}) {
-      const caller = { subscriber: readSubscriber(subscriber), charge: onCost };
-      return (await handlePrivate(request, caller)) ?? handlePublic(request);
-    },
+    handle: (request) => handle(request),
+    handleAs: async (request, subscriber, { onCost = () => {} } = {}) =>
+      handle(request, { subscriber: readSubscriber(subscriber), charge: onCost }),
   };
 }

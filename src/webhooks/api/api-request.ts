@@ -1,26 +1,45 @@
-/** The parts that all routes of the registration API share: their request, responses and input. */
+/** Reads the input of requests to the registration API, and writes the responses. */
 
+import { type Clock, withTimeout } from "../../core/clock.js";
 import { PostbellError } from "../../core/errors.js";
+import { invalidField } from "../../core/invalid-field.js";
 import { describeUnknownKey } from "../../core/known-names.js";
+import { readBytes, readJson } from "../../http/body.js";
+import { BODY_MS } from "../../http/body-chunks.js";
+import { HttpError } from "../../http/errors.js";
 import { createJsonWriter } from "../../http/json-response.js";
-import type { PathParameter } from "../../http/router.js";
 import type { HttpRequest } from "../../http/types.js";
-import type { Subscriber } from "../access.js";
 import { TEXT_LENGTHS } from "../text-lengths.js";
-import type { BodySchema } from "./operation.js";
-
-export interface ApiRequest {
-  readonly request: HttpRequest;
-  readonly parameter: PathParameter;
-  readonly subscriber: Subscriber;
-  /** Charges the account's limit for what costs as much as so many further requests. */
-  readonly charge: (count: number) => void;
-}
+import type { Webhook } from "../webhook.js";
+import type { ApiService, BodySchema, SubscriberCall } from "./operation.js";
 
 export const { json: toJsonResponse, error: toErrorResponse } = createJsonWriter({ vary: "Authorization" });
 
-export const invalidRequest = (field: string, message: string): PostbellError =>
-  new PostbellError("invalid_request", message, { field });
+/** A webhook of another account gives the same error as one that does not exist. */
+export const findWebhook = (
+  { parameter, subscriber }: SubscriberCall,
+  { registrations }: ApiService,
+): Promise<Webhook> => registrations.get(parameter("webhookId"), { as: subscriber });
+
+/** Returns the value of a JSON body. If the body is optional, a missing one is an empty object. */
+export async function readBodyValue(
+  request: HttpRequest,
+  isOptional: boolean,
+  limits: { readonly bytes: number; readonly clock: Clock },
+): Promise<unknown> {
+  const { headers, body } = request;
+  const limit = limits.bytes;
+  const inTime = <T>(read: Promise<T>): Promise<T> =>
+    withTimeout(
+      limits.clock,
+      BODY_MS,
+      read,
+      () => new HttpError(408, "request_timeout", "The body did not arrive in time."),
+    );
+  if (!isOptional || (body !== null && "parsed" in body)) return inTime(readJson(request, { limit }));
+  const bytes = await inTime(readBytes(request, { limit }));
+  return bytes.length === 0 ? {} : readJson({ headers, body: bytes }, { limit });
+}
 
 /**
  * Returns the fields of a request body that the schema accepts.
@@ -30,7 +49,7 @@ export const invalidRequest = (field: string, message: string): PostbellError =>
  */
 export function parseBodyFields(
   body: unknown,
-  { properties }: BodySchema,
+  properties: BodySchema["properties"],
 ): Readonly<Record<string, unknown>> {
   if (typeof body !== "object" || body === null || Array.isArray(body)) {
     throw new PostbellError("invalid_request", "The body must be a JSON object.");
@@ -38,7 +57,7 @@ export function parseBodyFields(
   const accepted = Object.keys(properties).filter((name) => properties[name]?.["readOnly"] !== true);
   for (const field of Object.keys(body)) {
     if (Object.hasOwn(properties, field)) continue;
-    throw invalidRequest(field.slice(0, 40), describeUnknownKey("The body has no field", field, accepted));
+    throw invalidField(field.slice(0, 40), describeUnknownKey("The body has no field", field, accepted));
   }
   return Object.fromEntries(
     accepted

@@ -1,27 +1,38 @@
-/** The operations on deliveries: requests and responses of each, by operation id. Plain data. */
+/**
+ * The operations that show and repair the deliveries of a webhook: each with its description for
+ * OpenAPI and its handler. The log contains no records.
+ */
 
+import { isPostbellError, PostbellError } from "../../core/errors.js";
+import { invalidField } from "../../core/invalid-field.js";
 import { componentRef } from "../../http/openapi-document.js";
 import type { JsonObject } from "../../schema/types.js";
-import { PER_ATTEMPT } from "../delivery/deliveries.js";
+import { notFound } from "../call-arguments.js";
+import { type Delivery, PER_ATTEMPT } from "../delivery/deliveries.js";
+import { parseDeliveryId } from "../delivery/delivery-id.js";
 import { TEXT_LENGTHS } from "../text-lengths.js";
-import { EXAMPLE_ATTEMPT, EXAMPLE_DELIVERY, EXAMPLE_DELIVERY_ID, EXAMPLE_WEBHOOK } from "./examples.js";
-import { BODY_ERRORS, type Operation } from "./operation.js";
+import { findWebhook, parseInclude, parsePage, toJsonResponse } from "./api-request.js";
+import type { ApiService, Operations, SubscriberCall } from "./operation.js";
 import {
   cursorParameter,
   deliveryRef,
   describeObject,
   describeTime,
+  EXAMPLE_ATTEMPT,
+  EXAMPLE_DELIVERY,
+  EXAMPLE_DELIVERY_ID,
+  EXAMPLE_WEBHOOK,
   eventTypeRef,
   limitParameter,
   nextCursor,
-} from "./shared-schemas.js";
+} from "./schemas.js";
 
 const attemptedId: JsonObject = {
   type: "string",
   description: "The id of the delivery that will be attempted.",
 };
 
-export const deliveryOperations = {
+export const deliveryOperations: Operations = {
   readStats: {
     method: "GET",
     path: "/v1/webhooks/:webhookId/stats",
@@ -46,6 +57,10 @@ export const deliveryOperations = {
       },
     },
     errors: [404],
+    async handle(call, service) {
+      const { id: webhookId } = await findWebhook(call, service);
+      return toJsonResponse(200, await service.deliveries.stats({ webhookId }));
+    },
   },
   listDeliveries: {
     method: "GET",
@@ -104,6 +119,24 @@ export const deliveryOperations = {
       },
     },
     errors: [400, 404],
+    async handle(call, service) {
+      const { id: webhookId } = await findWebhook(call, service);
+      const query = new URLSearchParams(call.request.query);
+      const { attempts: isWithAttempts } = parseInclude(query, ["attempts"]);
+      const page = service.deliveries.list({
+        webhookId,
+        eventId: query.get("event_id") ?? undefined,
+        state: (query.get("state") ?? undefined) as Delivery["state"] | undefined,
+        type: query.get("type") ?? undefined,
+        since: query.get("since") ?? undefined,
+        until: query.get("until") ?? undefined,
+        ...parsePage(query),
+        as: call.subscriber,
+      });
+      const { deliveries: found, next } = await renameErrorField({ eventId: "event_id" }, page);
+      const rows = found.map((delivery) => toRow(delivery, isWithAttempts));
+      return toJsonResponse(200, { deliveries: rows, next });
+    },
   },
   readDelivery: {
     method: "GET",
@@ -120,6 +153,10 @@ export const deliveryOperations = {
       },
     },
     errors: [404],
+    async handle(call, service) {
+      const id = await findDeliveryId(call, service);
+      return toJsonResponse(200, await service.deliveries.get(id, { as: call.subscriber }));
+    },
   },
   readDeliveryRequest: {
     method: "GET",
@@ -159,6 +196,11 @@ export const deliveryOperations = {
       },
     },
     errors: [400, 403, 404],
+    async handle(call, service) {
+      const id = await findDeliveryId(call, service);
+      const { body: includeBody } = parseInclude(new URLSearchParams(call.request.query), ["body"]);
+      return toJsonResponse(200, await service.deliveries.request(id, { includeBody, as: call.subscriber }));
+    },
   },
   resendDelivery: {
     method: "POST",
@@ -185,7 +227,13 @@ export const deliveryOperations = {
       schema: describeObject({ id: attemptedId }),
       example: { id: EXAMPLE_DELIVERY_ID },
     },
-    errors: [...BODY_ERRORS, 403, 404, 409],
+    errors: [403, 404, 409],
+    async handle(call, service) {
+      const id = await findDeliveryId(call, service);
+      const { force } = await call.readBody();
+      const options = { force: force as boolean | undefined, as: call.subscriber };
+      return toJsonResponse(202, await service.deliveries.resend(id, options));
+    },
   },
   recoverDeliveries: {
     method: "POST",
@@ -207,7 +255,16 @@ export const deliveryOperations = {
       }),
       example: { count: 12 },
     },
-    errors: [...BODY_ERRORS, 403, 404, 409],
+    errors: [403, 404, 409],
+    async handle(call, service) {
+      const { id: webhookId } = await findWebhook(call, service);
+      const { since } = await call.readBody();
+      if (since === undefined) {
+        throw invalidField("since", "since is missing: the time to recover from, in ISO 8601.");
+      }
+      const recovery = { webhookId, since: since as string, as: call.subscriber };
+      return toJsonResponse(202, await service.deliveries.recover(recovery));
+    },
   },
   testWebhook: {
     method: "POST",
@@ -232,6 +289,50 @@ export const deliveryOperations = {
       schema: describeObject({ id: attemptedId }),
       example: { id: EXAMPLE_DELIVERY_ID },
     },
-    errors: [...BODY_ERRORS, 403, 404, 409],
+    errors: [403, 404, 409],
+    async handle(call, service) {
+      const { id: webhookId } = await findWebhook(call, service);
+      const { event_type } = await call.readBody();
+      const type = event_type as string | undefined;
+      const test = service.deliveries.test({ webhookId, type, as: call.subscriber });
+      return toJsonResponse(202, await renameErrorField({ type: "event_type" }, test));
+    },
   },
-} as const satisfies { readonly [operationId: string]: Operation };
+};
+
+/**
+ * A delivery in a list. Its attempts are left out unless they were asked for, and excerpts of
+ * responses in any case: they can be long.
+ */
+function toRow({ attempts, ...delivery }: Delivery, isWithAttempts: boolean) {
+  const withoutExcerpts = attempts.map((attempt) => ({ ...attempt, excerpt: null }));
+  const last = attempts.at(-1);
+  return {
+    ...delivery,
+    attemptCount: attempts.length,
+    lastAttempt: last
+      ? { at: last.at, kind: last.kind, status: last.status, code: last.code, durationMs: last.durationMs }
+      : null,
+    ...(isWithAttempts && { attempts: withoutExcerpts }),
+  };
+}
+
+/** Renames the field of an error to the name that the request uses. */
+async function renameErrorField<T>(names: Readonly<Record<string, string>>, call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    const name = isPostbellError(error) && names[error.field ?? ""];
+    if (!name) throw error;
+    const { code, message } = error;
+    throw new PostbellError(code, message, { field: name, cause: error });
+  }
+}
+
+/** Returns the id of the path. Throws `not_found` for a delivery of another webhook. */
+async function findDeliveryId(call: SubscriberCall, service: ApiService): Promise<string> {
+  const webhook = await findWebhook(call, service);
+  const id = call.parameter("deliveryId");
+  if (parseDeliveryId(id)?.webhookId !== webhook.id) throw notFound("delivery");
+  return id;
+}

@@ -3,7 +3,7 @@
 import { componentRef } from "../../http/openapi-document.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { WebhooksSettings } from "../settings/settings.js";
-import { EXAMPLE_WEBHOOK } from "./examples.js";
+import { EXAMPLE_WEBHOOK } from "./schemas.js";
 
 /** The options that change the form of a notification. */
 export type NotificationSettings = Pick<WebhooksSettings, "body" | "signature" | "delivery">;
@@ -124,3 +124,64 @@ function exampleNotification(type: string, form: WebhooksSettings["body"], hasEv
     ? { id, ...eventId, timestamp, event }
     : { id, ...eventId, eventType: type, payload: { timestamp, id, event } };
 }
+
+export const notificationSchemas: JsonObject = {
+  Bundle: {
+    type: "object",
+    description:
+      "A FHIR R4 Bundle. The first entry is the record of the event; the resources it references follow, each once. The bundle holds only resources that the API key of the webhook may read.",
+    required: ["resourceType", "id", "meta", "type", "entry"],
+    properties: {
+      resourceType: { type: "string", const: "Bundle" },
+      id: { type: "string", format: "uuid" },
+      meta: {
+        type: "object",
+        required: ["lastUpdated"],
+        properties: { lastUpdated: { type: "string", format: "date-time" } },
+      },
+      type: { type: "string", const: "collection" },
+      entry: {
+        type: "array",
+        minItems: 1,
+        items: {
+          type: "object",
+          required: ["fullUrl", "resource"],
+          properties: {
+            fullUrl: {
+              type: "string",
+              pattern: "^urn:uuid:[0-9a-f-]{36}$",
+              description: "The same in every attempt. References between entries use it.",
+            },
+            resource: {
+              type: "object",
+              required: ["resourceType"],
+              properties: { resourceType: { type: "string" } },
+              additionalProperties: true,
+            },
+          },
+        },
+      },
+    },
+  },
+  EventData: {
+    type: "object",
+    required: ["hub.topic", "hub.event", "context"],
+    properties: {
+      "hub.topic": { type: "string", format: "uuid", description: "The id of the webhook." },
+      "hub.event": componentRef("schemas", "NotifiedType"),
+      context: {
+        type: "array",
+        minItems: 1,
+        maxItems: 1,
+        items: {
+          type: "object",
+          required: ["key", "resource"],
+          properties: {
+            key: { type: "string", description: "The part of the event type before the dot." },
+            resource: componentRef("schemas", "Bundle"),
+          },
+        },
+      },
+    },
+  },
+};

@@ -1,17 +1,32 @@
 /** Builds the OpenAPI 3.1 document of the registration API and of the notification. Pure. */
 
-import { buildOpenApiDocument, componentRef, toPathTemplate } from "../../http/openapi-document.js";
+import {
+  buildOpenApiDocument,
+  componentRef,
+  defineErrors,
+  describeErrorResponse,
+  referToErrors,
+  toPathTemplate,
+} from "../../http/openapi-document.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 import { type Catalogue, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import type { WebhooksSettings } from "../settings/settings.js";
 import { TEXT_LENGTHS } from "../text-lengths.js";
-import { deliverySchemas } from "./delivery-schemas.js";
-import { errorResponses } from "./openapi-errors.js";
-import { describeNotification, type NotificationSettings } from "./openapi-notification.js";
-import { describeOperation, describePathParameters } from "./openapi-operations.js";
-import { responseHeaders, webhookSchemas } from "./openapi-schemas.js";
-import { type Operation, tags } from "./operation.js";
+import {
+  describeNotification,
+  type NotificationSettings,
+  notificationSchemas,
+} from "./openapi-notification.js";
+import {
+  apiErrors,
+  type BodySchema,
+  type ErrorDescription,
+  type ErrorStatus,
+  type Operation,
+  tags,
+} from "./operation.js";
 import { operations } from "./operations.js";
+import { deliverySchemas, responseHeaders, webhookSchemas } from "./schemas.js";
 
 /** The version of the interface description that this follows, not of the package. */
 const INTERFACE_VERSION = "1.4.2";
@@ -21,6 +36,15 @@ const INTRODUCTION = `Register HTTPS endpoints and receive signed notifications 
 A path that supports GET also supports HEAD, and every path supports OPTIONS (204 with \`Allow\`). Another method of a known path returns 405
 with \`Allow\` and the error \`method_not_allowed\`. Every error has the schema \`Error\`; each response lists its codes. New codes and new
 properties of responses may be added.`;
+
+/** 405 belongs to a path, not to one of its operations. */
+const OPERATION_ERRORS = (Object.keys(apiErrors).map(Number) as ErrorStatus[]).filter(
+  (status) => status !== 405,
+);
+
+/** The error statuses of every operation that needs an API key, and of those that read a body. */
+const KEY_ERRORS = [401, 429, 503] as const;
+const BODY_ERRORS = [400, 408, 413, 415, 500] as const;
 
 /**
  * Describes the interface with the options of this service: event types, form of the notification,
@@ -47,11 +71,12 @@ export function describeWebhooksOpenApi(
       },
       schemas: {
         ...webhookSchemas,
+        ...notificationSchemas,
         ...deliverySchemas,
         ...describeEventTypes(types, catalogue),
         EndpointUrl: describeEndpointUrl(settings.destinations.allowHttp),
       },
-      responses: errorResponses,
+      responses: defineErrors(OPERATION_ERRORS, (status) => describeError(apiErrors[status])),
       headers: responseHeaders,
     },
   });
@@ -59,12 +84,87 @@ export function describeWebhooksOpenApi(
 
 function describePaths(): JsonObject {
   const paths: Record<string, Record<string, Json>> = {};
-  for (const [operationId, operation] of Object.entries<Operation>(operations)) {
+  for (const [operationId, operation] of Object.entries(operations)) {
     const template = toPathTemplate(operation.path);
     paths[template] ??= describePathParameters(operation.path);
     paths[template][operation.method.toLowerCase()] = describeOperation(operationId, operation);
   }
   return paths;
+}
+
+function describePathParameters(path: string): Record<string, Json> {
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => name);
+  if (names.length === 0) return {};
+  return {
+    parameters: names.map((name) => ({
+      name,
+      in: "path",
+      required: true,
+      description: `The \`id\` of the ${name.replace(/Id$/, "")}.`,
+      schema: { type: "string", maxLength: TEXT_LENGTHS.id },
+    })),
+  };
+}
+
+function describeOperation(operationId: string, operation: Operation): JsonObject {
+  const { tag, summary, description, isPublic, parameters, body, response, errors } = operation;
+  const { status, schema, example } = response;
+  const headers: JsonObject = {
+    ...(isPublic ? {} : { "Cache-Control": componentRef("headers", "NoStore") }),
+    ...response.headers,
+  };
+  const responses: Record<string, Json> = {
+    [status]: {
+      description: response.description,
+      headers,
+      content: { "application/json": { schema, ...(example === undefined ? {} : { example }) } },
+    },
+  };
+  if ("ETag" in headers)
+    responses["304"] = { description: "The client's document is current.", headers: response.headers ?? {} };
+  const further = [...(isPublic ? [] : KEY_ERRORS), ...(body === undefined ? [] : BODY_ERRORS)];
+  Object.assign(responses, referToErrors([...errors, ...further]));
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    ...(description === undefined ? {} : { description }),
+    ...(isPublic ? { security: [] } : {}),
+    ...(parameters === undefined ? {} : { parameters }),
+    ...(body === undefined ? {} : { requestBody: describeBody(body) }),
+    responses,
+  };
+}
+
+function describeBody({ required = [], isOptional, properties, example }: BodySchema): JsonObject {
+  return {
+    required: isOptional !== true,
+    content: {
+      "application/json": {
+        schema: {
+          type: "object",
+          ...(required.length === 0 ? {} : { required }),
+          properties,
+          additionalProperties: false,
+        },
+        example,
+      },
+    },
+  };
+}
+
+function describeError({ description, codes, header }: ErrorDescription): JsonObject {
+  return describeErrorResponse({
+    description,
+    headers: {
+      "Cache-Control": componentRef("headers", "NoStore"),
+      ...(header === undefined ? {} : { [header]: componentRef("headers", header) }),
+    },
+    properties: {
+      error: { type: "object", properties: { code: { enum: codes }, message: {}, field: {} } },
+    },
+    example: { error: { code: codes[0] ?? "", message: description } },
+  });
 }
 
 const describeEndpointUrl = (isHttpAllowed: boolean): JsonObject => ({

@@ -1,11 +1,17 @@
-/** The form in which the registration API describes an operation, for routes and for OpenAPI. */
+/**
+ * The form of the operations table: what a row holds for the router and for the OpenAPI document,
+ * what its handler receives, and the errors of the interface.
+ */
 
+import type { PathParameter } from "../../http/router.js";
+import type { HttpRequest, HttpResponse } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
-import type { ErrorStatus } from "./error-codes.js";
+import type { Subscriber } from "../access.js";
+import type { Deliveries } from "../delivery/deliveries.js";
+import type { Registrations } from "../registrations/registrations.js";
 
 /** A JSON object. Clients may send a `readOnly` property back as received; it is ignored. */
 export interface BodySchema {
-  readonly description?: string;
   readonly required?: readonly string[];
   /** A missing body counts as an empty object. */
   readonly isOptional?: true;
@@ -13,15 +19,34 @@ export interface BodySchema {
   readonly example: JsonObject;
 }
 
-export interface Operation {
+/** A request of a known subscriber. */
+export interface SubscriberCall {
+  readonly request: HttpRequest;
+  readonly parameter: PathParameter;
+  readonly subscriber: Subscriber;
+  /** Charges the account's limit for what costs as much as so many further requests. */
+  readonly charge: (count: number) => void;
+  /** Reads the body, and returns the fields that the operation accepts. */
+  readonly readBody: () => Promise<Readonly<Record<string, unknown>>>;
+}
+
+/** The webhook service, as the handlers use it. */
+export interface ApiService {
+  readonly registrations: Registrations;
+  readonly deliveries: Deliveries;
+  /** The names of the catalogue, for subscribers. */
+  readonly eventTypes: readonly string[];
+  readonly getDocument: (baseUrl: string) => { readonly body: string; readonly etag: string };
+}
+
+/** A row of the table. */
+export type Operation = {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
-  /** As in the route table. */
+  /** `/v1/webhooks/:webhookId`: each parameter is one whole segment. */
   readonly path: string;
-  readonly tag: Tag;
+  readonly tag: keyof typeof tags;
   readonly summary: string;
   readonly description?: string;
-  /** True if the operation needs no API key. */
-  readonly isPublic?: true;
   /** OpenAPI parameter objects, without those of the path. */
   readonly parameters?: readonly JsonObject[];
   readonly body?: BodySchema;
@@ -33,9 +58,22 @@ export interface Operation {
     /** OpenAPI header objects, or references to them. */
     readonly headers?: JsonObject;
   };
-  /** Error statuses of this operation. Operations with an API key also have 401, 429 and 503. */
+  /** Error statuses, without those that every API key can get and those of reading a body. */
   readonly errors: readonly ErrorStatus[];
-}
+} & (
+  | {
+      readonly isPublic?: never;
+      readonly handle: (call: SubscriberCall, service: ApiService) => Promise<HttpResponse>;
+    }
+  | {
+      /** The operation needs no API key. */
+      readonly isPublic: true;
+      readonly handle: (request: HttpRequest, service: ApiService) => Promise<HttpResponse>;
+    }
+);
+
+/** Operations by their id. */
+export type Operations = { readonly [operationId: string]: Operation };
 
 /** The groups of operations in the OpenAPI document, with their descriptions. */
 export const tags = {
@@ -44,7 +82,66 @@ export const tags = {
   Interface: "The description of this interface.",
 } as const;
 
-export type Tag = keyof typeof tags;
+/** The error responses, by status, with their codes. An error with any other code becomes 503. */
+export const apiErrors = {
+  400: {
+    description: "The request is invalid. `field` names the part at fault.",
+    codes: [
+      "invalid_json",
+      "invalid_request",
+      "invalid_argument",
+      "invalid_url",
+      "unknown_event_type",
+      "request_aborted",
+    ],
+  },
+  401: {
+    description: "The API key is missing or invalid.",
+    codes: ["unauthorized"],
+    header: "WWW-Authenticate",
+  },
+  403: {
+    description: "Another API key of the account owns the webhook.",
+    codes: ["webhook_owned_by_another_key", "record_not_readable"],
+  },
+  404: { description: "The account has nothing with this id.", codes: ["not_found"] },
+  405: { description: "The path does not support this method.", codes: ["method_not_allowed"] },
+  408: { description: "The body did not arrive in time.", codes: ["request_timeout"] },
+  409: {
+    description: "The current state of the account does not allow it.",
+    codes: [
+      "webhook_limit_reached",
+      "idempotency_key_reused",
+      "webhook_deleted",
+      "secret_rotated",
+      "webhook_disabled",
+      "attempt_in_flight",
+      "resend_limit_reached",
+    ],
+  },
+  413: { description: "The body is too large.", codes: ["body_too_large"] },
+  415: {
+    description: "The body is not JSON in UTF-8, or is compressed.",
+    codes: ["unsupported_media_type"],
+  },
+  429: { description: "Too many requests were sent.", codes: ["rate_limited"], header: "Retry-After" },
+  500: {
+    description: "The server is misconfigured and cannot read the body.",
+    codes: ["raw_body_unavailable"],
+  },
+  503: {
+    description: "The service is temporarily unavailable. The request may or may not have taken effect.",
+    codes: ["unavailable"],
+    header: "Retry-After",
+  },
+} as const satisfies { readonly [status: number]: ErrorDescription };
 
-/** The error statuses of every operation that reads a request body. */
-export const BODY_ERRORS = [400, 408, 413, 415, 500] as const;
+/** The error responses of one status. */
+export interface ErrorDescription {
+  readonly description: string;
+  readonly codes: readonly string[];
+  /** A header that the responses have. */
+  readonly header?: string;
+}
+
+export type ErrorStatus = keyof typeof apiErrors;

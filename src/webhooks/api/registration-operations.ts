@@ -1,23 +1,34 @@
-/** The operations on webhooks: requests and responses of each, by operation id. Plain data. */
+/**
+ * The operations that register, list, change and delete webhooks: each with its description for
+ * OpenAPI and its handler.
+ */
 
+import { isPostbellError } from "../../core/errors.js";
+import { invalidField } from "../../core/invalid-field.js";
 import { componentRef } from "../../http/openapi-document.js";
+import type { HttpRequest } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
+import type { Deliveries } from "../delivery/deliveries.js";
 import { MAX_EVENT_TYPES } from "../event-types/subscription.js";
-import { EXAMPLE_SECRET, EXAMPLE_WEBHOOK } from "./examples.js";
-import { BODY_ERRORS, type Operation } from "./operation.js";
+import type { Registrations } from "../registrations/registrations.js";
+import type { Webhook } from "../webhook.js";
+import { findWebhook, parseInclude, parsePage, toJsonResponse } from "./api-request.js";
+import type { Operations } from "./operation.js";
 import {
   cursorParameter,
   describeObject,
   describeTime,
+  EXAMPLE_SECRET,
+  EXAMPLE_WEBHOOK,
   limitParameter,
   nextCursor,
   secretRef,
   webhookRef,
-} from "./shared-schemas.js";
+} from "./schemas.js";
 
-const url = componentRef("schemas", "EndpointUrl");
+const urlSchema = componentRef("schemas", "EndpointUrl");
 
-const eventTypes: JsonObject = {
+const eventTypesSchema: JsonObject = {
   type: "array",
   description:
     "The event types to subscribe to: names, `prefix.*` or `*`. If it is missing: every type, also future ones.",
@@ -27,9 +38,9 @@ const eventTypes: JsonObject = {
   items: componentRef("schemas", "EventTypePattern"),
 };
 
-const status: JsonObject = { type: "string", enum: ["ENABLED", "DISABLED"] };
+const statusSchema: JsonObject = { type: "string", enum: ["ENABLED", "DISABLED"] };
 
-const include: JsonObject = {
+const includeParameter: JsonObject = {
   name: "include",
   in: "query",
   description:
@@ -45,7 +56,7 @@ const include: JsonObject = {
   },
 };
 
-export const registrationOperations = {
+export const registrationOperations: Operations = {
   createWebhook: {
     method: "POST",
     path: "/v1/webhooks",
@@ -64,7 +75,7 @@ export const registrationOperations = {
     ],
     body: {
       required: ["url"],
-      properties: { url, event_types: eventTypes },
+      properties: { url: urlSchema, event_types: eventTypesSchema },
       example: { url: EXAMPLE_WEBHOOK.url, event_types: ["patient.*"] },
     },
     response: {
@@ -80,7 +91,18 @@ export const registrationOperations = {
         },
       },
     },
-    errors: [...BODY_ERRORS, 403, 409],
+    errors: [403, 409],
+    async handle({ request, subscriber, readBody }, { registrations }) {
+      const idempotencyKey = readIdempotencyKey(request.headers);
+      const { url, event_types } = await readBody();
+      const { webhook, secret } = await registrations.create(subscriber, {
+        url: url as string,
+        eventTypes: event_types as readonly string[] | undefined,
+        idempotencyKey,
+      });
+      const location = `${request.baseUrl}/v1/webhooks/${webhook.id}`;
+      return toJsonResponse(201, { webhook: toResource(webhook), secret }, { location });
+    },
   },
   listWebhooks: {
     method: "GET",
@@ -89,7 +111,7 @@ export const registrationOperations = {
     summary: "List the account's webhooks",
     description:
       "Oldest first. A page with statistics counts as one more request of the account for each webhook on it.",
-    parameters: [limitParameter, cursorParameter, include],
+    parameters: [limitParameter, cursorParameter, includeParameter],
     response: {
       status: 200,
       description: "A page of webhooks.",
@@ -97,15 +119,28 @@ export const registrationOperations = {
       example: { webhooks: [EXAMPLE_WEBHOOK], next: null },
     },
     errors: [400],
+    async handle({ request, subscriber, charge }, { registrations, deliveries }) {
+      const query = new URLSearchParams(request.query);
+      const include = parseInclude(query, INCLUDED);
+      const page = { account: subscriber.account, ...parsePage(query) };
+      const { webhooks, next } = await registrations.list(page);
+      if (include.stats) charge(webhooks.length);
+      return toJsonResponse(200, { webhooks: await toFullResources(deliveries, webhooks, include), next });
+    },
   },
   readWebhook: {
     method: "GET",
     path: "/v1/webhooks/:webhookId",
     tag: "Webhooks",
     summary: "Read a webhook",
-    parameters: [include],
+    parameters: [includeParameter],
     response: { status: 200, description: "The webhook.", schema: webhookRef, example: EXAMPLE_WEBHOOK },
     errors: [400, 404],
+    async handle(call, service) {
+      const include = parseInclude(new URLSearchParams(call.request.query), INCLUDED);
+      const webhook = await findWebhook(call, service);
+      return toJsonResponse(200, await toFullResource(service.deliveries, webhook, include));
+    },
   },
   updateWebhook: {
     method: "PUT",
@@ -117,10 +152,10 @@ export const registrationOperations = {
     body: {
       required: ["url", "status"],
       properties: {
-        url,
-        status,
+        url: urlSchema,
+        status: statusSchema,
         event_types: {
-          ...eventTypes,
+          ...eventTypesSchema,
           description: "Replaces the event types. If it is missing, they do not change.",
         },
         id: { type: "string", readOnly: true },
@@ -135,7 +170,13 @@ export const registrationOperations = {
       schema: webhookRef,
       example: { ...EXAMPLE_WEBHOOK, status: "DISABLED", updatedDate: "2026-03-02T08:30:00.000Z" },
     },
-    errors: [...BODY_ERRORS, 403, 404, 409],
+    errors: [403, 404, 409],
+    async handle(call, service) {
+      const { id } = await findWebhook(call, service);
+      const change = parseChange(await call.readBody());
+      const webhook = await service.registrations.update(id, change, { as: call.subscriber });
+      return toJsonResponse(200, toResource(webhook));
+    },
   },
   deleteWebhook: {
     method: "DELETE",
@@ -151,6 +192,10 @@ export const registrationOperations = {
       example: { message: "The webhook was deleted." },
     },
     errors: [404],
+    async handle(call, service) {
+      await service.registrations.remove(call.parameter("webhookId"), { as: call.subscriber });
+      return toJsonResponse(200, { message: "The webhook was deleted." });
+    },
   },
   rotateSecret: {
     method: "POST",
@@ -181,7 +226,13 @@ export const registrationOperations = {
       }),
       example: { secret: EXAMPLE_SECRET, rotatesAt: "2026-03-01T13:00:00.000Z" },
     },
-    errors: [...BODY_ERRORS, 403, 404],
+    errors: [403, 404],
+    async handle(call, service) {
+      const { id } = await findWebhook(call, service);
+      const { overlap_seconds } = await call.readBody();
+      const options = { overlapMs: parseOverlap(overlap_seconds), as: call.subscriber };
+      return toJsonResponse(200, await service.registrations.rotateSecret(id, options));
+    },
   },
   finishRotation: {
     method: "POST",
@@ -197,5 +248,76 @@ export const registrationOperations = {
       example: { message: "Only the new secret signs from now on." },
     },
     errors: [403, 404],
+    async handle(call, service) {
+      const { id } = await findWebhook(call, service);
+      await service.registrations.finishRotation(id, { as: call.subscriber });
+      return toJsonResponse(200, { message: "Only the new secret signs from now on." });
+    },
   },
-} as const satisfies { readonly [operationId: string]: Operation };
+};
+
+/** The webhook with the properties of the OpenAPI document, and no others. */
+const toResource = ({ id, status, url, createdDate, updatedDate }: Webhook) => ({
+  id,
+  status,
+  url,
+  createdDate,
+  updatedDate,
+});
+
+function readIdempotencyKey(headers: HttpRequest["headers"]): string | undefined {
+  const key = headers["idempotency-key"];
+  if (key === undefined || /^[\x21-\x7e]{1,255}$/.test(key)) return key;
+  throw invalidField("Idempotency-Key", "Idempotency-Key must be 1 to 255 visible ASCII characters.");
+}
+
+const MAX_OVERLAP_SECONDS = 604_800;
+
+/** Converts `overlap_seconds` to milliseconds. */
+function parseOverlap(seconds: unknown): number | undefined {
+  if (seconds === undefined) return undefined;
+  if (Number.isInteger(seconds) && (seconds as number) >= 0 && (seconds as number) <= MAX_OVERLAP_SECONDS)
+    return (seconds as number) * 1000;
+  throw invalidField(
+    "overlap_seconds",
+    `overlap_seconds must be a whole number of seconds from 0 to ${MAX_OVERLAP_SECONDS} (7 days).`,
+  );
+}
+
+type Change = Parameters<Registrations["update"]>[1];
+
+function parseChange({ url, status, event_types }: Readonly<Record<string, unknown>>): Change {
+  if (url === undefined) throw invalidField("url", "url is missing: an update needs url and status.");
+  if (status === undefined) throw invalidField("status", "status is missing: ENABLED or DISABLED.");
+  return {
+    url: url as string,
+    status: status as Webhook["status"],
+    eventTypes: event_types as readonly string[] | undefined,
+  };
+}
+
+const INCLUDED = ["stats", "event_types"] as const;
+type Included = Readonly<Record<(typeof INCLUDED)[number], boolean>>;
+
+/** The webhook with what a request asked to include. */
+async function toFullResource(deliveries: Deliveries, webhook: Webhook, include: Included) {
+  return {
+    ...toResource(webhook),
+    // In the form that an update accepts, so that a record that was read can be sent back.
+    ...(include.event_types && { event_types: webhook.eventTypes ?? ["*"] }),
+    ...(include.stats && { stats: await deliveries.stats({ webhookId: webhook.id }) }),
+  };
+}
+
+/** Leaves out webhooks that were deleted since the list was read. */
+async function toFullResources(deliveries: Deliveries, webhooks: readonly Webhook[], include: Included) {
+  const read = async (webhook: Webhook) => {
+    try {
+      return [await toFullResource(deliveries, webhook, include)];
+    } catch (error) {
+      if (isPostbellError(error, "not_found")) return [];
+      throw error;
+    }
+  };
+  return (await Promise.all(webhooks.map(read))).flat();
+}
