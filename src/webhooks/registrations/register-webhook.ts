@@ -1,18 +1,12 @@
 /** Registers a webhook once, however often the same request is repeated. */
 
 import { createHash } from "node:crypto";
+import { PostbellError } from "../../core/errors.js";
 import { newSecret } from "../../signature/signature.js";
 import type { Subscriber } from "../access.js";
 import type { WebhooksSettings } from "../settings/settings.js";
 import type { WebhookRecord, WebhookStore } from "../store.js";
-import {
-  keyReused,
-  ownedByAnotherKey,
-  secretRotated,
-  tooManyEnabled,
-  tooManyWebhooks,
-  webhookDeleted,
-} from "./entitlement.js";
+import { ownedByAnotherKey, tooManyEnabled } from "./entitlement.js";
 
 /** How long a repeated request gets the first response. */
 const REPLAY_MS = 600_000;
@@ -45,10 +39,16 @@ export async function registerWebhook(
   });
   if (created.result === "replayed") await requireSameOwnerAndSecret(store, created.webhook);
   if ("webhook" in created) return created.webhook;
-  if (created.result === "key_reused") throw keyReused();
-  throw created.result === "enabled_limit"
-    ? tooManyEnabled(limits.enabledWebhooks)
-    : tooManyWebhooks(limits.webhooks);
+  if (created.result === "enabled_limit") throw tooManyEnabled(limits.enabledWebhooks);
+  throw created.result === "key_reused"
+    ? keyError(
+        "idempotency_key_reused",
+        "This Idempotency-Key was used with another body; use a new key for a new request.",
+      )
+    : new PostbellError(
+        "webhook_limit_reached",
+        `The account has ${limits.webhooks} webhooks, which is the limit; delete one first.`,
+      );
 }
 
 const buildRecord = (
@@ -94,7 +94,21 @@ function toIdempotency(
  */
 async function requireSameOwnerAndSecret(store: RegisterStore, created: WebhookRecord): Promise<void> {
   const webhook = await store.getWebhook(created.id);
-  if (!webhook) throw webhookDeleted();
+  if (!webhook) {
+    throw keyError(
+      "webhook_deleted",
+      "The webhook that this Idempotency-Key registered was deleted; use a new key to register another one.",
+    );
+  }
   if (webhook.subscriberId !== created.subscriberId) throw ownedByAnotherKey();
-  if (webhook.secret !== created.secret) throw secretRotated(created.id);
+  if (webhook.secret === created.secret) return;
+  throw keyError(
+    "secret_rotated",
+    `The secret of the webhook ${created.id}, which this Idempotency-Key registered, was rotated; use the new secret, or rotate it again to get one.`,
+  );
 }
+
+const keyError = (
+  code: "webhook_deleted" | "secret_rotated" | "idempotency_key_reused",
+  message: string,
+): PostbellError => new PostbellError(code, message, { field: "Idempotency-Key" });

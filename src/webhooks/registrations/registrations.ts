@@ -160,7 +160,36 @@ export function createRegistrations({
   readonly namesOptions: boolean;
 }): Registrations {
   const policy = createAddressPolicy(destinations);
-  const changeWebhook = createChangeWebhook({ store, entitlement, enabledLimit: limits.enabledWebhooks });
+  const { enabledWebhooks: enabledLimit } = limits;
+
+  /**
+   * `owner`: the key that the change was permitted for. If the webhook was transferred meanwhile,
+   * nothing changes.
+   */
+  const updateRecord = async (
+    { id, account }: WebhookRecord,
+    change: WebhookChange,
+    owner?: string,
+  ): Promise<WebhookRecord> => {
+    const updated = await store.updateWebhook({ id, account, change, owner, enabledLimit, now: store.now() });
+    if (updated.result === "updated") return updated.webhook;
+    if (updated.result === "not_owner") throw ownedByAnotherKey();
+    throw updated.result === "enabled_limit" ? tooManyEnabled(enabledLimit) : notFound("webhook");
+  };
+
+  /** Returns the changed record. Throws if the actor may not make this change. */
+  const changeWebhook = async (
+    webhook: WebhookRecord,
+    change: WebhookChange,
+    actor: Actor,
+  ): Promise<WebhookRecord> => {
+    if (actor.as === undefined) return updateRecord(webhook, change);
+    // Writes only the status: a request of another key must not restore a URL that the owner
+    // replaces meanwhile.
+    if (isDisablingOnly(webhook, change)) return updateRecord(webhook, { status: "DISABLED" });
+    await entitlement.requireManager(webhook, actor);
+    return updateRecord(webhook, change, webhook.subscriberId);
+  };
 
   return Object.freeze<Registrations>({
     async create(subscriber, registration) {
@@ -231,41 +260,4 @@ export function createRegistrations({
       return toWebhook(await changeWebhook(await entitlement.find(id, {}), { subscriberId }, {}));
     },
   });
-}
-
-/** Returns the changed record. Throws if the actor may not make this change. */
-type ChangeWebhook = (webhook: WebhookRecord, change: WebhookChange, actor: Actor) => Promise<WebhookRecord>;
-
-function createChangeWebhook({
-  store,
-  entitlement,
-  enabledLimit,
-}: {
-  readonly store: Pick<WebhookStore, "updateWebhook" | "now">;
-  readonly entitlement: Pick<Entitlement, "requireManager">;
-  readonly enabledLimit: number;
-}): ChangeWebhook {
-  /**
-   * `owner`: the key that the change was permitted for. If the webhook was transferred meanwhile,
-   * nothing changes.
-   */
-  const update = async (
-    { id, account }: WebhookRecord,
-    change: WebhookChange,
-    owner?: string,
-  ): Promise<WebhookRecord> => {
-    const updated = await store.updateWebhook({ id, account, change, owner, enabledLimit, now: store.now() });
-    if (updated.result === "updated") return updated.webhook;
-    if (updated.result === "not_owner") throw ownedByAnotherKey();
-    throw updated.result === "enabled_limit" ? tooManyEnabled(enabledLimit) : notFound("webhook");
-  };
-
-  return async (webhook, change, actor) => {
-    if (actor.as === undefined) return update(webhook, change);
-    // Writes only the status: a request of another key must not restore a URL that the owner
-    // replaces meanwhile.
-    if (isDisablingOnly(webhook, change)) return update(webhook, { status: "DISABLED" });
-    await entitlement.requireManager(webhook, actor);
-    return update(webhook, change, webhook.subscriberId);
-  };
 }
