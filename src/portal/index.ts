@@ -3,11 +3,21 @@
 import { type Clock, withTimeout } from "../core/clock.js";
 import { guardedLogger, type Logger } from "../core/logger.js";
 import { parseUrl } from "../core/parse-url.js";
-import { HttpError, serviceUnavailable } from "../http/errors.js";
+import { HttpError, rateLimited, serviceUnavailable } from "../http/errors.js";
+import { createRateLimit } from "../http/rate-limit.js";
 import { createRouter, type Route, withoutBody } from "../http/router.js";
 import type { HttpRequest, HttpResponse, Service } from "../http/types.js";
 import { readSubscriber } from "../webhooks/call-arguments.js";
-import { type ApiCall, type ApiRoute, jsonError, jsonResponse, notFoundHere, toPortalError } from "./api.js";
+import {
+  API_HEADERS,
+  type ApiCall,
+  type ApiRoute,
+  jsonError,
+  jsonResponse,
+  notFoundHere,
+  pickHeaders,
+  toPortalError,
+} from "./api.js";
 import { contentRoutes } from "./content-api.js";
 import {
   type Authorize,
@@ -18,9 +28,13 @@ import {
 } from "./options.js";
 import { createPage } from "./page.js";
 import type { SessionJson } from "./shapes.js";
-import { createWebhooksApi, WEBHOOKS_PREFIX } from "./webhooks-api.js";
 
 export type { Authorize, PortalOptions, PortalWebhooks, Visitor } from "./options.js";
+
+/** The paths of the webhook service as the page requests them. */
+const WEBHOOKS_PREFIX = "/api/v1/";
+
+type UnroutedCall = Omit<ApiCall, "parameter">;
 
 /** The route that tells the page who its visitor is, and what it may show. */
 const sessionRoute = ({ webhooks, content, title, logo, clock }: PortalSettings): ApiRoute => ({
@@ -68,7 +82,7 @@ export function createPortal(options: PortalOptions): Service {
   const logger = guardedLogger(settings.logger);
 
   /** Identifies the visitor. A change must come from the page itself. */
-  const openCall = async (request: HttpRequest): Promise<Omit<ApiCall, "parameter">> => {
+  const openCall = async (request: HttpRequest): Promise<UnroutedCall> => {
     if (request.method !== "GET" && request.method !== "HEAD") refuseForeign(request);
     const visitor = await authenticateVisitor(request, { authorize, clock, logger });
     return { request, query: new URLSearchParams(request.query), visitor };
@@ -79,12 +93,22 @@ export function createPortal(options: PortalOptions): Service {
     onError: (thrown) => jsonError(toPortalError(thrown, logger)),
   });
 
-  const forward = webhooks && createWebhooksApi(webhooks, settings);
+  const accounts = createRateLimit({ perMinute: settings.requestsPerMinute, clock });
+  /** Forwards a call to the webhook service, on behalf of the visitor's subscriber. */
+  const callWebhooks = async (call: UnroutedCall): Promise<HttpResponse> => {
+    const { subscriber } = call.visitor;
+    if (webhooks === undefined || !subscriber) throw notFoundHere();
+    const seconds = accounts.take(subscriber.account);
+    if (seconds > 0) throw rateLimited(seconds, "This account sends too many requests");
+    const response = await webhooks.handleAs(toWebhooksRequest(call), subscriber, {
+      onCost: (requests) => accounts.charge(subscriber.account, requests),
+    });
+    if (response === undefined) throw new HttpError(404, "not_found", "There is no such path.");
+    return toPageResponse(response);
+  };
   const handleWebhooks = async (request: HttpRequest): Promise<HttpResponse> => {
     try {
-      const call = await openCall(request);
-      if (forward === undefined) throw notFoundHere();
-      return await forward(call);
+      return await callWebhooks(await openCall(request));
     } catch (thrown) {
       const response = jsonError(toPortalError(thrown, logger));
       return request.method === "HEAD" ? withoutBody(response) : response;
@@ -187,3 +211,41 @@ function refuseForeign({ headers, baseUrl }: Pick<HttpRequest, "headers" | "base
     throw new HttpError(403, "foreign_request", "Changes are taken from the page of this portal only.");
   }
 }
+
+// Forwards requests of the page to the webhook service. The service checks everything; nothing that
+// a request says about its sender is forwarded.
+
+/** Request headers that are forwarded: they describe the body, its repetition or a precondition. */
+const FORWARDED_HEADERS = [
+  "content-type",
+  "content-length",
+  "content-encoding",
+  "if-none-match",
+  "idempotency-key",
+] as const;
+
+/** Returns the query to forward. Only a visitor who may read records gets the body. */
+function toForwardedQuery({ query, visitor }: UnroutedCall): string {
+  const isForwarded = ([name, value]: readonly [string, string]): boolean =>
+    visitor.canReadRecords === true || name !== "include" || value !== "body";
+  return new URLSearchParams([...query].filter(isForwarded)).toString();
+}
+
+/** The response is for the page only, even if everybody may read it over REST. */
+function toPageResponse({ status, headers, body }: HttpResponse): HttpResponse {
+  const own = Object.entries(headers).filter(([name]) => name !== "access-control-allow-origin");
+  return { status, headers: { ...Object.fromEntries(own), ...API_HEADERS }, body };
+}
+
+const toWebhooksRequest = (call: UnroutedCall): HttpRequest => {
+  const { method, path, headers, body, baseUrl, signal } = call.request;
+  return {
+    method,
+    path: path.slice("/api".length),
+    query: toForwardedQuery(call),
+    headers: pickHeaders(headers, FORWARDED_HEADERS),
+    body,
+    baseUrl: `${baseUrl}/api`,
+    signal,
+  };
+};
