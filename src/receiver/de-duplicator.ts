@@ -15,19 +15,21 @@ export interface DeDuplicator {
   release(id: string): void;
 }
 
-export interface DeDuplicatorOptions {
+/**
+ * Creates an empty window. Ids in flight are not part of it: a flood of other ids cannot make one
+ * forgotten, and there are only as many as calls in flight.
+ */
+export function createDeDuplicator({
+  max,
+  ttlMs,
+  clock,
+}: {
   /** Confirmed ids to remember. Beyond this number the oldest is forgotten. */
   readonly max: number;
   /** Milliseconds for which a confirmed id is remembered. */
   readonly ttlMs: number;
   readonly clock: Clock;
-}
-
-/**
- * Creates an empty window. Ids in flight are not part of it: a flood of other ids cannot make one
- * forgotten, and there are only as many as calls in flight.
- */
-export function createDeDuplicator({ max, ttlMs, clock }: DeDuplicatorOptions): DeDuplicator {
+}): DeDuplicator {
   const inFlight = new Set<string>();
   const done = new LRUCache<string, true>({
     max,

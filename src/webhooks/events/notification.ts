@@ -11,16 +11,6 @@ import type { ParsedResource } from "../fhir.js";
  */
 export type BodyForm = "notification" | "envelope";
 
-export interface BodyOptions {
-  readonly form: BodyForm;
-  /** `hub.topic`: the webhook's id. */
-  readonly topic: string;
-  /** One flag for each entry: only those that are `true` are sent. `null` sends all. */
-  readonly allowed: readonly boolean[] | null;
-  /** Adds `event_id` with the event's id. */
-  readonly eventIdField: boolean;
-}
-
 /** A stored event, ready for its attempts. */
 export interface PreparedEvent {
   readonly id: string;
@@ -36,7 +26,15 @@ export interface PreparedEvent {
    * References between entries that are sent are rewritten to the `fullUrl` of their target. Other
    * references keep their form.
    */
-  body(options: BodyOptions): Buffer;
+  body(options: {
+    readonly form: BodyForm;
+    /** `hub.topic`: the webhook's id. */
+    readonly topic: string;
+    /** One flag for each entry: only those that are `true` are sent. `null` sends all. */
+    readonly allowed: readonly boolean[] | null;
+    /** Adds `event_id` with the event's id. */
+    readonly eventIdField: boolean;
+  }): Buffer;
 }
 
 export interface PreparedEntry {
@@ -66,7 +64,7 @@ export function readPayload(payload: string): PreparedEvent {
       resourceType,
       resource: () => JSON.parse(texts[index] ?? "null") as ParsedResource,
     })),
-    body({ form, topic, allowed, eventIdField }: BodyOptions): Buffer {
+    body({ form, topic, allowed, eventIdField }) {
       const { head, middle, tail } = frame(header, form, eventIdField);
       const start = head + JSON.stringify(topic) + middle;
       return encode(bodyPieces({ start, tail }, header, texts, allowed));

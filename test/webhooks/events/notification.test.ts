@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type BodyOptions, readPayload } from "../../../src/webhooks/events/notification.js";
+import { readPayload } from "../../../src/webhooks/events/notification.js";
 import type { ParsedResource } from "../../../src/webhooks/fhir.js";
 import { build, EVENT_ID, organization, patient, practitioner, TOPIC } from "../../support/clinic.js";
 
-const options: BodyOptions = { form: "notification", topic: TOPIC, allowed: null, eventIdField: false };
+const options = { form: "notification", topic: TOPIC, allowed: null, eventIdField: false } as const;
 const built = await build({ related: [organization, practitioner] });
 const event = readPayload(built.payload);
 const parse = (body: Buffer): unknown => JSON.parse(body.toString());
