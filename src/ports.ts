@@ -44,11 +44,11 @@ export type {
 export type { Resolve } from "./outbound/connection.js";
 export type { OutboundFailure, OutboundRequest, OutboundResponse, OutboundResult } from "./outbound/types.js";
 export type { Json, JsonObject } from "./schema/types.js";
-export { type DeliveryKey, formatDeliveryId, parseDeliveryId } from "./webhooks/delivery/delivery-id.js";
 export type { EmitResult, Emittable, EventHint, ResourceOf } from "./webhooks/emit/event-input.js";
 export type { EventTypeOf, ResourceTypeOf } from "./webhooks/event-types/catalogue.js";
-export { subscribes } from "./webhooks/event-types/subscription.js";
+export { subscribes } from "./webhooks/event-types/catalogue.js";
 export type { ParsedResource, ResourceHead } from "./webhooks/fhir.js";
+export { type DeliveryKey, formatDeliveryId, parseDeliveryId } from "./webhooks/store/records.js";
 export {
   type AppendedEvent,
   type AppendRequest,

@@ -2,8 +2,7 @@
 
 import { PostbellError } from "../core/errors.js";
 import { isUuid, randomUUID } from "../core/uuid.js";
-import { checkName } from "../webhooks/call-arguments.js";
-import { parseEventTime } from "../webhooks/delivery/time-filter.js";
+import { checkName, parseEventTime } from "../webhooks/call-arguments.js";
 import type { EventInput } from "../webhooks/service.js";
 import type { OutboxClaim } from "./outbox-source.js";
 

@@ -1,21 +1,25 @@
-/** Checks the arguments of calls that the host's own code makes. */
+/** Checks the arguments of calls that the host's own code makes. Pure. */
 
+import { isDate } from "node:util/types";
 import { PostbellError } from "../core/errors.js";
 import { refuseUnknownKeys } from "../core/known-names.js";
 import type { Subscriber } from "./access.js";
+import { TEXT_LENGTHS } from "./text-lengths.js";
 
 const MAX_PAGE = 100;
 
 export const notFound = (what: string): PostbellError =>
   new PostbellError("not_found", `There is no such ${what}.`);
 
+/** `message` names the field and says what to change. */
+export const invalidField = (field: string, message: string): PostbellError =>
+  new PostbellError("invalid_request", message, { field });
+
 /** Returns a page size from 1 to 100, by default 50. Throws `invalid_request`. */
 export function readLimit(limit: number | undefined): number {
   if (limit === undefined) return MAX_PAGE / 2;
   if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_PAGE) return limit;
-  throw new PostbellError("invalid_request", `limit must be a whole number from 1 to ${MAX_PAGE}.`, {
-    field: "limit",
-  });
+  throw invalidField("limit", `limit must be a whole number from 1 to ${MAX_PAGE}.`);
 }
 
 const MAX_NAME = 256;
@@ -71,4 +75,33 @@ export function readCallArguments<T extends object>(
   }
   refuseUnknownKeys(call, given, known);
   return given;
+}
+
+const DATE_TIME = /^([0-9]{4}-[0-9]{2}-[0-9]{2})T[0-9:.]{5,18}(?:Z|[+-][0-9]{2}:[0-9]{2})$/;
+/** Years outside this range need a sign in ISO 8601, and FHIR does not allow them. */
+const FIRST_TIME = Date.parse("0000-01-01T00:00:00Z");
+const LAST_TIME = Date.parse("9999-12-31T23:59:59.999Z");
+
+/**
+ * Returns the epoch milliseconds of an ISO 8601 date and time; NaN for any other text. Checks the
+ * day itself: `Date.parse` would read the 30th of February as the 2nd of March.
+ */
+function parseTime(text: string): number {
+  if (text.length > TEXT_LENGTHS.time) return Number.NaN;
+  const day = Date.parse(`${DATE_TIME.exec(text)?.[1]}T00:00:00Z`);
+  return Number.isNaN(day) || !text.startsWith(new Date(day).toISOString().slice(0, 10))
+    ? Number.NaN
+    : Date.parse(text);
+}
+
+/**
+ * Returns the epoch milliseconds of a Date, or of an ISO 8601 text with an offset.
+ *
+ * @throws `invalid_argument` for any other value.
+ */
+export function parseEventTime(field: string, value: Date | string): number {
+  const time = typeof value === "string" ? parseTime(value) : isDate(value) ? value.getTime() : Number.NaN;
+  if (time >= FIRST_TIME && time <= LAST_TIME) return time;
+  const message = `${field} must be a Date or an ISO 8601 date and time with its offset.`;
+  throw new PostbellError("invalid_argument", message, { field });
 }

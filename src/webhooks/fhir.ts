@@ -21,13 +21,3 @@ export interface ParsedResource {
   readonly id?: string | undefined;
   readonly [element: string]: unknown;
 }
-
-const RESOURCE_TYPE = /^[A-Za-z][A-Za-z0-9]{0,63}$/;
-
-/**
- * True if `name` has the form of a resource type: a letter, then letters and digits, at most 64 in
- * all. It does not check that FHIR defines the type.
- */
-export function isResourceTypeName(name: string): boolean {
-  return RESOURCE_TYPE.test(name);
-}

@@ -3,11 +3,8 @@
 import { type Clock, withTimeout } from "../core/clock.js";
 import type { Logger } from "../core/logger.js";
 import type { Reading, Telemetry } from "../core/telemetry.js";
-import { createOutboundClient } from "../outbound/client.js";
-import { createAddressPolicy } from "../outbound/destination-options.js";
-import type { OutboundClient, Send } from "../outbound/types.js";
-import { guardSend } from "./delivery/send.js";
 import type { DeliveryWorker } from "./delivery/worker.js";
+import type { Sender } from "./sender.js";
 import type { WebhooksSettings } from "./settings/settings.js";
 import type { StartReminder } from "./start-reminder.js";
 import type { WebhookStore } from "./store.js";
@@ -108,38 +105,3 @@ export function createLifecycle({
 }
 
 // Sends the requests of attempts: through the host's function, or the built-in HTTP client.
-
-interface Sender {
-  readonly send: Send;
-  /** Closes the built-in client's connections. Sending again opens new ones. */
-  readonly close: () => Promise<void>;
-}
-
-export function createSender({
-  settings: { delivery, destinations },
-  clock,
-}: {
-  readonly settings: Pick<WebhooksSettings, "delivery" | "destinations">;
-  readonly clock: Clock;
-}): Sender {
-  const policy = createAddressPolicy(destinations);
-  // Created with the first request, so that a service that never sends holds nothing.
-  let client: OutboundClient | undefined;
-  const sendThroughClient: Send = (request) => {
-    client ??= createOutboundClient({
-      clock,
-      policy,
-      ca: destinations.ca && Buffer.from(destinations.ca),
-      resolve: destinations.resolve,
-    });
-    return client.send(request);
-  };
-  return {
-    send: delivery.send ? guardSend(delivery.send, clock) : sendThroughClient,
-    async close() {
-      const used = client;
-      client = undefined;
-      await used?.close();
-    },
-  };
-}

@@ -26,11 +26,12 @@ import { type EventCatalogue, type EventTypeOf, readCatalogue } from "./event-ty
 import type { ClinicalEvents } from "./event-types/clinical-events.js";
 import { guardWebhookStore } from "./guarded-store.js";
 import { evaluateHealthStatus } from "./health-status.js";
-import { createLifecycle, createSender } from "./lifecycle.js";
+import { createLifecycle } from "./lifecycle.js";
 import { limitLogger } from "./log-limit.js";
 import { readSettings } from "./options.js";
 import { createEntitlement } from "./registrations/entitlement.js";
 import { createRegistrations, type Registrations } from "./registrations/registrations.js";
+import { createSender } from "./sender.js";
 import type { WebhooksOptions } from "./settings/webhooks-options.js";
 import { createStartReminder } from "./start-reminder.js";
 
@@ -173,7 +174,7 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
   const store = countStoreErrors(guardWebhookStore(stored, circuit), telemetry, "webhooks");
   const now = (): number => store.now();
 
-  const entitlement = createEntitlement({ store, settings, clock });
+  const entitlement = createEntitlement(store, settings);
   const registrationParts = { store, settings, catalogue, entitlement };
   const registrations = createRegistrations({ ...registrationParts, namesOptions: true });
   const forSubscribers = createRegistrations({ ...registrationParts, namesOptions: false });
@@ -226,14 +227,7 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
   });
 
   const deliveries = createDeliveryLog({
-    store,
-    settings,
-    catalogue,
-    entitlement,
-    clock,
-    logger,
-    append,
-    onScheduled,
+    ...{ store, settings, catalogue, entitlement, logger, append, onScheduled },
   });
   const eventTypes = Object.freeze([...catalogue.types.keys()].sort()) as readonly EventTypeOf<C>[];
   const openApi = cacheDocument(() => describeWebhooksOpenApi(settings, catalogue, "/"));

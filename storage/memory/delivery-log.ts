@@ -1,6 +1,6 @@
 /** The delivery log in memory: list, resend, recover. */
 
-import { subscribes } from "../../src/webhooks/event-types/subscription.js";
+import { subscribes } from "../../src/webhooks/event-types/catalogue.js";
 import type { Attempt, AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { sumRecentAttempts } from "../recent-attempts.js";
 import { addDelivery } from "./add-delivery.js";

@@ -1,8 +1,8 @@
 /** The queue of deliveries in memory: append, claim and settle. */
 
 import { isPostbellError } from "../../src/core/errors.js";
-import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
-import { subscribes } from "../../src/webhooks/event-types/subscription.js";
+import { subscribes } from "../../src/webhooks/event-types/catalogue.js";
+import { formatDeliveryId } from "../../src/webhooks/store/records.js";
 import type { AppendRequest, AppendResult, EventRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { copyEvent } from "../event-copy.js";
 import { addDelivery } from "./add-delivery.js";

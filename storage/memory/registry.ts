@@ -1,6 +1,6 @@
 /** Registrations in memory. */
 
-import { rotateSecret } from "../../src/webhooks/registrations/secret-rotation.js";
+import { rotateSecret } from "../../src/webhooks/store/records.js";
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import type { RegistryMethods } from "../registry-methods.js";
 import { memoryFull } from "./bounds.js";

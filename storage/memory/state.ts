@@ -1,7 +1,7 @@
 /** The state of a memory storage: its records, and the structures that point at them. */
 
 import { createTimeQueue, type TimeQueue } from "../../src/core/time-queue.js";
-import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
+import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/store/records.js";
 import type { Lane, Retention } from "../../src/webhooks/store.js";
 import { createExpiringMap, type ExpiringMap } from "./expiring-map.js";
 import { FifoTimeQueue } from "./fifo-time-queue.js";

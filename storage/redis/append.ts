@@ -5,7 +5,7 @@
 
 import { withTimeout } from "../../src/core/clock.js";
 import { isPostbellError } from "../../src/core/errors.js";
-import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
+import { formatDeliveryId } from "../../src/webhooks/store/records.js";
 import type {
   AppendedEvent,
   AppendRequest,

@@ -3,7 +3,7 @@
  * know a delivery by the number of its webhook and a suffix, `<event>` or `<event>.<serial>`.
  */
 
-import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
+import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/store/records.js";
 import type { Attempt, Claim, DeliveryRecord, DeliveryState } from "../../src/webhooks/store.js";
 import { decodeNumber, decodeText, decodeUuid, encodeUuid } from "./text-codec.js";
 

@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { PostbellError } from "../../src/core/errors.js";
-import { rotateSecret } from "../../src/webhooks/registrations/secret-rotation.js";
+import { rotateSecret } from "../../src/webhooks/store/records.js";
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
 import type { RegistryMethods } from "../registry-methods.js";

@@ -1,7 +1,7 @@
 /** Decides which webhooks get an event, and if the event is kept. */
 
 import { PostbellError } from "../../src/core/errors.js";
-import { subscribes } from "../../src/webhooks/event-types/subscription.js";
+import { subscribes } from "../../src/webhooks/event-types/catalogue.js";
 import type { AppendRequest, AppendResult, EventRecord } from "../../src/webhooks/store.js";
 import { encodeStoredText } from "../stored-text.js";
 import type { KnownRow, ReceiverRow } from "./database.js";

@@ -1,6 +1,6 @@
 /** Reads the delivery log on SQL. */
 
-import { parseDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
+import { parseDeliveryId } from "../../src/webhooks/store/records.js";
 import type {
   Attempt,
   AttemptSummary,

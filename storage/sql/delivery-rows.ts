@@ -1,6 +1,6 @@
 /** The rows of deliveries: their ids, their places in the queue, and adding new ones. */
 
-import { formatDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
+import { formatDeliveryId } from "../../src/webhooks/store/records.js";
 import { type EventRecord, FIRST_ATTEMPT_HEAD_START_MS } from "../../src/webhooks/store.js";
 import { decodeStoredText } from "../stored-text.js";
 import type { SqlTransaction } from "./database.js";

@@ -1,7 +1,7 @@
 /** Registrations on SQL. */
 
 import { randomUUID } from "node:crypto";
-import { rotateSecret } from "../../src/webhooks/registrations/secret-rotation.js";
+import { rotateSecret } from "../../src/webhooks/store/records.js";
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
 import type { RegistryMethods } from "../registry-methods.js";

@@ -1,7 +1,7 @@
 /** Requests one more attempt of a delivery. */
 
-import { type DeliveryKey, parseDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
-import { subscribes } from "../../src/webhooks/event-types/subscription.js";
+import { subscribes } from "../../src/webhooks/event-types/catalogue.js";
+import { type DeliveryKey, parseDeliveryId } from "../../src/webhooks/store/records.js";
 import type { WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
 import { decodeStoredText } from "../stored-text.js";

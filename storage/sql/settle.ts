@@ -4,7 +4,7 @@
  * settlements, locks their endpoints and leases, decides, and writes the rows that changed.
  */
 
-import { parseDeliveryId } from "../../src/webhooks/delivery/delivery-id.js";
+import { parseDeliveryId } from "../../src/webhooks/store/records.js";
 import type { DeliveryState, Settlement, SettleResult } from "../../src/webhooks/store.js";
 import { type CompletableEvent, completeEvents, keepCompleted, lockEvents } from "./completed-events.js";
 import type { SqlTransaction, SqlValues } from "./database.js";

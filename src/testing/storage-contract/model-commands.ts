@@ -1,7 +1,7 @@
 /** The random commands of the model run: each calls the storage and updates the model. */
 
 import assert from "node:assert/strict";
-import { subscribes } from "../../webhooks/event-types/subscription.js";
+import { subscribes } from "../../webhooks/event-types/catalogue.js";
 import type { Claim, Lane } from "../../webhooks/store.js";
 import { listIds, readAllPages } from "./assertions.js";
 import { ACCOUNT_LIMIT, ENABLED_LIMIT, HOUR_MS, MINUTE_MS, SECOND_MS } from "./limits.js";

@@ -2,13 +2,13 @@
 
 import { type Clock, withTimeout } from "../../core/clock.js";
 import { PostbellError } from "../../core/errors.js";
-import { invalidField } from "../../core/invalid-field.js";
 import { describeUnknownKey } from "../../core/known-names.js";
 import { readBytes, readJson } from "../../http/body.js";
 import { BODY_MS } from "../../http/body-chunks.js";
 import { HttpError } from "../../http/errors.js";
 import { createJsonWriter } from "../../http/json-response.js";
 import type { HttpRequest } from "../../http/types.js";
+import { invalidField } from "../call-arguments.js";
 import { TEXT_LENGTHS } from "../text-lengths.js";
 import type { Webhook } from "../webhook.js";
 import type { ApiService, BodySchema, SubscriberCall } from "./operation.js";

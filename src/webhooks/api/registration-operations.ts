@@ -4,12 +4,12 @@
  */
 
 import { isPostbellError } from "../../core/errors.js";
-import { invalidField } from "../../core/invalid-field.js";
 import { componentRef } from "../../http/openapi-document.js";
 import type { HttpRequest } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
+import { invalidField } from "../call-arguments.js";
 import type { Deliveries } from "../delivery/deliveries.js";
-import { MAX_EVENT_TYPES } from "../event-types/subscription.js";
+import { MAX_EVENT_TYPES } from "../event-types/catalogue.js";
 import type { Registrations } from "../registrations/registrations.js";
 import type { Webhook } from "../webhook.js";
 import { findWebhook, parseInclude, parsePage, toJsonResponse } from "./api-request.js";

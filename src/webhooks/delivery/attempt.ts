@@ -2,14 +2,13 @@
 
 import { type Clock, withTimeout } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
-import { type Span, seconds, type Telemetry } from "../../core/telemetry.js";
-import { toLabel } from "../../core/telemetry-labels.js";
+import { type Span, seconds, type Telemetry, toLabel } from "../../core/telemetry.js";
 import type { OutboundRequest, OutboundResult, Send } from "../../outbound/types.js";
 import { signatureHeader, standardHeaders } from "../../signature/signature.js";
 import type { Subscriber } from "../access.js";
 import { type PreparedEvent, readPayload } from "../events/notification.js";
-import { getRotation } from "../registrations/secret-rotation.js";
 import type { WebhooksSettings } from "../settings/settings.js";
+import { getRotation } from "../store/records.js";
 import type { Attempt, Claim, WebhookRecord } from "../store.js";
 import {
   type AttemptResult,
@@ -96,12 +95,12 @@ export function createAttempts({
   readonly send: Send;
   readonly telemetry: Telemetry | undefined;
 }): MakeAttempt {
-  const { access, delivery, retry, limits, health } = settings;
+  const { delivery, retry, health } = settings;
   const { slowAfterMs, excerptCharacters } = delivery;
   const random = (): number => clock.random();
   const rules: OutcomeRules = { retry, schedule, health, slowAfterMs, excerptCharacters, random };
   const maxHeldMs = delivery.leaseMs - delivery.deadlineMs - FENCE_MARGIN_MS;
-  const permissionFor = createPermissions({ access, hookMs: limits.hookMs, clock, logger });
+  const permissionFor = createPermissions({ settings, logger });
   const buildRequest = createRequestBuilder(settings, clock);
 
   const attempt: MakeAttempt = (flight) => {
@@ -200,14 +199,6 @@ export function createAttempts({
  */
 type Permission = readonly boolean[] | null;
 
-interface PermissionContext {
-  readonly access: WebhooksSettings["access"];
-  /** Milliseconds that the host's hook may take. */
-  readonly hookMs: number;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
-
 const areBooleans = (results: readonly unknown[]): results is readonly boolean[] =>
   results.every((result) => typeof result === "boolean");
 
@@ -215,7 +206,13 @@ const areBooleans = (results: readonly unknown[]): results is readonly boolean[]
  * Returns a function that calls `canRead` for each entry. It returns a promise only if the host
  * does, and never throws or rejects.
  */
-export function createPermissions({ access, hookMs, clock, logger }: PermissionContext) {
+export function createPermissions({
+  settings: { access, limits, clock },
+  logger,
+}: {
+  readonly settings: Pick<WebhooksSettings, "access" | "limits" | "clock">;
+  readonly logger: Logger;
+}) {
   const fail = ({ account }: Subscriber, error: unknown): null => {
     logger.warn({ account, error }, "access.canRead failed or returned an invalid value; the delivery waits");
     return null;
@@ -224,7 +221,7 @@ export function createPermissions({ access, hookMs, clock, logger }: PermissionC
   const waitForResults = async (subscriber: Subscriber, results: readonly unknown[]): Promise<Permission> => {
     try {
       const late = (): Error => new Error("timeout");
-      const settled = await withTimeout(clock, hookMs, Promise.all(results), late);
+      const settled = await withTimeout(clock, limits.hookMs, Promise.all(results), late);
       return areBooleans(settled) ? settled : fail(subscriber, new TypeError("neither true nor false"));
     } catch (error) {
       return fail(subscriber, error);

@@ -1,27 +1,25 @@
-/** Reads the delivery log: deliveries of a webhook, and its statistics. */
+/** Reads the delivery log: deliveries, their statistics, and what an attempt would send. */
 
-import { PostbellError } from "../../core/errors.js";
-import { invalidField } from "../../core/invalid-field.js";
+import { isPostbellError, PostbellError } from "../../core/errors.js";
+import type { Logger } from "../../core/logger.js";
 import { isUuid } from "../../core/uuid.js";
-import { notFound, readCallArguments, readLimit } from "../call-arguments.js";
-import { getRotation } from "../registrations/secret-rotation.js";
+import type { Actor } from "../access.js";
+import { invalidField, notFound, parseEventTime, readCallArguments, readLimit } from "../call-arguments.js";
+import { requireLoggedType, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
+import { type PreparedEvent, readPayload } from "../events/notification.js";
+import { formatDeliveryId, getRotation } from "../store/records.js";
 import type {
   DeliveryRecord,
   DeliveryState,
   DeliveryStats,
-  Page,
-  RecentAttempts,
+  EventRecord,
   WebhookRecord,
   WebhookStore,
 } from "../store.js";
-import type { Deliveries, DeliveryCounts } from "./deliveries.js";
-import { formatDeliveryId } from "./delivery-id.js";
-import { createDeliveryLookup, toDateOrNull } from "./delivery-lookup.js";
+import { buildBody, createPermissions, listHeaders } from "./attempt.js";
+import { type Deliveries, type Delivery, type DeliveryCounts, PER_ATTEMPT } from "./deliveries.js";
 import { createDeliveryRepairs, type DeliveryRepairsContext } from "./delivery-repairs.js";
-import { createDescribeRequest, type DescribeRequestContext } from "./describe-request.js";
 import { endpointHealth, type HealthPolicy } from "./endpoint-health.js";
-import { parseEventTime } from "./time-filter.js";
-import { requireLoggedType } from "./type-filter.js";
 
 /** The most that the clocks of two processes on one storage may differ. */
 const CLOCK_SKEW_MS = 60_000;
@@ -40,48 +38,46 @@ const LIST_ARGUMENTS = [
   "as",
 ] as const;
 
-function requireState(state: DeliveryState): void {
-  if (STATES.includes(state)) return;
-  const message = `state must be one of ${STATES.join(", ")}.`;
-  throw new PostbellError("invalid_argument", message, { field: "state" });
-}
-
-const readOptionalTime = (field: string, time: Date | string | undefined): number | undefined =>
-  time === undefined ? undefined : parseEventTime(field, time);
-
-const summariseAttempts = ({ succeeded, failed, durationMs }: RecentAttempts): DeliveryCounts["lastDay"] => ({
-  attempts: succeeded + failed,
-  succeeded,
-  averageMs: succeeded === 0 ? null : Math.round(durationMs / succeeded),
-});
-
-function toCounts(
-  stats: DeliveryStats,
-  webhook: WebhookRecord,
-  { policy, now }: { readonly policy: HealthPolicy; readonly now: number },
-): DeliveryCounts {
-  const { nextDueAt, lastAttempt, failedTests, lastDay, ...counts } = stats;
-  const { status, failingSince, warnAt, disableAt } = endpointHealth(webhook, policy);
-  return {
-    ...counts,
-    failed: counts.failed - failedTests,
-    eventTypes: webhook.eventTypes,
-    lastDay: summariseAttempts(lastDay),
-    health: {
-      status,
-      failingSince: toDateOrNull(failingSince),
-      warnAt: toDateOrNull(warnAt),
-      disableAt: toDateOrNull(disableAt),
-    },
-    rotatesAt: toDateOrNull(getRotation(webhook, now)?.rotateAt ?? null),
-    nextAttemptAt: toDateOrNull(nextDueAt),
-    lastAttempt: lastAttempt && { ...lastAttempt, at: new Date(lastAttempt.at) },
-  };
-}
-
-export function createDeliveryLog(context: DeliveryRepairsContext & DescribeRequestContext): Deliveries {
+export function createDeliveryLog(context: DeliveryRepairsContext & { readonly logger: Logger }): Deliveries {
   const { store, settings, catalogue, entitlement } = context;
-  const lookup = createDeliveryLookup(store, entitlement);
+  const permissionFor = createPermissions(context);
+
+  /** A hook that fails hides the details only: every key of the account may read the rest. */
+  const mayReadDetails = (webhook: WebhookRecord, actor: Actor): Promise<boolean> =>
+    entitlement.canManage(webhook, actor).catch((error: unknown) => {
+      if (isPostbellError(error, "access_unavailable")) return false;
+      throw error;
+    });
+
+  /** Converts records for the actor. Calls a hook of the host only if a record has details. */
+  const toVisible = async (
+    stored: readonly DeliveryRecord[],
+    webhook: WebhookRecord,
+    actor: Actor,
+  ): Promise<readonly Delivery[]> => {
+    const records = stored.map(hideUnsentSubject);
+    const isVisible = !records.some(hasDetails) || (await mayReadDetails(webhook, actor));
+    return (isVisible ? records : records.map(hideDetails)).map(toDelivery);
+  };
+
+  /** Returns for each entry of the event whether it is sent to the webhook. */
+  const selectEntries = async (
+    { account, subscriberId }: WebhookRecord,
+    event: PreparedEvent,
+  ): Promise<readonly boolean[]> => {
+    const allowed = await permissionFor({ id: subscriberId, account }, event);
+    if (allowed === null) {
+      throw new PostbellError(
+        "access_unavailable",
+        "access.canRead threw, took too long or returned neither true nor false; try again later.",
+      );
+    }
+    if (allowed[0] === true) return allowed;
+    throw new PostbellError(
+      "record_not_readable",
+      "The subscriber of the webhook may not read this record now, so nothing would be sent.",
+    );
+  };
 
   return Object.freeze<Deliveries>({
     async list(request) {
@@ -95,29 +91,42 @@ export function createDeliveryLog(context: DeliveryRepairsContext & DescribeRequ
       const webhook = await entitlement.find(webhookId, request);
       // The log begins with the registration: earlier events of the account need not be examined.
       const earliest = webhook.createdAt - CLOCK_SKEW_MS;
-      const query = {
-        webhookId,
-        state,
-        type,
-        since: Math.max(since ?? earliest, earliest),
-        until,
-        cursor,
-        limit,
-      };
+      const from = Math.max(since ?? earliest, earliest);
+      const query = { webhookId, state, type, since: from, until, cursor, limit };
       const page =
         eventId === undefined
           ? await store.listDeliveries(query)
           : await listEventDeliveries(store, eventId, query);
-      return { deliveries: await lookup.toVisible(page.deliveries, webhook, request), next: page.next };
+      return { deliveries: await toVisible(page.deliveries, webhook, request), next: page.next };
     },
 
     async get(id, options = {}) {
       const actor = readCallArguments("get", options, ["as"]);
-      const record = await lookup.findDelivery(id);
-      const webhook = await lookup.findWebhook(record, actor);
-      const [visible] = await lookup.toVisible([record], webhook, actor);
+      const { delivery, webhook } = await entitlement.findDelivery(id, actor);
+      const [visible] = await toVisible([delivery], webhook, actor);
       if (!visible) throw notFound("delivery");
       return visible;
+    },
+
+    async request(id, options = {}) {
+      const given = readCallArguments("request", options, ["includeBody", "as"]);
+      const { includeBody = false, ...actor } = given;
+      if (typeof includeBody !== "boolean")
+        throw invalidField("includeBody", "includeBody must be true or false.");
+      const { delivery, webhook } = await entitlement.findDelivery(id, actor);
+      await entitlement.requireManager(webhook, actor);
+      const stored = await store.getEvent({ account: webhook.account, id: delivery.eventId });
+      if (!stored) throw notFound("event");
+      const event = readEvent(stored);
+      const allowed = delivery.type === TEST_EVENT_TYPE ? [true] : await selectEntries(webhook, event);
+      const body = buildBody(settings, webhook, event, allowed);
+      return {
+        method: "POST",
+        url: webhook.url,
+        headers: listHeaders(settings, { id: event.id, perAttempt: PER_ATTEMPT }),
+        bytes: body.length,
+        body: includeBody ? body.toString() : null,
+      };
     },
 
     async stats(request) {
@@ -129,22 +138,102 @@ export function createDeliveryLog(context: DeliveryRepairsContext & DescribeRequ
       return toCounts(stats, webhook, { policy: settings.health, now });
     },
 
-    request: createDescribeRequest(context, lookup),
-    ...createDeliveryRepairs(context, lookup),
+    ...createDeliveryRepairs(context),
   });
 }
 
-/** Deliveries that are read together. Most events have one. */
-const READ_TOGETHER = 10;
+function requireState(state: DeliveryState): void {
+  if (STATES.includes(state)) return;
+  const message = `state must be one of ${STATES.join(", ")}.`;
+  throw new PostbellError("invalid_argument", message, { field: "state" });
+}
 
-/** The most deliveries of an event that are read: `recover` may create them without a limit. */
-const MAX_READ = 200;
+const readOptionalTime = (field: string, time: Date | string | undefined): number | undefined =>
+  time === undefined ? undefined : parseEventTime(field, time);
 
 /** @throws `invalid_argument` for a text that is not a UUID. */
 export function readEventId(eventId: string): string {
   if (typeof eventId === "string" && isUuid(eventId)) return eventId.toLowerCase();
   throw new PostbellError("invalid_argument", "The id of an event must be a UUID.", { field: "eventId" });
 }
+
+function readEvent({ payload }: EventRecord): PreparedEvent {
+  try {
+    return readPayload(payload);
+  } catch {
+    // A later version may have written it.
+    throw notFound("event");
+  }
+}
+
+const toDateOrNull = (ms: number | null): Date | null => (ms === null ? null : new Date(ms));
+
+function toCounts(
+  stats: DeliveryStats,
+  webhook: WebhookRecord,
+  { policy, now }: { readonly policy: HealthPolicy; readonly now: number },
+): DeliveryCounts {
+  const { nextDueAt, lastAttempt, failedTests, lastDay, ...counts } = stats;
+  const { succeeded, failed, durationMs } = lastDay;
+  const { status, failingSince, warnAt, disableAt } = endpointHealth(webhook, policy);
+  return {
+    ...counts,
+    failed: counts.failed - failedTests,
+    eventTypes: webhook.eventTypes,
+    lastDay: {
+      attempts: succeeded + failed,
+      succeeded,
+      averageMs: succeeded === 0 ? null : Math.round(durationMs / succeeded),
+    },
+    health: {
+      status,
+      failingSince: toDateOrNull(failingSince),
+      warnAt: toDateOrNull(warnAt),
+      disableAt: toDateOrNull(disableAt),
+    },
+    rotatesAt: toDateOrNull(getRotation(webhook, now)?.rotateAt ?? null),
+    nextAttemptAt: toDateOrNull(nextDueAt),
+    lastAttempt: lastAttempt && { ...lastAttempt, at: new Date(lastAttempt.at) },
+  };
+}
+
+/** Hides what only the manager of a webhook may see: excerpts of responses, and the subject. */
+const hideDetails = (record: DeliveryRecord): DeliveryRecord => ({
+  ...record,
+  subject: null,
+  attempts: record.attempts.map((attempt) => ({ ...attempt, excerpt: null })),
+});
+
+const hasDetails = ({ subject, attempts }: DeliveryRecord): boolean =>
+  subject !== null || attempts.some(({ excerpt }) => excerpt !== null);
+
+/**
+ * Hides the subject of a record that the subscriber may not read, also if `canRead` has not been
+ * called yet: each attempt calls it.
+ */
+const hideUnsentSubject = (record: DeliveryRecord): DeliveryRecord =>
+  record.state === "withheld" || record.attempts.length === 0 ? { ...record, subject: null } : record;
+
+const toDelivery = (record: DeliveryRecord): Delivery => ({
+  id: record.id,
+  webhookId: record.webhookId,
+  eventId: record.eventId,
+  type: record.type,
+  subject: record.subject,
+  state: record.state,
+  reason: record.reason,
+  createdAt: new Date(record.createdAt),
+  startedAt: toDateOrNull(record.startedAt),
+  nextAttemptAt: toDateOrNull(record.dueAt),
+  endedAt: toDateOrNull(record.endedAt),
+  attempts: record.attempts.map((attempt) => ({ ...attempt, at: new Date(attempt.at) })),
+});
+
+/** Deliveries that are read together. Most events have one. */
+const READ_TOGETHER = 10;
+
+/** The most deliveries of an event that are read: `recover` may create them without a limit. */
+const MAX_READ = 200;
 
 /** Reads the deliveries of an event, oldest first. Their serials count up without a gap. */
 async function readAll(
@@ -176,22 +265,20 @@ const isWanted = (
   createdAt >= (wanted.since ?? Number.NEGATIVE_INFINITY) &&
   createdAt < (wanted.until ?? Number.POSITIVE_INFINITY);
 
-/** The cursor is the number of deliveries on the previous pages. */
-function parseCursor(cursor: Page["cursor"]): number {
-  if (cursor === undefined) return 0;
-  if (/^[0-9]{1,9}$/.test(cursor)) return Number(cursor);
-  throw invalidField("cursor", "cursor must be the `next` of the previous page.");
-}
-
 /** Lists deliveries like `listDeliveries` of the store, but those of one event. */
 async function listEventDeliveries(
   store: Pick<WebhookStore, "getDelivery">,
   eventId: string,
-  { webhookId, cursor, limit, ...wanted }: ListRequest,
+  { webhookId, cursor = "0", limit, ...wanted }: ListRequest,
 ): ReturnType<WebhookStore["listDeliveries"]> {
-  const from = parseCursor(cursor);
+  // The cursor is the number of deliveries on the previous pages.
+  if (!/^[0-9]{1,9}$/.test(cursor))
+    throw invalidField("cursor", "cursor must be the `next` of the previous page.");
   const all = await readAll(store, webhookId, eventId);
   const matching = all.filter((record) => isWanted(record, wanted)).reverse();
-  const end = from + limit;
-  return { deliveries: matching.slice(from, end), next: end < matching.length ? String(end) : null };
+  const end = Number(cursor) + limit;
+  return {
+    deliveries: matching.slice(Number(cursor), end),
+    next: end < matching.length ? String(end) : null,
+  };
 }

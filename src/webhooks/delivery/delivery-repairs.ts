@@ -1,29 +1,22 @@
 /** Sends events again: `resend`, `recover` and `test` of the delivery log. */
 
-import type { Clock } from "../../core/clock.js";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
-import { invalidField } from "../../core/invalid-field.js";
-import { createRateLimit } from "../../http/rate-limit.js";
+import { createRateLimit, type RateLimit } from "../../http/rate-limit.js";
 import type { Actor } from "../access.js";
-import { notFound, readCallArguments } from "../call-arguments.js";
-import { type Catalogue, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
-import { subscribes } from "../event-types/subscription.js";
+import { invalidField, notFound, parseEventTime, readCallArguments } from "../call-arguments.js";
+import { type Catalogue, requireLoggedType, subscribes, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { createTestEvent } from "../events/test-event.js";
 import type { Entitlement } from "../registrations/entitlement.js";
 import type { WebhooksSettings } from "../settings/settings.js";
+import { formatDeliveryId } from "../store/records.js";
 import type { EventRecord, WebhookRecord, WebhookStore } from "../store.js";
 import type { Deliveries } from "./deliveries.js";
-import { formatDeliveryId } from "./delivery-id.js";
-import type { DeliveryLookup } from "./delivery-lookup.js";
-import { parseEventTime } from "./time-filter.js";
-import { requireLoggedType } from "./type-filter.js";
 
 export interface DeliveryRepairsContext {
   readonly store: WebhookStore;
   readonly settings: WebhooksSettings;
   readonly catalogue: Catalogue;
   readonly entitlement: Entitlement;
-  readonly clock: Clock;
   /** Stores events for one webhook. */
   readonly append: (
     events: readonly EventRecord[],
@@ -59,30 +52,26 @@ function requireSubscribed(eventTypes: WebhookRecord["eventTypes"], type: string
   throw new PostbellError("invalid_request", message, { field: "type" });
 }
 
-type Repair = "recover" | "test";
-const REPAIR_NAMES: Readonly<Record<Repair, string>> = { recover: "recoveries", test: "tests" };
-
-/** Limits how often a webhook may be repaired. */
-function createRepairLimit(perMinute: number, clock: Clock) {
-  const tokens = createRateLimit({ perMinute, clock });
-  return {
-    take(repair: Repair, webhookId: string): void {
-      const seconds = tokens.take(`${repair} ${webhookId}`);
-      if (seconds === 0) return;
-      const message = `Too many ${REPAIR_NAMES[repair]} of this webhook; try again in ${seconds} s.`;
-      throw new PostbellError("rate_limited", message, { retryAfterSeconds: seconds });
-    },
-    putBack: (repair: Repair, webhookId: string): void => tokens.putBack(`${repair} ${webhookId}`),
-  };
+/** Takes a token of `key`. Throws `rate_limited` with `message` if no token is left. */
+function takeToken(tokens: RateLimit, key: string, message: string): void {
+  const seconds = tokens.take(key);
+  if (seconds === 0) return;
+  throw new PostbellError("rate_limited", `${message}; try again in ${seconds} s.`, {
+    retryAfterSeconds: seconds,
+  });
 }
 
-export function createDeliveryRepairs(
-  context: DeliveryRepairsContext,
-  lookup: DeliveryLookup,
-): Pick<Deliveries, "resend" | "recover" | "test"> {
-  const { store, settings, catalogue, entitlement, clock, append, onScheduled } = context;
-  const repairLimit = createRepairLimit(settings.limits.repairsPerMinute, clock);
-  const recover = createRecover({ store, settings, clock });
+export function createDeliveryRepairs({
+  store,
+  settings,
+  catalogue,
+  entitlement,
+  append,
+  onScheduled,
+}: DeliveryRepairsContext): Pick<Deliveries, "resend" | "recover" | "test"> {
+  const { clock, limits } = settings;
+  const repairs = createRateLimit({ perMinute: limits.repairsPerMinute, clock });
+  const recover = createRecover(store, settings);
 
   /** Returns the webhook if the actor may manage it and it is ENABLED. */
   const requireSendable = async (webhook: WebhookRecord, actor: Actor): Promise<WebhookRecord> => {
@@ -95,9 +84,9 @@ export function createDeliveryRepairs(
     async resend(id, options = {}) {
       const { force = false, ...actor } = readCallArguments("resend", options, ["force", "as"]);
       if (typeof force !== "boolean") throw invalidField("force", "force must be true or false.");
-      const record = await lookup.findDelivery(id);
-      const { webhookId, eventId } = record;
-      const { account } = await requireSendable(await lookup.findWebhook(record, actor), actor);
+      const { delivery, webhook } = await entitlement.findDelivery(id, actor);
+      const { webhookId, eventId } = delivery;
+      const { account } = await requireSendable(webhook, actor);
       if (await store.getDelivery(formatDeliveryId({ webhookId, eventId, serial: MAX_RESENT }))) {
         throw new PostbellError(
           "resend_limit_reached",
@@ -115,14 +104,14 @@ export function createDeliveryRepairs(
       const { webhookId, since } = readCallArguments("recover", request, ["webhookId", "since", "as"]);
       const from = parseEventTime("since", since);
       const webhook = await requireSendable(await entitlement.find(webhookId, request), request);
-      repairLimit.take("recover", webhookId);
+      takeToken(repairs, `recover ${webhookId}`, "Too many recoveries of this webhook");
       try {
         const count = await recover(webhook, from);
         if (count > 0) onScheduled();
         return { count };
       } catch (error) {
         // The account's budget refused the call: no event of this webhook was examined.
-        if (isPostbellError(error, "rate_limited")) repairLimit.putBack("recover", webhookId);
+        if (isPostbellError(error, "rate_limited")) repairs.putBack(`recover ${webhookId}`);
         throw error;
       }
     },
@@ -133,12 +122,8 @@ export function createDeliveryRepairs(
       requireLoggedType(catalogue, type);
       const webhook = await requireSendable(await entitlement.find(webhookId, request), request);
       requireSubscribed(webhook.eventTypes, type);
-      repairLimit.take("test", webhookId);
-      const event = await createTestEvent({
-        account: webhook.account,
-        sentType: type,
-        now: store.now(),
-      });
+      takeToken(repairs, `test ${webhookId}`, "Too many tests of this webhook");
+      const event = await createTestEvent({ account: webhook.account, sentType: type, now: store.now() });
       const { emitted, error } = await append([event], { webhookId });
       if (error !== undefined) throw error;
       const created = emitted[0]?.deliveries[0];
@@ -148,18 +133,6 @@ export function createDeliveryRepairs(
     },
   };
 }
-
-/**
- * Creates deliveries of all stored events since `since` that `webhook` missed, and resolves with
- * their number.
- *
- * A recovery that has begun examines every event. The events count against the account's budget,
- * which can become negative: then the next recovery has to wait until the budget has refilled.
- *
- * @throws `rate_limited` while the account's budget is empty, `not_found` if the webhook was
- * deleted.
- */
-export type Recover = (webhook: WebhookRecord, since: number) => Promise<number>;
 
 /** The maximum number of events to examine in one call; the storage may examine fewer. */
 const EVENTS_PER_STEP = 500;
@@ -179,31 +152,26 @@ function createKeyedQueue(): <T>(key: string, run: () => Promise<T>) => Promise<
   };
 }
 
-function createRecover({
-  store,
-  settings: { delivery, limits },
-  clock,
-}: {
-  readonly store: WebhookStore;
-  readonly settings: WebhooksSettings;
-  readonly clock: Clock;
-}): Recover {
+/**
+ * Creates deliveries of all stored events since `since` that `webhook` missed, and resolves with
+ * their number.
+ *
+ * A recovery that has begun examines every event. The events count against the account's budget,
+ * which can become negative: then the next recovery has to wait until the budget has refilled.
+ *
+ * @throws `rate_limited` while the account's budget is empty, `not_found` if the webhook was
+ * deleted.
+ */
+function createRecover(store: WebhookStore, { delivery, limits, clock }: WebhooksSettings) {
   const everyMs = delivery.recoverEveryMs;
   const budget = createRateLimit({ perMinute: limits.recoveredEventsPerMinute, clock });
   const queue = createKeyedQueue();
 
-  const requireBudget = (account: string): void => {
-    const seconds = budget.take(account);
-    if (seconds === 0) return;
-    throw new PostbellError(
-      "rate_limited",
-      `Recoveries of this account have examined too many events; try again in ${seconds} s.`,
-      { retryAfterSeconds: seconds },
-    );
-  };
-
-  const recover: Recover = async ({ id: webhookId, account, createdAt }, since) => {
-    requireBudget(account);
+  const recover = async (
+    { id: webhookId, account, createdAt }: WebhookRecord,
+    since: number,
+  ): Promise<number> => {
+    takeToken(budget, account, "Recoveries of this account have examined too many events");
     let dueAt = store.now() + everyMs;
     let count = 0;
     let cursor: string | undefined;
@@ -235,5 +203,6 @@ function createRecover({
   };
 
   // One at a time: otherwise all recoveries of an account could begin before the budget is charged.
-  return (webhook, since) => queue(webhook.account, () => recover(webhook, since));
+  return (webhook: WebhookRecord, since: number): Promise<number> =>
+    queue(webhook.account, () => recover(webhook, since));
 }

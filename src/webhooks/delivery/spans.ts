@@ -2,7 +2,7 @@
 
 import type { Clock } from "../../core/clock.js";
 import type { Span, Telemetry } from "../../core/telemetry.js";
-import { getServerAttributes, toLabel } from "../../core/telemetry-labels.js";
+import { getServerAttributes, toLabel } from "../../core/telemetry.js";
 import type { PreparedEvent } from "../events/notification.js";
 import type { Attempt, Claim, ClaimResponse } from "../store.js";
 

@@ -3,7 +3,7 @@
 import type { Clock } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import { createRateLimit } from "../../http/rate-limit.js";
-import { subscribes } from "../event-types/subscription.js";
+import { subscribes } from "../event-types/catalogue.js";
 import type { EventRecord, WebhookRecord, WebhookStore } from "../store.js";
 import type { Emitted } from "./event-input.js";
 

@@ -1,9 +1,9 @@
-/** A host's table of event types: checking it, and asking it. */
+/** Event types: the host's table of them, and those that a webhook subscribes to. */
 
 import { PostbellError } from "../../core/errors.js";
-import { isResourceTypeName } from "../fhir.js";
+import { findNearest } from "../../core/known-names.js";
+import { invalidField } from "../call-arguments.js";
 import type { ClinicalEvents, ClinicalEventType } from "./clinical-events.js";
-import { quoteName, unknownEventType } from "./event-type-names.js";
 
 /**
  * Maps each event type to the resource type, or types, that the record of such an event has. Names
@@ -40,6 +40,16 @@ export interface Catalogue {
   readonly types: ReadonlyMap<string, readonly string[]>;
   /** The part before the dot of every type. */
   readonly prefixes: ReadonlySet<string>;
+}
+
+const RESOURCE_TYPE = /^[A-Za-z][A-Za-z0-9]{0,63}$/;
+
+/**
+ * True if `name` has the form of a resource type: a letter, then letters and digits, at most 64 in
+ * all. It does not check that FHIR defines the type.
+ */
+export function isResourceTypeName(name: string): boolean {
+  return RESOURCE_TYPE.test(name);
 }
 
 const EVENT_TYPE = /^[a-z0-9-]+\.[a-z0-9-]+$/;
@@ -104,4 +114,103 @@ export function focalTypes(catalogue: Catalogue, type: string, field = "type"): 
   const found = catalogue.types.get(type);
   if (found === undefined) throw unknownEventType(type, [...catalogue.types.keys()], field);
   return found;
+}
+
+/** @throws `unknown_event_type` unless the type is in the catalogue, or that of a test. */
+export function requireLoggedType(catalogue: Catalogue, type: unknown): void {
+  if (typeof type !== "string")
+    throw invalidField("type", "type must be a string, the name of an event type.");
+  if (type !== TEST_EVENT_TYPE) focalTypes(catalogue, type);
+}
+
+/** The characters of an unknown name that are quoted, so that a name of megabytes costs nothing. */
+const MAX_SHOWN = 80;
+
+/**
+ * Returns the error for a name that is not among `candidates`. If one of them is near, the message
+ * names it.
+ */
+function unknownEventType(name: string, candidates: readonly string[], field: string): PostbellError {
+  const guess = findNearest(name, candidates);
+  const hint = guess === undefined ? "; it is not in the catalogue" : `; did you mean ${quoteName(guess)}?`;
+  return new PostbellError("unknown_event_type", `unknown event type ${quoteName(name)}${hint}`, { field });
+}
+
+/** Quotes a name for a message, shortened if it is long. */
+function quoteName(name: string): string {
+  return name.length > MAX_SHOWN ? `'${name.slice(0, MAX_SHOWN)}…'` : `'${name}'`;
+}
+
+const EVENT_TYPES_FIELD = "event_types";
+
+/** The largest number of patterns of one webhook. `*` and `prefix.*` match many types. */
+export const MAX_EVENT_TYPES = 1_000;
+
+/**
+ * Reads the `event_types` of a registration.
+ *
+ * Returns `null` if it is absent, for every type including future ones. Otherwise it must be a list
+ * of at least one pattern: a type of the catalogue, `prefix.*` for every type of a prefix, or `*`.
+ * Case-sensitive.
+ *
+ * @throws `invalid_request` if it is not a list, is empty, or contains a repetition or a value that
+ * is not a string; `unknown_event_type` for a name that is not in the catalogue. `field` is
+ * `event_types` or `event_types[2]`.
+ */
+export function readEventTypes(value: unknown, catalogue: Catalogue): readonly string[] | null {
+  if (value === undefined) return null;
+  if (!Array.isArray(value) || value.length === 0) {
+    throw new PostbellError(
+      "invalid_request",
+      "event_types must be a list of at least one event type; leave it out to receive all",
+      { field: EVENT_TYPES_FIELD },
+    );
+  }
+  if (value.length > MAX_EVENT_TYPES) {
+    throw new PostbellError(
+      "invalid_request",
+      `event_types must have at most ${MAX_EVENT_TYPES} items (got ${value.length}); a pattern such as prefix.* stands for many`,
+      { field: EVENT_TYPES_FIELD },
+    );
+  }
+  const names = new Set<string>();
+  for (let index = 0; index < value.length; index += 1) {
+    const name: unknown = value[index];
+    const field = `${EVENT_TYPES_FIELD}[${index}]`;
+    if (typeof name !== "string") {
+      throw new PostbellError("invalid_request", `${field} must be a string`, { field });
+    }
+    if (!isKnown(name, catalogue)) throw unknownEventType(name, candidates(name, catalogue), field);
+    if (names.has(name)) {
+      throw new PostbellError("invalid_request", `${field} repeats '${name}'`, { field });
+    }
+    names.add(name);
+  }
+  return Object.freeze([...names]);
+}
+
+function isKnown(name: string, catalogue: Catalogue): boolean {
+  if (name === "*" || catalogue.types.has(name)) return true;
+  return name.endsWith(".*") && catalogue.prefixes.has(name.slice(0, -2));
+}
+
+function candidates(name: string, catalogue: Catalogue): readonly string[] {
+  return name.endsWith(".*")
+    ? Array.from(catalogue.prefixes, (prefix) => `${prefix}.*`)
+    : [...catalogue.types.keys()];
+}
+
+/**
+ * True if a webhook with these event types (`null`: all) subscribes to an event of this type.
+ *
+ * @example
+ * subscribes(["patient.*"], "patient.updated"); // true
+ */
+export function subscribes(eventTypes: readonly string[] | null, type: string): boolean {
+  return eventTypes === null || eventTypes.some((pattern) => pattern === type || matches(pattern, type));
+}
+
+/** `*` matches everything, `patient.*` every type that begins with `patient.`. */
+function matches(pattern: string, type: string): boolean {
+  return pattern.endsWith("*") && type.startsWith(pattern.slice(0, -1));
 }

@@ -1,6 +1,6 @@
 /** Serialises a resource once, and finds its type, its id and its references in that text. */
 
-import { isResourceTypeName } from "../fhir.js";
+import { isResourceTypeName } from "../event-types/catalogue.js";
 
 /**
  * A `"reference":"…"` in a text: its value, and the position between the quotes in UTF-16 units,

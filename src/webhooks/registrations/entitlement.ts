@@ -3,13 +3,14 @@
  * `docs/decisions/webhook-owner.md` explains the rule.
  */
 
-import { type Clock, withTimeout } from "../../core/clock.js";
-import { PostbellError } from "../../core/errors.js";
+import { withTimeout } from "../../core/clock.js";
+import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { isUuid } from "../../core/uuid.js";
 import type { Actor, Subscriber } from "../access.js";
 import { checkName, notFound } from "../call-arguments.js";
 import type { WebhooksSettings } from "../settings/settings.js";
-import type { WebhookChange, WebhookRecord, WebhookStore } from "../store.js";
+import { parseDeliveryId } from "../store/records.js";
+import type { DeliveryRecord, WebhookChange, WebhookRecord, WebhookStore } from "../store.js";
 
 /**
  * Enforces the rule: its owner key decides what a webhook sends, where to, and under which secret.
@@ -20,6 +21,14 @@ export interface Entitlement {
    * `invalid_argument` if `as` is not a subscriber.
    */
   readonly find: (id: string, actor: Actor) => Promise<WebhookRecord>;
+  /**
+   * Loads a delivery and its webhook. Throws `not_found`, also for a delivery of another account,
+   * and `invalid_argument` as `find` does.
+   */
+  readonly findDelivery: (
+    id: string,
+    actor: Actor,
+  ) => Promise<{ readonly delivery: DeliveryRecord; readonly webhook: WebhookRecord }>;
   /**
    * True for the host, for the owner key, and for a key that `access.canActFor` lets act for it.
    * Throws `access_unavailable`.
@@ -58,15 +67,10 @@ function checkActor(actor: Actor): void {
   checkName("as.account", as.account);
 }
 
-export function createEntitlement({
-  store,
-  settings: { access, limits },
-  clock,
-}: {
-  readonly store: Pick<WebhookStore, "getWebhook">;
-  readonly settings: Pick<WebhooksSettings, "access" | "limits">;
-  readonly clock: Clock;
-}): Entitlement {
+export function createEntitlement(
+  store: Pick<WebhookStore, "getWebhook" | "getDelivery">,
+  { access, limits, clock }: Pick<WebhooksSettings, "access" | "limits" | "clock">,
+): Entitlement {
   const canActFor = async (as: Subscriber, owner: Subscriber): Promise<boolean> => {
     try {
       const call = (async () => access.canActFor?.(as, owner) ?? false)();
@@ -94,16 +98,26 @@ export function createEntitlement({
     return canActFor({ id: as.id, account }, { id: subscriberId, account });
   };
 
+  const find: Entitlement["find"] = async (id, actor) => {
+    checkActor(actor);
+    // An id that is not a UUID names no webhook, and no storage should have to build a key from it.
+    const webhook = isUuid(id) ? await store.getWebhook(id) : undefined;
+    if (!webhook || (actor.as !== undefined && actor.as.account !== webhook.account)) {
+      throw notFound("webhook");
+    }
+    return webhook;
+  };
+
   return Object.freeze<Entitlement>({
-    async find(id, actor) {
-      checkActor(actor);
-      // An id that is not a UUID names no webhook, and no storage should have to build a key from
-      // it.
-      const webhook = isUuid(id) ? await store.getWebhook(id) : undefined;
-      if (!webhook || (actor.as !== undefined && actor.as.account !== webhook.account)) {
-        throw notFound("webhook");
+    find,
+    async findDelivery(id, actor) {
+      const delivery = parseDeliveryId(id) && (await store.getDelivery(id));
+      if (!delivery) throw notFound("delivery");
+      try {
+        return { delivery, webhook: await find(delivery.webhookId, actor) };
+      } catch (error) {
+        throw isPostbellError(error, "not_found") ? notFound("delivery") : error;
       }
-      return webhook;
     },
     canManage,
     async requireManager(webhook, actor) {

@@ -3,20 +3,19 @@
  */
 
 import { PostbellError } from "../../core/errors.js";
-import { invalidField } from "../../core/invalid-field.js";
 import { type AddressPolicy, type AddressRefusal, checkUrl } from "../../outbound/address-policy.js";
 import { createAddressPolicy } from "../../outbound/destination-options.js";
 import { newSecret } from "../../signature/signature.js";
 import type { Actor, Subscriber } from "../access.js";
-import { checkName, notFound, readCallArguments, readLimit } from "../call-arguments.js";
+import { checkName, invalidField, notFound, readCallArguments, readLimit } from "../call-arguments.js";
 import type { Catalogue } from "../event-types/catalogue.js";
-import { readEventTypes } from "../event-types/subscription.js";
+import { readEventTypes } from "../event-types/catalogue.js";
 import type { WebhooksSettings } from "../settings/settings.js";
+import { getRotation } from "../store/records.js";
 import type { WebhookChange, WebhookRecord, WebhookStatus, WebhookStore } from "../store.js";
 import { toWebhook, type Webhook } from "../webhook.js";
 import { type Entitlement, isDisablingOnly, ownedByAnotherKey, tooManyEnabled } from "./entitlement.js";
 import { registerWebhook } from "./register-webhook.js";
-import { getRotation } from "./secret-rotation.js";
 
 /** A webhook with the secret that it was just given. */
 export interface WebhookWithSecret {

@@ -1,4 +1,7 @@
-/** The records that a storage keeps: webhooks, events, deliveries and their attempts. */
+/**
+ * The records that a storage keeps: webhooks, events, deliveries and their attempts. Also the rules
+ * about them that are the same in every storage: ids of deliveries, and rotations of secrets.
+ */
 
 /** Only ENABLED webhooks get deliveries of new events. */
 export type WebhookStatus = "ENABLED" | "DISABLED";
@@ -142,4 +145,47 @@ export interface Retention {
    * oldest first, with their deliveries, a few at a time.
    */
   readonly events: number;
+}
+
+/**
+ * The parts of a delivery's id: it contains webhook and event, so no storage needs an index. Opaque
+ * to users. `serial` is 0 for the delivery of an emit; `resend` and `recover` count up.
+ */
+export interface DeliveryKey {
+  readonly webhookId: string;
+  readonly eventId: string;
+  readonly serial: number;
+}
+
+/** Returns `<webhook id>.<event id>`, followed by `.<serial>` unless it is 0. For storages. */
+export const formatDeliveryId = ({ webhookId, eventId, serial }: DeliveryKey): string =>
+  serial === 0 ? `${webhookId}.${eventId}` : `${webhookId}.${eventId}.${serial}`;
+
+/** Parses the id of a delivery; returns `undefined` for any other text. For storages. */
+export function parseDeliveryId(id: string): DeliveryKey | undefined {
+  const match = /^([0-9a-f-]{36})\.([0-9a-f-]{36})(?:\.([1-9][0-9]{0,8}))?$/.exec(id);
+  const [, webhookId, eventId, serial] = match ?? [];
+  return webhookId && eventId ? { webhookId, eventId, serial: Number(serial ?? 0) } : undefined;
+}
+
+type Secrets = Pick<WebhookRecord, "secret" | "previousSecret" | "rotateAt">;
+
+/**
+ * Returns when the new secret begins to sign, and the secret that signs until then; `null` if no
+ * rotation is in progress.
+ */
+export const getRotation = (
+  { previousSecret, rotateAt }: Secrets,
+  now: number,
+): { readonly previousSecret: string; readonly rotateAt: number } | null =>
+  previousSecret !== null && rotateAt !== null && now < rotateAt ? { previousSecret, rotateAt } : null;
+
+/**
+ * Returns the fields of a rotated webhook: the secret that signs now continues until `rotateAt`. A
+ * finished rotation leaves only the new secret.
+ */
+export function rotateSecret(webhook: Secrets, rotation: SecretRotation, now: number): Secrets {
+  if ("finish" in rotation) return { secret: webhook.secret, previousSecret: null, rotateAt: null };
+  if (rotation.rotateAt <= now) return { secret: rotation.secret, previousSecret: null, rotateAt: null };
+  return { ...rotation, previousSecret: getRotation(webhook, now)?.previousSecret ?? webhook.secret };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { PostbellError } from "../../../src/core/errors.js";
 import type { EventInput } from "../../../src/index.js";
-import { parseEventTime } from "../../../src/webhooks/delivery/time-filter.js";
+import { parseEventTime } from "../../../src/webhooks/call-arguments.js";
 import {
   DAY,
   forever,

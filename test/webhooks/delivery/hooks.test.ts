@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Send } from "../../../src/index.js";
 import type { OutboundRequest, OutboundResult } from "../../../src/ports.js";
 import { manualClock } from "../../../src/testing/manual-clock.js";
-import { guardSend } from "../../../src/webhooks/delivery/send.js";
+import { guardSend } from "../../../src/webhooks/sender.js";
 import {
   clockTime,
   DAY,

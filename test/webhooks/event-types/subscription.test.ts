@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readCatalogue } from "../../../src/webhooks/event-types/catalogue.js";
+import { readCatalogue, readEventTypes, subscribes } from "../../../src/webhooks/event-types/catalogue.js";
 import { clinicalEvents } from "../../../src/webhooks/event-types/clinical-events.js";
-import { readEventTypes, subscribes } from "../../../src/webhooks/event-types/subscription.js";
 
 const catalogue = readCatalogue(clinicalEvents);
 const names = Object.keys(clinicalEvents);
