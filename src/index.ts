@@ -28,7 +28,7 @@ export type {
   DeliveryRequest,
 } from "./webhooks/delivery/deliveries.js";
 export type { EndpointHealth } from "./webhooks/delivery/endpoint-health.js";
-export type { EventAbout } from "./webhooks/emit/event-input.js";
+export type { EventAbout } from "./webhooks/emit/prepare-event.js";
 export type { EventCatalogue } from "./webhooks/event-types/catalogue.js";
 export {
   type ClinicalEvents,

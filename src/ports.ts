@@ -44,7 +44,7 @@ export type {
 export type { Resolve } from "./outbound/connection.js";
 export type { OutboundFailure, OutboundRequest, OutboundResponse, OutboundResult } from "./outbound/types.js";
 export type { Json, JsonObject } from "./schema/types.js";
-export type { EmitResult, Emittable, EventHint, ResourceOf } from "./webhooks/emit/event-input.js";
+export type { EmitResult, Emittable, EventHint, ResourceOf } from "./webhooks/emit/prepare-event.js";
 export type { EventTypeOf, ResourceTypeOf } from "./webhooks/event-types/catalogue.js";
 export { subscribes } from "./webhooks/event-types/catalogue.js";
 export type { ParsedResource, ResourceHead } from "./webhooks/fhir.js";

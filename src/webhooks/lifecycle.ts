@@ -1,11 +1,10 @@
 /** Starts and stops the delivery of a service. Both calls may be repeated and may overlap. */
 
-import { type Clock, withTimeout } from "../core/clock.js";
-import type { Logger } from "../core/logger.js";
-import type { Reading, Telemetry } from "../core/telemetry.js";
+import { withTimeout } from "../core/clock.js";
+import type { Reading } from "../core/telemetry.js";
 import type { DeliveryWorker } from "./delivery/worker.js";
 import type { Sender } from "./sender.js";
-import type { WebhooksSettings } from "./settings/settings.js";
+import type { ServiceBase } from "./settings/settings.js";
 import type { StartReminder } from "./start-reminder.js";
 import type { WebhookStore } from "./store.js";
 
@@ -31,25 +30,19 @@ async function readGauges(store: Pick<WebhookStore, "stats">, inFlight: number):
   ];
 }
 
-export function createLifecycle({
-  settings: { notify, limits, awaitStorage },
-  store,
-  worker,
-  sender,
-  clock,
-  logger,
-  telemetry,
-  reminder,
-}: {
-  readonly settings: Pick<WebhooksSettings, "notify" | "limits" | "awaitStorage">;
-  readonly store: WebhookStore;
-  readonly worker: DeliveryWorker;
-  readonly sender: Sender;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly telemetry: Telemetry | undefined;
-  readonly reminder: Pick<StartReminder, "dismissAtExit" | "end">;
-}): Lifecycle {
+export function createLifecycle(
+  { store, settings, logger, telemetry }: ServiceBase,
+  {
+    worker,
+    sender,
+    reminder,
+  }: {
+    readonly worker: DeliveryWorker;
+    readonly sender: Sender;
+    readonly reminder: Pick<StartReminder, "dismissAtExit" | "end">;
+  },
+): Lifecycle {
+  const { clock, notify, limits, awaitStorage } = settings;
   let isWanted = false;
   let stopping: Promise<void> | undefined;
   let stopObserving: (() => void) | undefined;

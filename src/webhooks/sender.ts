@@ -12,13 +12,7 @@ export interface Sender {
   readonly close: () => Promise<void>;
 }
 
-export function createSender({
-  settings: { delivery, destinations },
-  clock,
-}: {
-  readonly settings: Pick<WebhooksSettings, "delivery" | "destinations">;
-  readonly clock: Clock;
-}): Sender {
+export function createSender({ delivery, destinations, clock }: WebhooksSettings): Sender {
   const policy = createAddressPolicy(destinations);
   // Created with the first request, so that a service that never sends holds nothing.
   let client: OutboundClient | undefined;

@@ -1,8 +1,8 @@
 /** `createWebhooks`: puts the parts of the webhook service together. */
 
 import { systemClock } from "../core/clock.js";
-import { guardedLogger, isDebugEnabled } from "../core/logger.js";
-import { createStorageCircuit } from "../core/storage-circuit.js";
+import { guardedLogger } from "../core/logger.js";
+import { createStorageCircuit, type StorageCircuit } from "../core/storage-circuit.js";
 import { countStoreErrors } from "../core/store-metrics.js";
 import { guardedTelemetry } from "../core/telemetry.js";
 import type { HealthStatus } from "../health/health-status.js";
@@ -19,12 +19,16 @@ import { createHealthNotifications } from "./delivery/health-notifications.js";
 import { buildSchedule } from "./delivery/retry-schedule.js";
 import { createWorker } from "./delivery/worker.js";
 import { createAppendEvents, createEmit, createEmitTelemetry } from "./emit/emit.js";
-import type { EmitOptions, EmitResult, Emittable, EventHint } from "./emit/event-input.js";
-import { createPrepareEvent } from "./emit/prepare-event.js";
+import {
+  createPrepareEvent,
+  type EmitOptions,
+  type EmitResult,
+  type Emittable,
+  type EventHint,
+} from "./emit/prepare-event.js";
 import { createUnmatchedLog } from "./emit/unmatched-webhooks.js";
 import { type EventCatalogue, type EventTypeOf, readCatalogue } from "./event-types/catalogue.js";
 import type { ClinicalEvents } from "./event-types/clinical-events.js";
-import { guardWebhookStore } from "./guarded-store.js";
 import { evaluateHealthStatus } from "./health-status.js";
 import { createLifecycle } from "./lifecycle.js";
 import { limitLogger } from "./log-limit.js";
@@ -32,10 +36,12 @@ import { readSettings } from "./options.js";
 import { createEntitlement } from "./registrations/entitlement.js";
 import { createRegistrations, type Registrations } from "./registrations/registrations.js";
 import { createSender } from "./sender.js";
+import type { ServiceBase } from "./settings/settings.js";
 import type { WebhooksOptions } from "./settings/webhooks-options.js";
 import { createStartReminder } from "./start-reminder.js";
+import type { WebhookStore } from "./store.js";
 
-export type { EmitOptions, Emitted, EventInput } from "./emit/event-input.js";
+export type { EmitOptions, Emitted, EventInput } from "./emit/prepare-event.js";
 
 /**
  * The webhook service that {@link createWebhooks} returns.
@@ -172,24 +178,17 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
     retention: settings.retention,
   });
   const store = countStoreErrors(guardWebhookStore(stored, circuit), telemetry, "webhooks");
-  const now = (): number => store.now();
+  const base: ServiceBase = { store, settings, logger, telemetry };
 
   const entitlement = createEntitlement(store, settings);
   const registrationParts = { store, settings, catalogue, entitlement };
   const registrations = createRegistrations({ ...registrationParts, namesOptions: true });
   const forSubscribers = createRegistrations({ ...registrationParts, namesOptions: false });
 
-  const sender = createSender({ settings, clock });
+  const sender = createSender(settings);
   const schedule = buildSchedule(settings.retry);
-  const worker = createWorker({
-    store,
-    clock,
-    logger,
-    settings,
-    attempt: createAttempts({ settings, schedule, clock, now, logger, send: sender.send, telemetry }),
-    health: createHealthNotifications({ store, settings, clock, logger }),
-    telemetry,
-  });
+  const attempt = createAttempts(base, schedule, sender.send);
+  const worker = createWorker(base, attempt, createHealthNotifications(base));
   const reminder = createStartReminder({
     store,
     clock,
@@ -197,38 +196,14 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
     // A test on a clock of its own ends without having started what it made.
     warnsAtExit: clock === systemClock && settings.logger !== false,
   });
-  const lifecycle = createLifecycle({
-    settings,
-    store,
-    worker,
-    sender,
-    clock,
-    logger,
-    telemetry,
-    reminder,
-  });
+  const lifecycle = createLifecycle(base, { worker, sender, reminder });
 
   const onScheduled = (events = 0): void => {
     if (!worker.isRunning()) reminder.expectStart(events);
   };
-  const append = createAppendEvents(store, worker, {
-    onScheduled,
-    logUnmatched: createUnmatchedLog({
-      store,
-      clock,
-      logger,
-      isDebugEnabled: () => isDebugEnabled(settings.logger),
-    }),
-  });
-  const emit = createEmit({
-    prepare: createPrepareEvent({ settings, catalogue, clock, logger, now }),
-    append,
-    report: createEmitTelemetry(telemetry, clock),
-  });
-
-  const deliveries = createDeliveryLog({
-    ...{ store, settings, catalogue, entitlement, logger, append, onScheduled },
-  });
+  const append = createAppendEvents(store, worker, { onScheduled, logUnmatched: createUnmatchedLog(base) });
+  const emit = createEmit(createPrepareEvent(base, catalogue), append, createEmitTelemetry(base));
+  const deliveries = createDeliveryLog({ ...base, catalogue, entitlement, append, onScheduled });
   const eventTypes = Object.freeze([...catalogue.types.keys()].sort()) as readonly EventTypeOf<C>[];
   const openApi = cacheDocument(() => describeWebhooksOpenApi(settings, catalogue, "/"));
 
@@ -250,5 +225,39 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
         waitingMs: reminder.waitingMs(),
         storage: circuit.check(),
       }),
+  });
+}
+
+/** Returns the same store with a time limit on each call, and without calls during an outage. */
+export function guardWebhookStore(store: WebhookStore, circuit: StorageCircuit): WebhookStore {
+  const bounded = circuit.connect({
+    // Reads a webhook that does not exist.
+    ping: () => store.getWebhook(store.newWebhookId("ping")),
+    connectionProblem: () => store.connectionProblem?.(),
+  });
+  return Object.freeze<WebhookStore>({
+    maxSleepMs: store.maxSleepMs,
+    joinsTransactions: store.joinsTransactions,
+    now: () => store.now(),
+    watch: (listener) => store.watch(listener),
+    partitionOf: (webhookId) => store.partitionOf(webhookId),
+    newWebhookId: (account) => store.newWebhookId(account),
+    createWebhook: bounded((request) => store.createWebhook(request)),
+    getWebhook: bounded((id) => store.getWebhook(id)),
+    listWebhooks: bounded((request) => store.listWebhooks(request)),
+    updateWebhook: bounded((request) => store.updateWebhook(request)),
+    removeWebhook: bounded((request) => store.removeWebhook(request)),
+    append: bounded((request) => store.append(request)),
+    claim: bounded((request) => store.claim(request)),
+    settle: bounded((settlements) => store.settle(settlements)),
+    getDelivery: bounded((id) => store.getDelivery(id)),
+    getEvent: bounded((request) => store.getEvent(request)),
+    listDeliveries: bounded((request) => store.listDeliveries(request)),
+    deliveryStats: bounded((webhookId, now) => store.deliveryStats(webhookId, now)),
+    resend: bounded((request) => store.resend(request)),
+    recover: bounded((request) => store.recover(request)),
+    claimHealthNotifications: bounded((request) => store.claimHealthNotifications(request)),
+    settleHealthNotification: bounded((request) => store.settleHealthNotification(request)),
+    stats: bounded(() => store.stats()),
   });
 }

@@ -2,12 +2,12 @@
 
 import { type Clock, withTimeout } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
-import { type Span, seconds, type Telemetry, toLabel } from "../../core/telemetry.js";
+import { getServerAttributes, type Span, seconds, type Telemetry, toLabel } from "../../core/telemetry.js";
 import type { OutboundRequest, OutboundResult, Send } from "../../outbound/types.js";
 import { signatureHeader, standardHeaders } from "../../signature/signature.js";
 import type { Subscriber } from "../access.js";
 import { type PreparedEvent, readPayload } from "../events/notification.js";
-import type { WebhooksSettings } from "../settings/settings.js";
+import type { ServiceBase, WebhooksSettings } from "../settings/settings.js";
 import { getRotation } from "../store/records.js";
 import type { Attempt, Claim, WebhookRecord } from "../store.js";
 import {
@@ -22,7 +22,6 @@ import {
 } from "./outcome.js";
 import type { Schedule } from "./retry-schedule.js";
 import type { Flight } from "./slots.js";
-import { beginAttempt, spanOutcome } from "./spans.js";
 
 /**
  * Returns the result to settle, or `null` if the claim must be left to its lease. Returns a promise
@@ -77,35 +76,21 @@ function logFailure(
   }
 }
 
-export function createAttempts({
-  settings,
-  schedule,
-  clock,
-  now: storeNow,
-  logger,
-  send,
-  telemetry,
-}: {
-  readonly settings: WebhooksSettings;
-  readonly schedule: Schedule;
-  readonly clock: Clock;
-  /** The storage's time, which the schedule uses. */
-  readonly now: () => number;
-  readonly logger: Logger;
-  readonly send: Send;
-  readonly telemetry: Telemetry | undefined;
-}): MakeAttempt {
-  const { delivery, retry, health } = settings;
+export function createAttempts(
+  { store, settings, logger, telemetry }: ServiceBase,
+  schedule: Schedule,
+  send: Send,
+): MakeAttempt {
+  const { clock, delivery, retry, health } = settings;
   const { slowAfterMs, excerptCharacters } = delivery;
   const random = (): number => clock.random();
   const rules: OutcomeRules = { retry, schedule, health, slowAfterMs, excerptCharacters, random };
   const maxHeldMs = delivery.leaseMs - delivery.deadlineMs - FENCE_MARGIN_MS;
   const permissionFor = createPermissions({ settings, logger });
-  const buildRequest = createRequestBuilder(settings, clock);
 
   const attempt: MakeAttempt = (flight) => {
     const { claim } = flight;
-    const now = storeNow();
+    const now = store.now();
     const startedAt = claim.startedAt ?? now;
     const skipped = skipAttempt(claim, { startedAt, now }, rules);
     if (skipped !== undefined) return skipped;
@@ -127,7 +112,7 @@ export function createAttempts({
   ): AttemptResult | null | Promise<AttemptResult> => {
     const { claim } = flight;
     if (flight.isCancelled) return null;
-    if (allowed === null) return postponeAttempt(claim, { startedAt, now: storeNow() }, rules);
+    if (allowed === null) return postponeAttempt(claim, { startedAt, now: store.now() }, rules);
     // The first entry is the event's own record.
     if (allowed[0] !== true)
       return buildAttemptResult(claim, { state: "withheld", reason: "access_denied" }, startedAt);
@@ -143,8 +128,9 @@ export function createAttempts({
   ): Promise<AttemptResult> => {
     const { claim } = flight;
     flight.isSent = true;
-    const sentAt = storeNow();
-    const request = buildRequest(claim, event, allowed, sentAt);
+    const sentAt = store.now();
+    const body = buildBody(settings, claim.webhook, event, allowed);
+    const request = buildRequest(settings, claim, body, sentAt);
     const beganAt = clock.monotonic();
     const span = telemetry && beginAttempt(telemetry, clock, claim, event);
     const pending = span === undefined ? send(request) : span.run(() => send(request));
@@ -183,7 +169,7 @@ export function createAttempts({
     response: OutboundResult,
     startedAt: number,
   ): AttemptResult => {
-    const times = { startedAt, now: storeNow() };
+    const times = { startedAt, now: store.now() };
     const result = evaluateAttempt(claim, { attempt: made, response }, times, rules);
     // An attempt that a stopping process cut off is made again.
     if (made.kind !== "delivered" && !isCancelled) logFailure(logger, claim, made, result.outcome);
@@ -209,10 +195,7 @@ const areBooleans = (results: readonly unknown[]): results is readonly boolean[]
 export function createPermissions({
   settings: { access, limits, clock },
   logger,
-}: {
-  readonly settings: Pick<WebhooksSettings, "access" | "limits" | "clock">;
-  readonly logger: Logger;
-}) {
+}: Pick<ServiceBase, "settings" | "logger">) {
   const fail = ({ account }: Subscriber, error: unknown): null => {
     logger.warn({ account, error }, "access.canRead failed or returned an invalid value; the delivery waits");
     return null;
@@ -242,30 +225,11 @@ export function createPermissions({
 }
 
 /**
- * Returns the secrets that sign, the one of `X-Service-Signature` first. During a rotation this is
- * the old one, until the subscriber has had time to learn the new one.
+ * Builds the body of every attempt to a webhook under the same permissions: `allowed` says for each
+ * entry of the event whether the subscriber may read it.
  */
-const selectSigningSecrets = (webhook: WebhookRecord, now: number): readonly [string, ...string[]] => {
-  const rotation = getRotation(webhook, now);
-  return rotation === null ? [webhook.secret] : [rotation.previousSecret, webhook.secret];
-};
-
-/**
- * @param allowed for each entry of the event, whether the subscriber may read it.
- * @param now the time of the storage.
- */
-type BuildAttemptRequest = (
-  claim: Claim,
-  event: PreparedEvent,
-  allowed: readonly boolean[],
-  now: number,
-) => OutboundRequest;
-
-type RequestSettings = Pick<WebhooksSettings, "body" | "delivery" | "signature">;
-
-/** Builds the body of every attempt to a webhook under the same permissions. */
 export const buildBody = (
-  { body: form, delivery }: RequestSettings,
+  { body: form, delivery }: WebhooksSettings,
   { id: topic }: Pick<WebhookRecord, "id">,
   event: PreparedEvent,
   allowed: readonly boolean[],
@@ -282,7 +246,7 @@ const FIXED_HEADERS = { "content-type": "application/json", "user-agent": "Postb
 
 /** Lists the headers of an attempt, with `perAttempt` for values that each attempt computes. */
 export const listHeaders = (
-  { signature }: RequestSettings,
+  { signature }: WebhooksSettings,
   { id, perAttempt }: { readonly id: string; readonly perAttempt: string },
 ): Readonly<Record<string, string>> => ({
   ...FIXED_HEADERS,
@@ -294,24 +258,65 @@ export const listHeaders = (
   }),
 });
 
-function createRequestBuilder(settings: RequestSettings, clock: Clock): BuildAttemptRequest {
-  const { delivery, signature } = settings;
-  return ({ webhook, event: { id } }, event, allowed, now) => {
-    const body = buildBody(settings, webhook, event, allowed);
-    const timestamp = Math.floor(clock.now() / 1000);
-    const secrets = selectSigningSecrets(webhook, now);
-    const headers: Record<string, string> = {
-      ...FIXED_HEADERS,
-      [signature.header]: signatureHeader({ secret: secrets[0], timestamp, body }),
-    };
-    if (signature.standardWebhooks) Object.assign(headers, standardHeaders({ secrets, id, timestamp, body }));
-    return {
-      url: webhook.url,
-      method: "POST",
-      headers,
-      body,
-      deadlineMs: delivery.deadlineMs,
-      maxBodyBytes: delivery.maxResponseBytes,
-    };
+function buildRequest(
+  { delivery, signature, clock }: WebhooksSettings,
+  { webhook, event: { id } }: Claim,
+  body: Buffer,
+  now: number,
+): OutboundRequest {
+  const timestamp = Math.floor(clock.now() / 1000);
+  // The first secret signs `X-Service-Signature`. During a rotation this is the old one, until the
+  // subscriber has had time to learn the new one.
+  const rotation = getRotation(webhook, now);
+  const secrets =
+    rotation === null ? ([webhook.secret] as const) : ([rotation.previousSecret, webhook.secret] as const);
+  const headers: Record<string, string> = {
+    ...FIXED_HEADERS,
+    [signature.header]: signatureHeader({ secret: secrets[0], timestamp, body }),
+  };
+  if (signature.standardWebhooks) Object.assign(headers, standardHeaders({ secrets, id, timestamp, body }));
+  return {
+    url: webhook.url,
+    method: "POST",
+    headers,
+    body,
+    deadlineMs: delivery.deadlineMs,
+    maxBodyBytes: delivery.maxResponseBytes,
   };
 }
+
+/** `url` is not among the attributes: hosts of subscribers put secrets into paths and queries. */
+const beginAttempt = (
+  telemetry: Telemetry,
+  clock: Clock,
+  { id, webhook, lane, step, isExtra }: Claim,
+  { id: eventId, type, trace }: PreparedEvent,
+): Span | undefined =>
+  telemetry.begin?.({
+    name: "attempt",
+    kind: "client",
+    at: clock.now(),
+    link: trace,
+    attributes: {
+      "messaging.system": "postbell",
+      "messaging.operation.name": "attempt",
+      "messaging.operation.type": "send",
+      "messaging.destination.name": type,
+      "messaging.message.id": eventId,
+      "http.request.method": "POST",
+      ...getServerAttributes(webhook.url),
+      "postbell.delivery.id": id,
+      "postbell.lane": lane,
+      "postbell.step": step,
+      "postbell.extra": isExtra,
+    },
+  });
+
+/** Returns the end of a span. The `code` of a host's own `send` can be any text. */
+const spanOutcome = ({ kind, status, code }: Pick<Attempt, "kind" | "status" | "code">) => ({
+  attributes: {
+    "postbell.outcome": kind,
+    ...(status === null ? {} : { "http.response.status_code": status }),
+  },
+  error: kind === "delivered" ? undefined : status === null ? toLabel(code, kind) : String(status),
+});

@@ -18,7 +18,7 @@ import type {
 } from "../store.js";
 import { buildBody, createPermissions, listHeaders } from "./attempt.js";
 import { type Deliveries, type Delivery, type DeliveryCounts, PER_ATTEMPT } from "./deliveries.js";
-import { createDeliveryRepairs, type DeliveryRepairsContext } from "./delivery-repairs.js";
+import { createDeliveryRepairs, type DeliveryRepairsOptions } from "./delivery-repairs.js";
 import { endpointHealth, type HealthPolicy } from "./endpoint-health.js";
 
 /** The most that the clocks of two processes on one storage may differ. */
@@ -38,7 +38,7 @@ const LIST_ARGUMENTS = [
   "as",
 ] as const;
 
-export function createDeliveryLog(context: DeliveryRepairsContext & { readonly logger: Logger }): Deliveries {
+export function createDeliveryLog(context: DeliveryRepairsOptions & { readonly logger: Logger }): Deliveries {
   const { store, settings, catalogue, entitlement } = context;
   const permissionFor = createPermissions(context);
 

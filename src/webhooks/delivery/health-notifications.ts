@@ -3,10 +3,9 @@
  * `endpoint-health.ts` decides which step is due.
  */
 
-import { type Clock, withTimeout } from "../../core/clock.js";
-import type { Logger } from "../../core/logger.js";
+import { withTimeout } from "../../core/clock.js";
 import { MAX_RETRY_MS } from "../../core/storage-circuit.js";
-import type { WebhooksSettings } from "../settings/settings.js";
+import type { ServiceBase } from "../settings/settings.js";
 import type { FailingEndpoint } from "../settings/webhooks-options.js";
 import type { WebhookRecord, WebhookStore } from "../store.js";
 import { toWebhook } from "../webhook.js";
@@ -61,18 +60,8 @@ const settleStep = (
  * failed, or if the process died before the step was recorded. DISABLED is set exactly once, even
  * if the warning could not be sent.
  */
-export function createHealthNotifications({
-  store,
-  settings,
-  clock,
-  logger,
-}: {
-  readonly store: WebhookStore;
-  readonly settings: WebhooksSettings;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}): HealthNotifications {
-  const { health, notify, limits } = settings;
+export function createHealthNotifications({ store, settings, logger }: ServiceBase): HealthNotifications {
+  const { clock, health, notify, limits } = settings;
   const leaseMs = Math.max(LEASE_MS, 3 * limits.hookMs);
 
   /** Resolves with `true` if the notifier succeeded, or if the host has none. */

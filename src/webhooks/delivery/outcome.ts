@@ -16,8 +16,8 @@ import {
   type Schedule,
 } from "./retry-schedule.js";
 
-/** The result of a claim, in the form that is settled. `now` is set when it is settled. */
-export type AttemptResult = Omit<Settlement, "now"> & { now: number };
+/** The result of a claim. The time of its settlement completes it. */
+export type AttemptResult = Omit<Settlement, "now">;
 
 type Outcome = AttemptResult["outcome"];
 
@@ -52,7 +52,6 @@ export const buildAttemptResult = (
   webhookId: webhook.id,
   account: webhook.account,
   token,
-  now: 0,
   outcome,
   startedAt,
   attempt,

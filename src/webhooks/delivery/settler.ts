@@ -4,10 +4,9 @@
  */
 
 import type { Clock, Timer } from "../../core/clock.js";
-import type { Logger } from "../../core/logger.js";
 import { storageRetryDelayMs } from "../../core/storage-circuit.js";
-import type { Telemetry } from "../../core/telemetry.js";
-import type { Claim, SettleResult, WebhookStore } from "../store.js";
+import type { ServiceBase } from "../settings/settings.js";
+import type { Claim, SettleResult } from "../store.js";
 import type { HealthNotifications } from "./health-notifications.js";
 import { type AttemptResult, buildAttemptResult, reschedule } from "./outcome.js";
 import type { Flight } from "./slots.js";
@@ -70,25 +69,13 @@ export interface Settler {
   endPauses(): void;
 }
 
-export interface SettlerOptions {
-  readonly store: Pick<WebhookStore, "now" | "partitionOf" | "settle">;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly telemetry: Telemetry | undefined;
-  readonly leaseMs: number;
-  readonly outage: StorageOutage;
-  readonly health: Pick<HealthNotifications, "expect">;
-  /** Called with flights that are settled, or whose settlement is abandoned. */
-  readonly onEnded: (flights: readonly Flight[]) => void;
-}
-
 /**
  * Logs and counts a settlement. A failed call may have stored some, which are then `gone` or
  * `stale`.
  */
 function reportSettlement(
-  { logger, telemetry, health }: SettlerOptions,
-  { id, endpoint, outcome }: AttemptResult,
+  { logger, telemetry }: ServiceBase,
+  { id, outcome }: AttemptResult,
   settled: SettleResult | undefined,
   isRetry: boolean,
 ): void {
@@ -104,11 +91,21 @@ function reportSettlement(
     const reason = "reason" in outcome ? outcome.reason : "";
     telemetry.record("deliveriesEnded", 1, { state: outcome.state, reason });
   }
-  if (endpoint !== null && !endpoint.ok) health.expect(endpoint.noticeAt);
 }
 
-export function createSettler(options: SettlerOptions): Settler {
-  const { store, clock, logger, outage, leaseMs, onEnded } = options;
+/**
+ * @param health told when the first health step of an endpoint that failed is due.
+ * @param onEnded called with flights that are settled, or whose settlement is abandoned.
+ */
+export function createSettler(
+  base: ServiceBase,
+  outage: StorageOutage,
+  health: Pick<HealthNotifications, "expect">,
+  onEnded: (flights: readonly Flight[]) => void,
+): Settler {
+  const { store, settings, logger } = base;
+  const { clock } = settings;
+  const { leaseMs } = settings.delivery;
   const queues = new Map<number, PartitionQueue>();
   /** Batches that wait for their next try. */
   const pauses = new Map<Timer, () => void>();
@@ -171,12 +168,13 @@ export function createSettler(options: SettlerOptions): Settler {
 
   const settle = async ({ items, failures }: Batch, queue: PartitionQueue): Promise<void> => {
     const now = store.now();
-    for (const { result } of items) result.now = now;
     try {
-      const results = await store.settle(items.map(({ result }) => result));
+      const results = await store.settle(items.map(({ result }) => ({ ...result, now })));
       outage.ended();
-      for (const [index, { result }] of items.entries())
-        reportSettlement(options, result, results[index], failures > 0);
+      for (const [index, { result }] of items.entries()) {
+        reportSettlement(base, result, results[index], failures > 0);
+        if (result.endpoint?.ok === false) health.expect(result.endpoint.noticeAt);
+      }
     } catch (error) {
       outage.failed();
       for (const { result } of items)

@@ -95,7 +95,7 @@ export function findBacklog(claims: readonly Pick<Claim, "lane">[], room: FreeSl
   return { fast: true, slow: slow >= room.slow };
 }
 
-export interface Flight {
+export interface Flight extends SlotHolder {
   readonly claim: Claim;
   /** Monotonic time before the claim was requested: the lease cannot begin earlier. */
   readonly claimedAt: number;
@@ -105,8 +105,6 @@ export interface Flight {
   isSent: boolean;
   /** Set when the result of the attempt is known and only has to be settled. */
   isOver: boolean;
-  /** The budget of its slot. `null` while it has no slot. */
-  budget: Lane | null;
   /** When the attempt counts as slow. */
   slowMark: Deadline | undefined;
 }
@@ -132,11 +130,7 @@ const AHEAD_MS = 100;
 const WINDOW_MS = 50;
 const MOST_AHEAD = 512;
 
-interface WaitingClaim {
-  readonly claim: Claim;
-  /** Monotonic time before the claim was requested. */
-  readonly claimedAt: number;
-}
+type WaitingClaim = Pick<Flight, "claim" | "claimedAt">;
 
 /** A FIFO queue. Only for the fast lane: no delivery should wait behind slow endpoints. */
 interface ClaimsAhead {

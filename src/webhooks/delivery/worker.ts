@@ -11,13 +11,11 @@
  */
 
 import { randomBytes } from "node:crypto";
-import type { Clock, Timer } from "../../core/clock.js";
+import type { Timer } from "../../core/clock.js";
 import { createDeadlines } from "../../core/deadlines.js";
 import { PostbellError } from "../../core/errors.js";
-import type { Logger } from "../../core/logger.js";
-import type { Telemetry } from "../../core/telemetry.js";
-import type { WebhooksSettings } from "../settings/settings.js";
-import type { Claim, ClaimRequest, ClaimResponse, WebhookStore } from "../store.js";
+import type { ServiceBase } from "../settings/settings.js";
+import type { Claim, ClaimRequest, ClaimResponse } from "../store.js";
 import type { MakeAttempt } from "./attempt.js";
 import type { HealthNotifications } from "./health-notifications.js";
 import { type AttemptResult, isPoisonClaim } from "./outcome.js";
@@ -31,7 +29,6 @@ import {
   type FreeSlots,
   findBacklog,
 } from "./slots.js";
-import { traceClaim } from "./spans.js";
 
 /** Slots that are reserved for a claim which another call of the storage carries. */
 export interface Reservation {
@@ -75,23 +72,26 @@ interface PendingClaim {
 const MAX_RESERVED = 15;
 const POISON_DELAY_MS = 1_000;
 
-export function createWorker({
-  store,
-  clock,
-  logger,
-  settings: { delivery, retry },
-  attempt,
-  health,
-  telemetry,
-}: {
-  readonly store: WebhookStore;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly settings: Pick<WebhooksSettings, "delivery" | "retry">;
-  readonly attempt: MakeAttempt;
-  readonly health: HealthNotifications;
-  readonly telemetry: Telemetry | undefined;
-}): DeliveryWorker {
+/** Claims without a result get no span: there are thousands of them. */
+function traceClaim({ telemetry, settings }: ServiceBase, at: number, count: number): void {
+  if (count === 0) return;
+  const attributes = {
+    "messaging.system": "postbell",
+    "messaging.operation.name": "claim",
+    "messaging.operation.type": "receive",
+    "messaging.batch.message_count": count,
+  };
+  const span = telemetry?.begin?.({ name: "claim", kind: "consumer", at, attributes });
+  span?.end({ at: settings.clock.now() });
+}
+
+export function createWorker(
+  base: ServiceBase,
+  attempt: MakeAttempt,
+  health: HealthNotifications,
+): DeliveryWorker {
+  const { store, settings, logger } = base;
+  const { clock, delivery, retry } = settings;
   const { concurrency, slowConcurrency, leaseMs, slowAfterMs } = delivery;
   const name = randomBytes(8).toString("hex");
   const slots = createSlots({ fast: concurrency, slow: slowConcurrency });
@@ -102,7 +102,7 @@ export function createWorker({
   /** Flights that wait for their settlement hold no slot. This limits them in a slow storage. */
   const maxFlights = 2 * (concurrency + slowConcurrency);
   const outage = createOutage(clock);
-  const settler = createSettler({ store, clock, logger, telemetry, leaseMs, outage, health, onEnded: end });
+  const settler = createSettler(base, outage, health, end);
   const passes = createPasses(clock, () => store.now(), claim);
   /** Callers that wait until nothing is in flight. */
   const waiting: (() => void)[] = [];
@@ -147,7 +147,7 @@ export function createWorker({
       outage.failed();
       throw error;
     });
-    if (telemetry !== undefined) traceClaim(telemetry, { at, endAt: clock.now() }, claimed);
+    traceClaim(base, at, claimed.claims.length);
     outage.ended();
     await admit(claimed, pending);
   }

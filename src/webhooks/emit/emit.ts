@@ -1,10 +1,10 @@
 /** `emit`: prepares events, stores them in order, and reports how it went. */
 
-import type { Clock } from "../../core/clock.js";
 import { ignoreErrors } from "../../core/error-events.js";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
-import { type SpanAttributes, seconds, type Telemetry } from "../../core/telemetry.js";
+import { type SpanAttributes, seconds } from "../../core/telemetry.js";
 import type { DeliveryWorker } from "../delivery/worker.js";
+import type { ServiceBase } from "../settings/settings.js";
 import {
   type AppendedEvent,
   type AppendResponse,
@@ -13,8 +13,8 @@ import {
   REMEMBER_MS,
   type WebhookStore,
 } from "../store.js";
-import { type EmitOptions, type Emitted, type EventInput, readEmitOptions } from "./event-input.js";
 import type { PrepareEvent } from "./prepare-event.js";
+import { type EmitOptions, type Emitted, type EventInput, readEmitOptions } from "./prepare-event.js";
 import type { LogUnmatched } from "./unmatched-webhooks.js";
 
 /** Emits one event, or several in order. */
@@ -23,15 +23,7 @@ export type Emit = (
   options?: EmitOptions,
 ) => Promise<Emitted | readonly Emitted[]>;
 
-export function createEmit({
-  prepare,
-  append,
-  report,
-}: {
-  readonly prepare: PrepareEvent;
-  readonly append: AppendEvents;
-  readonly report: EmitTelemetry;
-}): Emit {
+export function createEmit(prepare: PrepareEvent, append: AppendEvents, report: EmitTelemetry): Emit {
   /** Prepares every event before the first is stored. */
   const prepareAll = async (
     inputs: readonly EventInput[],
@@ -96,17 +88,11 @@ export function createEmit({
   };
 }
 
-/** The place of an event in a list. */
-interface Place {
-  readonly index: number;
-  readonly count: number;
-}
-
-/** Adds the event's id, so that the caller can emit it again, and where storing stopped. */
+/** Adds the event's id, so that the caller can emit it again, and where in a list storing stopped. */
 function toStoreError(
   error: PostbellError | undefined,
   { id: eventId }: EventRecord,
-  place?: Place,
+  place?: { readonly index: number; readonly count: number },
 ): PostbellError {
   if (error === undefined) throw new TypeError("the storage returned no result for an event");
   const { code, message, field, effect, reason, isPermanent, isOutage } = error;
@@ -128,20 +114,14 @@ function toItemError(error: unknown, index: number): unknown {
 const isList = (input: EventInput | readonly EventInput[]): input is readonly EventInput[] =>
   Array.isArray(input);
 
-interface AppendOptions {
-  /** The only webhook that receives the events. */
-  readonly webhookId?: string | undefined;
-  /** The connection of the host's transaction in which the events are written. */
-  readonly transaction?: object | undefined;
-}
-
 /**
  * Stores events in order, until one is not stored. Resolves with a result for each that was stored,
- * and with the `error` of the next: `event_conflict`, or one of the storage.
+ * and with the `error` of the next: `event_conflict`, or one of the storage. With `webhookId`, only
+ * that webhook receives the events.
  */
-type AppendEvents = (
+export type AppendEvents = (
   events: readonly EventRecord[],
-  options?: AppendOptions,
+  options?: EmitOptions & { readonly webhookId?: string | undefined },
 ) => Promise<{ readonly emitted: readonly Emitted[]; readonly error?: PostbellError | undefined }>;
 
 /** Errors: `invalid_argument` if the storage cannot write in a transaction of the host. */
@@ -237,8 +217,17 @@ interface EmitTelemetry {
   stored(storing: Promise<Stored>): Promise<Stored>;
 }
 
+/** Lists the label of each event that was stored, and the code of the error of the next. */
+const toOutcomes = ({ emitted, error }: Stored): readonly string[] => [
+  ...emitted.map(({ duplicate }) => (duplicate ? "duplicate" : "stored")),
+  ...(error === undefined ? [] : [error.code]),
+];
+
 /** Adds nothing to `emit` if there is no telemetry. */
-export function createEmitTelemetry(telemetry: Telemetry | undefined, clock: Clock): EmitTelemetry {
+export function createEmitTelemetry({
+  telemetry,
+  settings: { clock },
+}: Pick<ServiceBase, "telemetry" | "settings">): EmitTelemetry {
   if (telemetry === undefined) {
     return {
       call: (work) => work(undefined, undefined),
@@ -246,8 +235,23 @@ export function createEmitTelemetry(telemetry: Telemetry | undefined, clock: Clo
       stored: (storing) => storing,
     };
   }
-  const record = (startedAt: number, outcome: string): void =>
-    telemetry.record("emitDuration", seconds(clock.monotonic() - startedAt), { outcome });
+  /** Records how long `work` took, once for each outcome. */
+  const measure = async <T>(
+    work: () => T | Promise<T>,
+    listOutcomes: (result: T) => readonly string[],
+  ): Promise<T> => {
+    const startedAt = clock.monotonic();
+    const record = (outcome: string): void =>
+      telemetry.record("emitDuration", seconds(clock.monotonic() - startedAt), { outcome });
+    try {
+      const result = await work();
+      listOutcomes(result).forEach(record);
+      return result;
+    } catch (error) {
+      record(toErrorLabel(error));
+      throw error;
+    }
+  };
 
   return {
     async call(work) {
@@ -273,26 +277,7 @@ export function createEmitTelemetry(telemetry: Telemetry | undefined, clock: Clo
         span.end({ at: clock.now(), attributes, error });
       }
     },
-    async prepared(prepare) {
-      const startedAt = clock.monotonic();
-      try {
-        return await prepare();
-      } catch (error) {
-        record(startedAt, toErrorLabel(error));
-        throw error;
-      }
-    },
-    async stored(storing) {
-      const startedAt = clock.monotonic();
-      try {
-        const stored = await storing;
-        for (const { duplicate } of stored.emitted) record(startedAt, duplicate ? "duplicate" : "stored");
-        if (stored.error !== undefined) record(startedAt, stored.error.code);
-        return stored;
-      } catch (error) {
-        record(startedAt, toErrorLabel(error));
-        throw error;
-      }
-    },
+    prepared: (prepare) => measure(prepare, () => []),
+    stored: (storing) => measure(() => storing, toOutcomes),
   };
 }

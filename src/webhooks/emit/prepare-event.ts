@@ -1,17 +1,193 @@
-/** Turns an event that the host emits into the record that is stored. */
+/** The event that a host passes to `emit`, and the record that is stored of it. */
 
 import { randomUUID } from "node:crypto";
-import { type Clock, withTimeout } from "../../core/clock.js";
-import type { Logger } from "../../core/logger.js";
+import { withTimeout } from "../../core/clock.js";
+import { PostbellError } from "../../core/errors.js";
+import { describeUnknownKey } from "../../core/known-names.js";
 import { isUuid } from "../../core/uuid.js";
 import { checkName, parseEventTime } from "../call-arguments.js";
-import { type Catalogue, focalTypes } from "../event-types/catalogue.js";
-import type { ResolveEntry } from "../events/bundle.js";
-import { type BuiltPayload, buildPayload } from "../events/bundle.js";
+import { type Catalogue, focalTypes, type ResourceTypeOf } from "../event-types/catalogue.js";
+import { type BuiltPayload, buildPayload, type ResolveEntry } from "../events/bundle.js";
 import type { FhirResource } from "../fhir.js";
-import type { WebhooksSettings } from "../settings/settings.js";
+import type { ServiceBase } from "../settings/settings.js";
 import type { EventRecord } from "../store.js";
-import { type EventInput, invalidEvent, readEventInput } from "./event-input.js";
+
+/**
+ * An event: something happened to a record of an account.
+ *
+ * @example
+ * await webhooks.emit({
+ *   type: "patient.updated",
+ *   account: "clinic-7",
+ *   resource: { resourceType: "Patient", id: "42", active: true },
+ * });
+ */
+export interface EventInput<T extends string = string> {
+  /** One of the names of the `events` option. */
+  readonly type: T;
+  /**
+   * The account that the record belongs to. The webhooks of this account receive the event. 1 to
+   * 256 characters without NUL and lone surrogates, compared exactly.
+   */
+  readonly account: string;
+  /**
+   * The record, of the resource type that belongs to `type`. For a deleted record: its last
+   * version, or its `resourceType` and `id`.
+   */
+  readonly resource: FhirResource;
+  /** Resources that the record references, directly or in turn. Unreferenced ones are ignored. */
+  readonly related?: readonly FhirResource[] | undefined;
+  /**
+   * A UUID that identifies the event. Default: a new one. Emitting it again within 24 hours adds
+   * nothing, so pass your own id where you may have to repeat the call.
+   */
+  readonly id?: string | undefined;
+  /** When it happened. Default: now. */
+  readonly occurredAt?: Date | string | undefined;
+}
+
+/** A resource of one of the types `R`. */
+export interface ResourceOf<R> {
+  readonly resourceType: R;
+  readonly id?: string | undefined;
+}
+
+/** An event whose record is of one of the resource types `R`. */
+export interface EventAbout<T extends string, R> extends Omit<EventInput<T>, "resource"> {
+  readonly resource: ResourceOf<R>;
+}
+
+/**
+ * The fields and the event types that an editor suggests for an event. {@link Emittable} checks
+ * their values.
+ */
+export interface EventHint<T extends string> {
+  readonly type?: T | (string & {});
+  readonly account?: unknown;
+  readonly resource?: unknown;
+  readonly related?: unknown;
+  readonly id?: unknown;
+  readonly occurredAt?: unknown;
+}
+
+/** True if a resource type may be one of the `Wanted`. A plain string may be any. */
+type MayBe<R, Wanted> = string extends R
+  ? true
+  : [Wanted] extends [never]
+    ? true
+    : [R & Wanted] extends [never]
+      ? false
+      : true;
+
+/** The type that one event should have had; `never` if nothing is wrong with it. */
+type Correction<T extends string, C, E> =
+  E extends EventInput<T>
+    ? MayBe<E["resource"]["resourceType"], ResourceTypeOf<C, E["type"]>> extends true
+      ? Exclude<keyof E, keyof EventInput> extends never
+        ? never
+        : EventInput<T>
+      : EventAbout<E["type"], ResourceTypeOf<C, E["type"]>>
+    : EventInput<T>;
+
+type Corrections<T extends string, C, E> = E extends readonly (infer Item)[]
+  ? Correction<T, C, Item>
+  : Correction<T, C, E>;
+
+type CorrectedItem<W, E> = [W] extends [never] ? E : W;
+
+/**
+ * The argument of `emit` for a value of the type `E`: the value itself, or else the type that it
+ * should have had. The compiler's error then names the field at fault and not the whole catalogue.
+ *
+ * `T` are the names of the catalogue `C`. The resource is checked if its `resourceType` is known to
+ * the compiler.
+ */
+export type Emittable<T extends string, C, E> = [Corrections<T, C, E>] extends [never]
+  ? E
+  : E extends readonly unknown[]
+    ? { readonly [I in keyof E]: CorrectedItem<Correction<T, C, E[I]>, E[I]> }
+    : Correction<T, C, E>;
+
+/** The result of `emit`: a list for a list of events, in the same order. */
+export type EmitResult<E> = unknown extends E
+  ? Emitted
+  : E extends readonly unknown[]
+    ? readonly Emitted[]
+    : Emitted;
+
+/** The options of one call of `emit`. */
+export interface EmitOptions {
+  /**
+   * The connection on which you have begun a transaction, in the database of the storage: a client
+   * of `pg`, or another open database of the same SQLite file. The event is written in it. It is
+   * delivered if you commit, and never existed if you roll back.
+   *
+   * If the connection ends, the next statement on it rejects. The client gets a listener of
+   * `error`, so that this does not end the process.
+   */
+  readonly transaction?: object | undefined;
+}
+
+/** Reads the options of a call. Throws `invalid_argument`. */
+export function readEmitOptions(options: EmitOptions | undefined): EmitOptions {
+  if (options === undefined) return {};
+  const isObject = typeof options === "object" && options !== null;
+  const unknown = isObject ? Object.keys(options).find((key) => key !== "transaction") : undefined;
+  if (isObject && unknown === undefined) return { transaction: options.transaction };
+  throw invalidEvent(
+    unknown ?? "options",
+    unknown === undefined
+      ? "The second argument of emit() is an object with options."
+      : describeUnknownKey("emit() has no option", unknown, ["transaction"]),
+  );
+}
+
+/** The result of emitting one event. */
+export interface Emitted {
+  /** The event's id, in lower case. */
+  readonly id: string;
+  /** True if the id was emitted before: nothing was added, and `deliveries` are the first ones. */
+  readonly duplicate: boolean;
+  /** For storages that check it: true if a replica has the event too. */
+  readonly confirmed?: boolean | undefined;
+  /** One for each webhook that receives the event. */
+  readonly deliveries: readonly { readonly id: string; readonly webhookId: string }[];
+  /**
+   * How many webhooks the account has now, ENABLED or not and whatever they subscribe to. 0 often
+   * means that `account` is misspelt: `"A"` is not `"a"`. If it is more than 0 and there are no
+   * deliveries, all webhooks are DISABLED or want other types; a logger whose `debug` is on is told
+   * which.
+   */
+  readonly webhooks: number;
+}
+
+const EVENT_KEYS: readonly string[] = ["type", "account", "resource", "related", "id", "occurredAt"];
+
+const invalidEvent = (field: string | undefined, message: string, cause?: unknown): PostbellError =>
+  new PostbellError("invalid_argument", message, { field, cause });
+
+/**
+ * Copies an event to plain data, reading each field once: a getter or a proxy could throw, or
+ * return something else the second time. Throws `invalid_argument`.
+ */
+function readEventInput(input: EventInput): EventInput {
+  if (typeof input !== "object" || input === null) {
+    throw invalidEvent(undefined, "emit() takes an event, or an array of events.");
+  }
+  let unknown: string | undefined;
+  let event: EventInput;
+  try {
+    unknown = Object.keys(input).find((key) => !EVENT_KEYS.includes(key));
+    const { type, account, resource, related, id, occurredAt } = input;
+    const list = Array.isArray(related) ? Array.from(related) : related;
+    event = { type, account, resource, related: list, id, occurredAt };
+  } catch (cause) {
+    throw invalidEvent(undefined, "The event cannot be read: one of its fields throws.", cause);
+  }
+  if (unknown !== undefined)
+    throw invalidEvent(unknown, describeUnknownKey("An event has no field", unknown, EVENT_KEYS));
+  return event;
+}
 
 /**
  * Checks an event and builds its record. Returns a promise only if it has to wait for the host's
@@ -32,22 +208,10 @@ function getSubject({ resourceType, id }: FhirResource): string | undefined {
   return isId ? `${resourceType}/${id}` : undefined;
 }
 
-interface PrepareContext {
-  readonly settings: Pick<WebhooksSettings, "limits" | "resolveReference">;
-  readonly catalogue: Catalogue;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** The storage's time. */
-  readonly now: () => number;
-}
-
-export function createPrepareEvent({
-  settings: { limits, resolveReference },
-  catalogue,
-  clock,
-  logger,
-  now,
-}: PrepareContext): PrepareEvent {
+export function createPrepareEvent(
+  { store, settings: { limits, resolveReference, clock }, logger }: ServiceBase,
+  catalogue: Catalogue,
+): PrepareEvent {
   /** All lookups of one event share one time limit, which begins here. */
   const createResolver = (account: string, eventType: string): ResolveEntry | undefined => {
     if (resolveReference === undefined) return undefined;
@@ -81,7 +245,7 @@ export function createPrepareEvent({
       eventId,
       account,
       type,
-      occurredAt: occurredAt === undefined ? now() : parseEventTime("occurredAt", occurredAt),
+      occurredAt: occurredAt === undefined ? store.now() : parseEventTime("occurredAt", occurredAt),
       isOccurredAtGiven: occurredAt !== undefined,
       resource,
       related,

@@ -1,11 +1,11 @@
 /** Tells the debug log which webhooks of an account did not get an event, and why. */
 
-import type { Clock } from "../../core/clock.js";
-import type { Logger } from "../../core/logger.js";
+import { isDebugEnabled } from "../../core/logger.js";
 import { createRateLimit } from "../../http/rate-limit.js";
 import { subscribes } from "../event-types/catalogue.js";
-import type { EventRecord, WebhookRecord, WebhookStore } from "../store.js";
-import type { Emitted } from "./event-input.js";
+import type { ServiceBase } from "../settings/settings.js";
+import type { EventRecord, WebhookRecord } from "../store.js";
+import type { Emitted } from "./prepare-event.js";
 
 /** The webhooks that are read for a line. */
 const MAX_READ = 100;
@@ -16,19 +16,14 @@ const LINES_PER_MINUTE = 60;
 /** The one key of the limit: many accounts must not cost more than one. */
 const ALL_ACCOUNTS = "";
 
-/** The ids of webhooks that get no delivery of an event, by cause. */
-interface Unmatched {
-  /** They are DISABLED, whatever they subscribe to. */
-  readonly disabled: readonly string[];
-  /** They are ENABLED and subscribe to other types. */
-  readonly otherTypes: readonly string[];
-}
-
-/** Returns the webhooks that get no delivery of an event of this type. Pure. */
+/**
+ * Returns the ids of webhooks that get no delivery of an event of this type, by cause: `disabled`
+ * ones, whatever they subscribe to, and ENABLED ones that subscribe to `otherTypes`. Pure.
+ */
 export function findUnmatched(
   webhooks: readonly Pick<WebhookRecord, "id" | "status" | "eventTypes">[],
   type: string,
-): Unmatched {
+): { readonly disabled: readonly string[]; readonly otherTypes: readonly string[] } {
   const isEnabled = ({ status }: Pick<WebhookRecord, "status">): boolean => status === "ENABLED";
   const toIds = (list: typeof webhooks): readonly string[] => list.slice(0, MAX_NAMED).map(({ id }) => id);
   return {
@@ -42,19 +37,8 @@ export function findUnmatched(
 /** Call it after an event was stored. Returns at once, and never throws. */
 export type LogUnmatched = (event: Pick<EventRecord, "id" | "account" | "type">, emitted: Emitted) => void;
 
-/** @param isDebugEnabled asked for each event, because a host can change the level at run time. */
-export function createUnmatchedLog({
-  store,
-  clock,
-  logger,
-  isDebugEnabled,
-}: {
-  readonly store: Pick<WebhookStore, "listWebhooks">;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly isDebugEnabled: () => boolean;
-}): LogUnmatched {
-  const lines = createRateLimit({ perMinute: LINES_PER_MINUTE, clock });
+export function createUnmatchedLog({ store, settings, logger }: ServiceBase): LogUnmatched {
+  const lines = createRateLimit({ perMinute: LINES_PER_MINUTE, clock: settings.clock });
 
   const explain = async (fields: { readonly account: string; readonly eventType: string }): Promise<void> => {
     const { account, eventType } = fields;
@@ -64,7 +48,8 @@ export function createUnmatchedLog({
 
   return ({ id, account, type }, { duplicate, webhooks, deliveries }) => {
     if (duplicate || (deliveries.length >= webhooks && webhooks > 0)) return;
-    if (!isDebugEnabled() || lines.take(ALL_ACCOUNTS) > 0) return;
+    // Asked for each event, because a host can change the level at run time.
+    if (!isDebugEnabled(settings.logger) || lines.take(ALL_ACCOUNTS) > 0) return;
     const fields = { account, event: id, eventType: type, webhooks, deliveries: deliveries.length };
     if (webhooks === 0) logger.debug(fields, "nobody gets an event: the account has no webhooks");
     // Without a reply there is no line: it must not fail `emit`.

@@ -1,13 +1,13 @@
-/** The options of `createWebhooks` after they were checked and completed with their defaults. */
+/** The checked options of `createWebhooks`, and what all parts of a service work with. */
 
 import type { Clock } from "../../core/clock.js";
-import type { LoggerOption } from "../../core/logger.js";
+import type { Logger, LoggerOption } from "../../core/logger.js";
 import type { Telemetry } from "../../core/telemetry.js";
 import type { DestinationOptions } from "../../outbound/destination-options.js";
 import type { Access } from "../access.js";
 import type { EventCatalogue } from "../event-types/catalogue.js";
 import type { BodyForm } from "../events/notification.js";
-import type { Storage } from "../store.js";
+import type { Storage, WebhookStore } from "../store.js";
 import type { DeliveryOptions, SignatureOptions } from "./delivery-options.js";
 import type {
   EndpointHealthOptions,
@@ -23,6 +23,7 @@ type Filled<T, Unset extends keyof T = never> = {
   readonly [K in keyof T]-?: K extends Unset ? T[K] | undefined : Exclude<T[K], undefined>;
 };
 
+/** The options after they were checked and completed with their defaults. */
 export interface WebhooksSettings {
   readonly storage: Storage;
   readonly access: Filled<Access, "canActFor">;
@@ -40,5 +41,14 @@ export interface WebhooksSettings {
   readonly awaitStorage: boolean;
   readonly clock: Clock;
   readonly logger: LoggerOption;
+  readonly telemetry: Telemetry | undefined;
+}
+
+/** What all parts of a webhook service work with. */
+export interface ServiceBase {
+  readonly store: WebhookStore;
+  readonly settings: WebhooksSettings;
+  readonly logger: Logger;
+  /** Guarded: it never throws. */
   readonly telemetry: Telemetry | undefined;
 }

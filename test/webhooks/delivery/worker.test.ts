@@ -52,7 +52,6 @@ const delivered = ({ claim: { id } }: Flight): AttemptResult => ({
   webhookId: "webhook",
   account: "clinic",
   token: "token",
-  now: 0,
   outcome: { state: "delivered" },
   startedAt: 0,
   attempt: null,
@@ -82,24 +81,22 @@ function openWorker({
     claim: async () => NOTHING,
     ...store,
   } as WebhookStore;
-  const worker = createWorker({
-    store: scripted,
+  const settings = readSettings({
+    storage: memoryStorage(),
+    access: { authenticate: () => null, canRead: () => true },
+    delivery: slots,
     clock,
-    logger: silentLogger,
-    settings: readSettings({
-      storage: memoryStorage(),
-      access: { authenticate: () => null, canRead: () => true },
-      delivery: slots,
-    }),
+  });
+  const worker = createWorker(
+    { store: scripted, settings, logger: silentLogger, telemetry: undefined },
     attempt,
-    health: {
+    {
       dueAt: () => Number.POSITIVE_INFINITY,
       expect() {},
       startIfDue: () => undefined,
       isRunning: () => false,
     },
-    telemetry: undefined,
-  });
+  );
   return { worker, clock, hint: () => hint(clock.now()) };
 }
 
