@@ -24,3 +24,5 @@ export interface Caller {
    */
   readonly canOf: (of: PostType | Taxonomy, capability: string) => boolean;
 }
+
+export const isAnonymous = ({ id, user }: Caller): boolean => id === 0 && user === null;

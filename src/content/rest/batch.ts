@@ -7,21 +7,27 @@ import { nextTurn } from "../../core/next-turn.js";
 import type { Argument, Arguments, Json, JsonObject, SchemaProblem } from "../../schema/types.js";
 import { validateValue } from "../../schema/validate.js";
 import { COUNTS, LENGTHS } from "../argument-bounds.js";
-import type { RouteDispatcher } from "./dispatch.js";
 import { RestError } from "./error.js";
 import { parseFields, pickFields } from "./field-selection.js";
 import { estimateSize, type ListLimits } from "./list-limits.js";
+import { type Pipeline, type ValidatedCall, validate } from "./pipeline.js";
 import { mergeParameters, noJsonObject, readQuery } from "./request-input.js";
 import { toWordPressNames } from "./rest-headers.js";
-import type { RouteCall, RouteOutcome, ValidatedCall } from "./route-call.js";
 import { splitPath } from "./route-tree.js";
 import { toJson } from "./serialise.js";
-import type { Described, RestEndpoint, RestRequest, RestResponse, RestRoute } from "./types.js";
-import { validateCall } from "./validate-call.js";
+import type {
+  Described,
+  RestEndpoint,
+  RestRequest,
+  RestResponse,
+  RestRoute,
+  RouteCall,
+  RouteOutcome,
+} from "./types.js";
 
 export interface BatchOptions {
-  /** Called per request, since the dispatcher is made from the table that holds this route. */
-  readonly dispatcher: () => Pick<RouteDispatcher, "find" | "run" | "fail">;
+  /** Called per request, since the pipeline is made from the table that holds this route. */
+  readonly pipeline: () => Pick<Pipeline, "find" | "run" | "fail">;
   /** Brings the content up to date before each item, which may depend on the one before it. */
   readonly ready: () => void | Promise<void>;
   /** Bounds the size of all responses together. Items beyond it are not run. */
@@ -61,15 +67,15 @@ const DESCRIBED: Described = {
  * headers say. An item that fails has its error at its place. With `require-all-validate` no item
  * runs unless the arguments of all are valid. Only endpoints with `allowBatch` may be used.
  */
-export function batchRoute({ dispatcher, ready, lists }: BatchOptions): RestRoute {
+export function batchRoute({ pipeline, ready, lists }: BatchOptions): RestRoute {
   const run = async (validated: ValidatedCall, characters: number): Promise<RouteOutcome> => {
     try {
       lists.refuseBeyond(characters);
       await ready();
     } catch (error) {
-      return dispatcher().fail(error);
+      return pipeline().fail(error);
     }
-    return dispatcher().run(validated);
+    return pipeline().run(validated);
   };
 
   const handle = async (request: RestRequest): Promise<RestResponse> => {
@@ -77,14 +83,15 @@ export function batchRoute({ dispatcher, ready, lists }: BatchOptions): RestRout
     // As they were sent, since the schema turns a list into an object.
     const given = Object.values((request.given["requests"] ?? []) as readonly JsonObject[]);
     const calls = items.map((item, at) =>
-      validateItem(dispatcher(), { ...item, body: given[at]?.["body"] ?? null }, request),
+      validateItem(pipeline(), { ...item, body: given[at]?.["body"] ?? null }, request),
     );
     const mayRun =
-      request.values["validation"] !== "require-all-validate" || calls.every(({ result }) => result.ok);
+      request.values["validation"] !== "require-all-validate" ||
+      calls.every(({ valid }) => valid !== undefined);
     const responses: Json[] = [];
     let characters = 0;
     for (const item of calls) {
-      const response = mayRun || !item.result.ok ? envelop(await run(item, characters), item) : null;
+      const response = mayRun || item.valid === undefined ? envelop(await run(item, characters), item) : null;
       responses.push(response);
       characters += estimateSize(response);
       await nextTurn();
@@ -112,7 +119,7 @@ function envelop({ status, headers, body, isError }: RouteOutcome, { call }: Val
 
 /** Validates an item as a call of its own, which shares nothing with the others but the caller. */
 function validateItem(
-  { find }: Pick<RouteDispatcher, "find">,
+  { find }: Pick<Pipeline, "find">,
   item: JsonObject,
   request: RestRequest,
 ): ValidatedCall {
@@ -131,20 +138,21 @@ function validateItem(
     caller: request.caller,
     baseUrl: request.url(""),
     sanitised: request.sanitised,
-    fault: findFault(match?.row.byMethod.get(method), item["body"]),
   };
+  const problem = findError(match?.row.byMethod.get(method), item["body"]);
   try {
     if (ELSEWHERE.test(target)) throw new RestError(400, "parse_path_failed", "Could not parse the path.");
     const query = readQuery(mark === -1 ? "" : target.slice(mark + 1));
-    return validateCall({ ...call, query });
+    return validate({ ...call, query, failure: problem && { error: problem } });
   } catch (error) {
-    return { call, endpoint: undefined, result: { ok: false, error } };
+    return validate({ ...call, match: undefined, failure: { error } });
   }
 }
 
 /** As outside a batch, a list is refused as a body; an empty one stands for an empty object. */
-function findFault(endpoint: RestEndpoint | undefined, body: Json | undefined): RestError | undefined {
-  if (endpoint?.allowBatch !== true) return notAllowed();
+function findError(endpoint: RestEndpoint | undefined, body: Json | undefined): RestError | undefined {
+  if (endpoint === undefined) return undefined;
+  if (endpoint.allowBatch !== true) return notAllowed();
   return isFilledList(body) ? (endpoint.noObject ?? noJsonObject)() : undefined;
 }
 

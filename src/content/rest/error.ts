@@ -46,6 +46,3 @@ export class RestError extends Error {
 /** Creates a 401 for an anonymous caller, who may sign in and retry, or a 403 for a known one. */
 export const refusal = (caller: Caller, code: string, message: string): RestError =>
   new RestError(caller.id === 0 ? 401 : 403, code, message);
-
-export const noRoute = (): RestError =>
-  new RestError(404, "rest_no_route", "No route was found matching the URL and request method.");

@@ -2,14 +2,13 @@
 
 import type { Json, JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
-import type { RouteDispatcher } from "./dispatch.js";
-import type { Renderer } from "./render.js";
+import type { Pipeline } from "./pipeline.js";
 import { mergeParameters, readObject, readQuery } from "./request-input.js";
 import { knownQuery } from "./response-cache-key.js";
 import { PLAIN_VIEW, parseView } from "./response-view.js";
 import { toWordPressNames } from "./rest-headers.js";
-import type { RouteCall, RouteOutcome } from "./route-call.js";
 import { decodeSegments } from "./route-tree.js";
+import type { RouteCall, RouteOutcome } from "./types.js";
 
 /** A request from inside the process, on behalf of `caller`. */
 export interface InternalRequest {
@@ -34,20 +33,17 @@ export interface InternalResponse {
   readonly body: Json;
 }
 
-export interface InProcessOptions {
-  readonly dispatcher: Pick<RouteDispatcher, "find" | "dispatch" | "fail">;
-  readonly ready: (method: string) => void | Promise<void>;
-  readonly renderJson: Renderer["renderJson"];
-}
-
 /**
  * The returned function never rejects for what the request holds: that becomes an error response.
  */
-export function createInProcessServer({ dispatcher, ready, renderJson }: InProcessOptions) {
+export function createInProcessServer(
+  { find, dispatch, fail, renderJson }: Pick<Pipeline, "find" | "dispatch" | "fail" | "renderJson">,
+  ready: (method: string) => void | Promise<void>,
+) {
   const readInternal = ({ query = "", body = {}, ...request }: InternalRequest, method: string) => {
     const { path, headers = {}, caller, baseUrl } = request;
     const segments = decodeSegments(path);
-    const match = dispatcher.find(segments);
+    const match = find(segments);
     const given = typeof query === "string" ? readQuery(query) : readObject(copyJson(query));
     const call: RouteCall = {
       method: method === "HEAD" ? "GET" : method,
@@ -71,9 +67,9 @@ export function createInProcessServer({ dispatcher, ready, renderJson }: InProce
       await ready(method);
       const read = readInternal(request, method);
       view = read.view;
-      outcome = await dispatcher.dispatch(read.call);
+      outcome = await dispatch(read.call);
     } catch (error) {
-      outcome = dispatcher.fail(error);
+      outcome = fail(error);
     }
     const json = method === "HEAD" ? null : await renderJson({ outcome, view, caller, baseUrl });
     const headers = toWordPressNames(outcome.headers);

@@ -1,19 +1,25 @@
-/** Stage "render": turns the outcome of a call into JSON, and into a whole HTTP response. */
+/** The stage "render": turns the outcome of a call, or an error, into JSON and an HTTP response. */
 
+import { isPostbellError } from "../../core/errors.js";
+import type { Logger } from "../../core/logger.js";
 import type { HttpRequest } from "../../http/types.js";
 import type { Json } from "../../schema/types.js";
-import type { Caller } from "../auth/caller.js";
-import { isAnonymous } from "./authenticate.js";
+import { type Caller, isAnonymous } from "../auth/caller.js";
 import type { Cors } from "./cors.js";
-import { parseEmbed } from "./embed-links.js";
-import type { FetchEmbeddedAs } from "./fetch-embedded.js";
+import { RestError } from "./error.js";
 import { parseFields } from "./field-selection.js";
 import type { RenderedResponse } from "./response-cache.js";
-import { asScript, buildHeaders, entityTag } from "./response-headers.js";
-import { getContentType, isDocument, PLAIN_VIEW, type ResponseView } from "./response-view.js";
+import { asScript, buildHeaders, entityTag, JSONP_TYPE } from "./response-headers.js";
+import {
+  getContentType,
+  INVALID_CALLBACK,
+  isDocument,
+  PLAIN_VIEW,
+  type ResponseView,
+} from "./response-view.js";
 import { toWordPressNames } from "./rest-headers.js";
-import type { RouteOutcome } from "./route-call.js";
-import { select, toBytes, toJson, toJsonText } from "./serialise.js";
+import { type FetchEmbeddedAs, parseEmbed, select, toBytes, toJson, toJsonText } from "./serialise.js";
+import type { RouteOutcome } from "./types.js";
 
 /** An outcome with everything its rendering depends on. */
 export interface Rendering {
@@ -69,4 +75,32 @@ export function createRenderer(cors: Cors, fetchAs: FetchEmbeddedAs): Renderer {
   };
 
   return { renderJson, renderResponse };
+}
+
+/** In seconds. A storage is usually available again after a fail-over. */
+const STORAGE_RETRY_AFTER = 5;
+
+/** Returns the outcome for something that was thrown; logs it unless the caller caused it. */
+export function toErrorOutcome(error: unknown, logger: Logger): RouteOutcome {
+  if (error instanceof RestError) return toOutcome(error);
+  if (isPostbellError(error, "storage_unavailable") || isPostbellError(error, "storage_full")) {
+    logger.warn({ error }, "the storage could not answer a content request");
+    const message = "The service cannot answer at the moment; try again later.";
+    return toOutcome(new RestError(503, `rest_${error.code}`, message, { retryAfter: STORAGE_RETRY_AFTER }));
+  }
+  logger.error({ error }, "a content request failed");
+  return toOutcome(new RestError(500, "rest_internal_error", "The request could not be answered."));
+}
+
+function toOutcome({ status, code, message, data, additional, retryAfter }: RestError): RouteOutcome {
+  const more =
+    additional.length === 0 ? {} : { additional_errors: additional.map((error) => ({ ...error })) };
+  const json = { code, message, data: { status, ...data }, ...more };
+  return {
+    status,
+    headers: retryAfter === undefined ? {} : { "retry-after": String(retryAfter) },
+    body:
+      code === INVALID_CALLBACK ? { text: JSON.stringify({ code, message }), type: JSONP_TYPE } : { json },
+    isError: true,
+  };
 }

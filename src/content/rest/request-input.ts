@@ -1,14 +1,19 @@
-/** Reads the parameters in the query and the body of a request into plain objects. */
+/**
+ * Reads the parameters in the query and the body of a request into plain objects, and builds the
+ * request that the functions of an endpoint receive from them.
+ */
 
 import { isPostbellError } from "../../core/errors.js";
 import { type ReadOptions, readBytes, readJson, refuseCoded } from "../../http/body.js";
 import { HttpError } from "../../http/errors.js";
 import type { HttpRequest } from "../../http/types.js";
+import { validateArguments } from "../../schema/arguments.js";
 import { checkJsonLimits } from "../../schema/json-limits.js";
 import { parseQuery } from "../../schema/query-string.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 import { RestError } from "./error.js";
 import type { PathParameters } from "./route-tree.js";
+import type { Method, RestEndpoint, RestRequest, RouteCall } from "./types.js";
 
 const NOTHING: JsonObject = Object.freeze(Object.create(null));
 
@@ -36,6 +41,15 @@ function readForm(text: string): JsonObject {
   const result = parseQuery(text);
   if (result.ok) return result.values;
   throw new RestError(400, "rest_invalid_query", result.problem.message);
+}
+
+/** Only POST may stand for another method: a link or an image must not change anything. */
+export function readMethod({ method, headers }: HttpRequest, query: JsonObject): string {
+  if (method === "HEAD") return "GET";
+  if (method !== "POST") return method;
+  const inQuery = query["_method"];
+  const override = typeof inQuery === "string" ? inQuery : headers["x-http-method-override"];
+  return override === undefined || override === "" ? method : override.toUpperCase();
 }
 
 /**
@@ -194,4 +208,51 @@ export function invalidParams(params: JsonObject, details: JsonObject): RestErro
   return new RestError(400, "rest_invalid_param", `Invalid parameter(s): ${Object.keys(params).join(", ")}`, {
     data: { params, details },
   });
+}
+
+export type ReadValues = { readonly [name: string]: Json | undefined };
+
+/** `given`: what the client sent, body over query. */
+export function buildRestRequest(
+  call: RouteCall,
+  endpoint: RestEndpoint,
+  values: ReadValues,
+  given: JsonObject,
+): RestRequest {
+  return {
+    method: (endpoint.methods as readonly string[]).includes(call.method)
+      ? (call.method as Method)
+      : (endpoint.methods[0] as Method),
+    path: call.path,
+    values: Object.assign(Object.create(null), values, call.match?.parameters),
+    isGiven: (name) => name in given,
+    given,
+    query: call.query,
+    caller: call.caller,
+    url: (path) => call.baseUrl + path,
+    headers: call.headers,
+    received: call.received,
+    sanitised: call.sanitised ?? { characters: 0 },
+  };
+}
+
+/**
+ * Builds a request for a permission check of any endpoint of the path. It has the endpoint's
+ * arguments that are valid on their own; the others are left out.
+ */
+export function buildLenientRequest(call: RouteCall, endpoint: RestEndpoint): RestRequest {
+  const given = mergeParameters(call.body, call.query);
+  const all = mergeParameters(call.match?.parameters ?? {}, given);
+  return buildRestRequest(call, endpoint, readValidValues(all, endpoint), given);
+}
+
+function readValidValues(given: JsonObject, { args }: RestEndpoint): ReadValues {
+  const all = validateArguments(args, given);
+  if (all.ok) return all.values;
+  const values: Record<string, Json | undefined> = Object.create(null);
+  for (const [name, argument] of Object.entries(args)) {
+    const one = validateArguments({ [name]: argument }, given);
+    if (one.ok) values[name] = one.values[name];
+  }
+  return values;
 }

@@ -4,8 +4,8 @@ import { LRUCache } from "lru-cache";
 import type { HttpRequest } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import { readQuery } from "./request-input.js";
-import type { RouteRow } from "./route-call.js";
 import { decodeSegments, type RouteMatch } from "./route-tree.js";
+import type { RouteRow } from "./types.js";
 
 /** Names in the query that every route knows besides its arguments. */
 const GENERAL: readonly string[] = [

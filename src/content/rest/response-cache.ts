@@ -4,8 +4,7 @@
 
 import { LRUCache } from "lru-cache";
 import type { HttpRequest, HttpResponse } from "../../http/types.js";
-import type { Caller } from "../auth/caller.js";
-import { isAnonymous } from "./authenticate.js";
+import { type Caller, isAnonymous } from "../auth/caller.js";
 import type { Cors } from "./cors.js";
 import type { ResponseCacheKey } from "./response-cache-key.js";
 
@@ -15,6 +14,13 @@ export interface RenderedResponse extends HttpResponse {
   readonly body: Uint8Array;
 }
 
+/** A response that was built for one request. */
+export interface FreshResponse {
+  readonly response: RenderedResponse;
+  /** True if other anonymous callers may get the same response. */
+  readonly isShareable: boolean;
+}
+
 export interface ResponseCacheOptions {
   /** The size of all responses with their keys; 0 stores none. */
   readonly bytes: number;
@@ -22,10 +28,7 @@ export interface ResponseCacheOptions {
   readonly classOf: Cors["classOf"];
   /** Another number whenever any cached response may be outdated. */
   readonly stamp: () => number;
-  readonly render: (
-    request: HttpRequest,
-    caller: Caller,
-  ) => Promise<{ readonly response: RenderedResponse; readonly isShareable: boolean }>;
+  readonly render: (request: HttpRequest, caller: Caller) => Promise<FreshResponse>;
   /** Called for each look-up of a cacheable request. */
   readonly onLookUp?: ((isHit: boolean) => void) | undefined;
 }

@@ -3,10 +3,13 @@
  * `_jsonp`.
  */
 
+import type { HttpRequest } from "../../http/types.js";
 import type { Json, JsonObject } from "../../schema/types.js";
+import { type Caller, isAnonymous } from "../auth/caller.js";
+import { RestError } from "./error.js";
 import { refuseLongSelection } from "./field-selection.js";
-import { JSON_TYPE, JSONP_TYPE } from "./response-headers.js";
-import type { RouteOutcome } from "./route-call.js";
+import { isCallback, JSON_TYPE, JSONP_TYPE } from "./response-headers.js";
+import type { RouteOutcome } from "./types.js";
 
 export interface ResponseView {
   readonly fields: Json | undefined;
@@ -50,6 +53,25 @@ export function parseView(query: JsonObject, fields: Json | undefined): Response
 function parseCallback(given: Json | undefined): string | undefined {
   if (given === undefined || given === "") return undefined;
   return typeof given === "string" ? given : JSON.stringify(given);
+}
+
+/** The code of the error that WordPress sends as a script, without `data`. */
+export const INVALID_CALLBACK = "rest_callback_invalid";
+
+/**
+ * @throws RestError 400 `rest_callback_disabled` unless the request is an anonymous GET,
+ *   `rest_callback_invalid`
+ */
+export function refuseCallback(callback: string, { method }: HttpRequest, caller: Caller): void {
+  if (!isAnonymous(caller) || (method !== "GET" && method !== "HEAD")) {
+    throw new RestError(
+      400,
+      "rest_callback_disabled",
+      "A callback is only called with the response to an anonymous GET.",
+    );
+  }
+  if (!isCallback(callback))
+    throw new RestError(400, INVALID_CALLBACK, "Invalid JSONP callback export function.");
 }
 
 /** True if the outcome is sent as the document it is, with nothing around it. */

@@ -1,34 +1,33 @@
 /**
- * The REST server: takes requests through the stages of its pipeline, over HTTP and in the process.
+ * The REST server: the entry for requests, over HTTP and in the process.
  *
- * An HTTP request passes these stages, each in a file of its own: authenticate → cache → match →
- * validate → authorise → execute → render. A cached response leaves after the second one, without a
- * promise.
+ * An HTTP request is authenticated, waits until the content is current, and asks the cache. A
+ * cached response needs no promise. Other requests go through the stages in `pipeline.ts`.
  */
 
+import { isPostbellError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import type { BodyPace } from "../../http/body-chunks.js";
+import { isMatch } from "../../http/entity-tag.js";
 import type { DirectHandler, HttpRequest, HttpResponse } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
-import { type Authenticate, createAuthenticationStage } from "./authenticate.js";
 import { batchRoute } from "./batch.js";
-import { evaluateConditional } from "./conditional-response.js";
 import { type CorsOptions, createCors, isPreflight } from "./cors.js";
-import { createRouteDispatcher } from "./dispatch.js";
-import { createRequestExecutor } from "./execute-request.js";
-import { createEmbeddedFetcher } from "./fetch-embedded.js";
+import { RestError } from "./error.js";
 import { createInProcessServer, type InternalRequest, type InternalResponse } from "./in-process.js";
 import { openApiRoute, withIndex } from "./index-routes.js";
 import type { ListLimits } from "./list-limits.js";
-import { createOwnPaths } from "./own-paths.js";
-import { createCallReader } from "./read-call.js";
-import { createRenderer } from "./render.js";
-import { createResponseCache } from "./response-cache.js";
+import { createPipeline } from "./pipeline.js";
+import { createResponseCache, type RenderedResponse } from "./response-cache.js";
 import { createResponseCacheKeys } from "./response-cache-key.js";
 import { PLAIN_VIEW } from "./response-view.js";
-import { createRouteTable } from "./route-table.js";
+import { createOwnPaths, createRouteTable } from "./route-table.js";
 import type { RestRoute } from "./types.js";
+
+type MaybePromise<T> = T | Promise<T>;
+
+type Authenticate = (request: HttpRequest) => MaybePromise<Caller>;
 
 export interface RestServerOptions {
   /**
@@ -99,71 +98,112 @@ export interface RestServer {
 /** @throws Error if two routes have the same path */
 export function createRestServer(options: RestServerOptions): RestServer {
   const { ready, limits, lists, unknownPaths, logger } = options;
-  const batch = batchRoute({ dispatcher: () => dispatcher, ready: () => ready("POST"), lists });
+  const batch = batchRoute({ pipeline: () => pipeline, ready: () => ready("POST"), lists });
   const routes: readonly RestRoute[] = [
     ...withIndex([batch, ...options.routes], options.describeSite),
     openApiRoute(options.openApi),
   ];
-  const table = createRouteTable(routes);
+  const { find, findRoutePath } = createRouteTable(routes);
   const isOwn = createOwnPaths(routes, unknownPaths);
-  const dispatcher = createRouteDispatcher(table, { logger });
   const cors = createCors(options.cors);
-  const readCall = createCallReader({
-    find: table.find,
-    bodyBytes: limits.bodyBytes,
-    bodyPace: options.bodyPace,
-  });
-  const execute = createRequestExecutor(dispatcher, readCall);
-  const { renderJson, renderResponse } = createRenderer(cors, createEmbeddedFetcher(dispatcher, lists));
-
+  const { bodyPace } = options;
+  const { bodyBytes, cacheBytes } = limits;
+  const pipeline = createPipeline({ find, cors, lists, bodyBytes, bodyPace, logger });
   const serveCached = createResponseCache({
-    bytes: limits.cacheBytes,
-    buildKey: createResponseCacheKeys(table.find),
+    bytes: cacheBytes,
+    buildKey: createResponseCacheKeys(find),
     classOf: cors.classOf,
     stamp: options.stamp,
-    async render(request, caller) {
-      const { outcome, view, hasSecret } = await execute(request, caller);
-      const response = await renderResponse(request, { outcome, view, caller, baseUrl: request.baseUrl });
-      return { response, isShareable: outcome.status === 200 && !hasSecret };
-    },
+    render: pipeline.serve,
     onLookUp: options.onCacheLookUp,
   });
 
-  const respond = (request: HttpRequest, caller: Caller): HttpResponse | Promise<HttpResponse> => {
+  /** `caller` is `undefined` if authentication failed. */
+  const refuse = async (request: HttpRequest, error: unknown, caller?: Caller): Promise<HttpResponse> => {
+    const outcome = pipeline.fail(error);
+    const rendering = { outcome, view: PLAIN_VIEW, caller, baseUrl: request.baseUrl };
+    return evaluateConditional(request, await pipeline.renderResponse(request, rendering));
+  };
+
+  const respond = (request: HttpRequest, caller: Caller): MaybePromise<HttpResponse> => {
     const whole = serveCached(request, caller);
     return whole instanceof Promise
       ? whole.then((rendered) => evaluateConditional(request, rendered))
       : evaluateConditional(request, whole);
   };
 
-  const refuse = async (
-    request: HttpRequest,
-    error: unknown,
-    caller: Caller | undefined,
-  ): Promise<HttpResponse> => {
-    const rendering = { outcome: dispatcher.fail(error), view: PLAIN_VIEW, caller, baseUrl: request.baseUrl };
-    return evaluateConditional(request, await renderResponse(request, rendering));
-  };
-
-  const authenticateAnd = createAuthenticationStage({ ready, proceed: respond, refuse });
+  const admit = (request: HttpRequest, caller: Caller): MaybePromise<HttpResponse> =>
+    proceed(
+      () => ready(request.method),
+      () => respond(request, caller),
+      (error) => refuse(request, error, caller),
+    );
 
   const handle = (request: HttpRequest, authenticate: Authenticate): ReturnType<DirectHandler> => {
     if (!isOwn(request.path)) return undefined;
     if (isPreflight(request)) return cors.preflight(request);
-    const fail = (error: unknown): Promise<HttpResponse> => refuse(request, error, undefined);
-    try {
-      const response = authenticateAnd(request, authenticate);
-      return response instanceof Promise ? response.catch(fail) : response;
-    } catch (error) {
-      return fail(error);
-    }
+    const authenticated = (): MaybePromise<HttpResponse> =>
+      proceed(
+        () => authenticate(request),
+        (caller) => admit(request, caller),
+        (error) => refuse(request, toAuthenticationError(error)),
+      );
+    return proceed(
+      authenticated,
+      (response) => response,
+      (error) => refuse(request, error),
+    );
   };
 
   return {
     routes,
     handle: (request) => handle(request, options.authenticate),
     handleAs: async (request, caller) => handle(request, caller),
-    dispatch: createInProcessServer({ dispatcher, ready, renderJson }),
-    findRoutePath: table.findRoutePath,
+    dispatch: createInProcessServer(pipeline, ready),
+    findRoutePath,
   };
 }
+
+/** Calls `next` with the value of `start`. Returns a promise only if one of them does. */
+function proceed<T, R>(
+  start: () => MaybePromise<T>,
+  next: (value: T) => MaybePromise<R>,
+  fail: (error: unknown) => Promise<R>,
+): MaybePromise<R> {
+  let value: MaybePromise<T>;
+  try {
+    value = start();
+  } catch (error) {
+    return fail(error);
+  }
+  return value instanceof Promise ? value.then(next, fail) : next(value);
+}
+
+/** The host's error stays hidden behind a 401, but a RestError and an unavailable storage pass. */
+function toAuthenticationError(error: unknown): unknown {
+  const isStorage = isPostbellError(error, "storage_unavailable") || isPostbellError(error, "storage_full");
+  if (error instanceof RestError || isStorage) return error;
+  return new RestError(401, "rest_not_authenticated", "The credentials of the request are not accepted.");
+}
+
+// A whole response is reduced to what the request needs: conditions (RFC 9110 §13) and HEAD.
+
+/**
+ * Returns 304 if the client has these bytes, the headers alone for HEAD, otherwise `whole` itself.
+ */
+function evaluateConditional(request: HttpRequest, whole: RenderedResponse): HttpResponse {
+  if (isMatch(request.headers["if-none-match"], whole.headers["etag"])) return notModified(whole);
+  return request.method === "HEAD" ? withoutBody(whole) : whole;
+}
+
+/** The headers stay, except those that describe a body (RFC 9110 §15.4.5). */
+function notModified({ headers }: RenderedResponse): HttpResponse {
+  const { "content-type": _, ...others } = headers;
+  return { status: 304, headers: others, body: null };
+}
+
+const withoutBody = ({ status, headers, body }: RenderedResponse): HttpResponse => ({
+  status,
+  headers: { ...headers, "content-length": String(body.length) },
+  body: null,
+});

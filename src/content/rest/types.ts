@@ -1,10 +1,14 @@
-/** The route table of the content service, and the values that its endpoints take and return. */
+/**
+ * The route table of the content service, the values that its endpoints take and return, and those
+ * that pass between the stages of a request.
+ */
 
 import type { HttpRequest } from "../../http/types.js";
 import type { Arguments, Context, Json, JsonObject, Schema } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import type { RestError } from "./error.js";
 import type { RestHeaders } from "./rest-headers.js";
+import type { RouteMatch } from "./route-tree.js";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
@@ -162,4 +166,36 @@ export interface RestRoute {
   readonly endpoints: readonly RestEndpoint[];
   /** The schema of its items, for OPTIONS. */
   readonly schema?: Schema | undefined;
+}
+
+/** One path of the route table with its endpoints by method. */
+export interface RouteRow {
+  readonly route: RestRoute;
+  readonly byMethod: ReadonlyMap<string, RestEndpoint>;
+}
+
+/** A request whose route is matched and whose query and body are read, but not yet validated. */
+export interface RouteCall {
+  /** Upper case; HEAD is passed as GET. */
+  readonly method: string;
+  /** Below the mount point, decoded. */
+  readonly path: string;
+  /** `undefined` if the table has no such path, or the request could not be read. */
+  readonly match: RouteMatch<RouteRow> | undefined;
+  readonly query: JsonObject;
+  readonly body: JsonObject;
+  readonly received?: ReceivedBody | undefined;
+  readonly headers: RestRequest["headers"];
+  readonly caller: Caller;
+  /** URL of the mount point, without a trailing slash. */
+  readonly baseUrl: string;
+  /** That of the batch, if the call is one of its items. */
+  readonly sanitised?: RestRequest["sanitised"];
+  /** An error found before validation, such as an unreadable body. */
+  readonly failure?: { readonly error: unknown } | undefined;
+}
+
+/** The response of a route, or the error in its place. */
+export interface RouteOutcome extends RestResponse {
+  readonly isError: boolean;
 }

@@ -4,19 +4,25 @@ import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { createRateLimit, type RateLimit } from "../../http/rate-limit.js";
 import type { Actor } from "../access.js";
 import { invalidField, notFound, parseEventTime, readCallArguments } from "../call-arguments.js";
-import type { AppendEvents } from "../emit/emit.js";
 import { type Catalogue, requireLoggedType, subscribes, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { createTestEvent } from "../events/test-event.js";
 import type { Entitlement } from "../registrations/entitlement.js";
 import type { ServiceBase, WebhooksSettings } from "../settings/settings.js";
 import { formatDeliveryId } from "../store/records.js";
-import type { WebhookRecord, WebhookStore } from "../store.js";
+import type { EventRecord, WebhookRecord, WebhookStore } from "../store.js";
 import type { Deliveries } from "./deliveries.js";
 
 export interface DeliveryRepairsOptions extends Pick<ServiceBase, "store" | "settings"> {
   readonly catalogue: Catalogue;
   readonly entitlement: Entitlement;
-  readonly append: AppendEvents;
+  /** Stores events for one webhook. */
+  readonly append: (
+    events: readonly EventRecord[],
+    options: { readonly webhookId: string },
+  ) => Promise<{
+    readonly emitted: readonly { readonly deliveries: readonly { readonly id: string }[] }[];
+    readonly error?: PostbellError | undefined;
+  }>;
   /** Called when stored deliveries became due, or new ones were stored. */
   readonly onScheduled: () => void;
 }

@@ -88,7 +88,7 @@ export function createEmit(prepare: PrepareEvent, append: AppendEvents, report: 
   };
 }
 
-/** Adds the event's id, so that the caller can emit it again, and where in a list storing stopped. */
+/** Adds the event's id, so that the caller can emit it again, and where a list stopped. */
 function toStoreError(
   error: PostbellError | undefined,
   { id: eventId }: EventRecord,

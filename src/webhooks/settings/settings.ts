@@ -44,7 +44,7 @@ export interface WebhooksSettings {
   readonly telemetry: Telemetry | undefined;
 }
 
-/** What all parts of a webhook service work with. */
+/** The members of a service that all its parts use. */
 export interface ServiceBase {
   readonly store: WebhookStore;
   readonly settings: WebhooksSettings;
