@@ -155,19 +155,24 @@ const toEmitted = (
 });
 
 /**
+ * Events that one call of the storage stores. The circuit's four seconds are for the whole call, also
+ * where each event needs a round trip of its own, as on a Redis with many partitions.
+ */
+const EVENTS_PER_CALL = 50;
+
+/**
  * @param options.onScheduled called if deliveries were stored, with the number of their events.
  * @param options.logUnmatched called with each event that is for the whole account.
  */
-export const createAppendEvents =
-  (
-    store: Pick<WebhookStore, "append" | "now" | "joinsTransactions">,
-    worker: Pick<DeliveryWorker, "reserve">,
-    options: { readonly onScheduled: (events: number) => void; readonly logUnmatched: LogUnmatched },
-  ): AppendEvents =>
-  async (events, { webhookId, transaction } = {}) => {
-    checkTransaction(store, transaction);
-    // Nobody can claim the deliveries of a transaction before it commits.
-    const reservation = transaction === undefined ? worker.reserve() : undefined;
+export function createAppendEvents(
+  store: Pick<WebhookStore, "append" | "now" | "joinsTransactions">,
+  worker: Pick<DeliveryWorker, "reserve">,
+  options: { readonly onScheduled: (events: number) => void; readonly logUnmatched: LogUnmatched },
+): AppendEvents {
+  const appendTogether: AppendEvents = async (events, { webhookId, transaction } = {}) => {
+    // A list reserves nothing: its slots would stay empty until all of it is stored. Nobody can claim
+    // the deliveries of a transaction before it commits.
+    const reservation = events.length === 1 && transaction === undefined ? worker.reserve() : undefined;
     const claim = reservation?.request;
     let response: AppendResponse | undefined;
     try {
@@ -181,11 +186,12 @@ export const createAppendEvents =
     }
     const emitted: Emitted[] = [];
     let scheduled = 0;
+    let error: PostbellError | undefined;
     for (const [index, event] of events.entries()) {
       const result = response.results[index];
       if (result === undefined || !("deliveries" in result)) {
-        if (scheduled > 0) options.onScheduled(scheduled);
-        return { emitted, error: toError(result) };
+        error = toError(result);
+        break;
       }
       const own = toEmitted(event, result);
       emitted.push(own);
@@ -193,8 +199,22 @@ export const createAppendEvents =
       if (webhookId === undefined) options.logUnmatched(event, own);
     }
     if (scheduled > 0) options.onScheduled(scheduled);
+    return { emitted, error };
+  };
+
+  return async (events, given = {}) => {
+    checkTransaction(store, given.transaction);
+    if (events.length <= EVENTS_PER_CALL) return appendTogether(events, given);
+    const emitted: Emitted[] = [];
+    while (emitted.length < events.length) {
+      const next = events.slice(emitted.length, emitted.length + EVENTS_PER_CALL);
+      const stored = await appendTogether(next, given);
+      emitted.push(...stored.emitted);
+      if (stored.emitted.length < next.length) return { emitted, error: stored.error };
+    }
     return { emitted };
   };
+}
 
 const toErrorLabel = (error: unknown): string => (isPostbellError(error) ? error.code : "unexpected");
 

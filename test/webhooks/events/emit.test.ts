@@ -392,12 +392,50 @@ describe("emitting a list", () => {
     await webhooks.emit({ ...event, id: "22222222-2222-4222-8222-222222222222", type: "patient.created" });
     const error = webhooks.emit(three());
     await expect(error).rejects.toMatchObject({ code: "event_conflict", field: "[1]" });
-    await expect(error).rejects.toThrow("1 of 3 events were stored");
+    await expect(error).rejects.toThrow(/\. 1 of 3 events were stored\.$/);
     const [first, , third] = three();
     expect(await webhooks.emit([first, third] as EventInput[])).toMatchObject([
       { duplicate: true },
       { duplicate: false },
     ]);
+  });
+
+  it("is stored fifty events at a time, and takes no slots from other deliveries meanwhile", async () => {
+    const calls: { readonly events: number; readonly isClaiming: boolean }[] = [];
+    const storage = storageWith((store) => ({
+      append(request) {
+        calls.push({ events: request.events.length, isClaiming: request.claim !== undefined });
+        return store.append(request);
+      },
+    }));
+    const { webhooks } = registrationApi({ storage });
+    await webhooks.start();
+    const many = Array.from({ length: 120 }, () => event);
+    expect(await webhooks.emit(many)).toHaveLength(120);
+    await webhooks.emit(event);
+    expect(calls).toEqual([
+      { events: 50, isClaiming: false },
+      { events: 50, isClaiming: false },
+      { events: 20, isClaiming: false },
+      { events: 1, isClaiming: true },
+    ]);
+    await webhooks.stop();
+  });
+
+  it("says how many are known to be stored if one call of the storage gets no answer", async () => {
+    let calls = 0;
+    const storage = storageWith((store) => ({
+      async append(request) {
+        calls += 1;
+        if (calls === 2) throw new PostbellError("storage_unavailable", "No answer.", { effect: "unknown" });
+        return store.append(request);
+      },
+    }));
+    const { webhooks } = registrationApi({ storage });
+    const listed = webhooks.emit(Array.from({ length: 120 }, () => event));
+    await expect(listed).rejects.toMatchObject({ code: "storage_unavailable", field: "[50]" });
+    await expect(listed).rejects.toThrow(/At least 50 of 120 events were stored\.$/);
+    expect(calls).toBe(2);
   });
 
   it("counts an id that comes twice in it once", async () => {
@@ -418,7 +456,7 @@ describe("a storage that refuses", () => {
     expect((await webhooks.deliveries.list({ webhookId: webhook.id })).deliveries).toHaveLength(1);
     const listed = webhooks.emit([event, event]);
     await expect(listed).rejects.toMatchObject({ code: "storage_full", field: "[0]" });
-    await expect(listed).rejects.toThrow("0 of 2 events were stored");
+    await expect(listed).rejects.toThrow(/\. 0 of 2 events were stored\.$/);
     await webhooks.registrations.remove(webhook.id);
     expect(await webhooks.emit({ ...event, id: ID })).toMatchObject({ duplicate: false });
   });
