@@ -66,9 +66,11 @@ interface PendingClaim {
   /** Monotonic time: no lease of this claim begins earlier. */
   readonly claimedAt: number;
   readonly freedBefore: number;
+  /** True if another call carries the claim, for what that call has created. */
+  readonly isCarried: boolean;
 }
 
-/** The most slots of a lane that one emit reserves: an account has no more ENABLED webhooks. */
+/** The most slots of a lane that one event reserves: an account has no more ENABLED webhooks. */
 const MAX_RESERVED = 15;
 const POISON_DELAY_MS = 1_000;
 
@@ -122,10 +124,10 @@ export function createWorker(
     return { fast: slots.free("fast") + ahead.room(), slow: slots.free("slow") };
   }
 
-  function prepareClaim(room: FreeSlots): PendingClaim {
+  function prepareClaim(room: FreeSlots, isCarried: boolean): PendingClaim {
     const now = store.now();
     const request = { now, token: `${name}.${++claimCount}`, leaseUntil: now + leaseMs, room };
-    return { request, claimedAt: clock.monotonic(), freedBefore: freedCount };
+    return { request, claimedAt: clock.monotonic(), freedBefore: freedCount, isCarried };
   }
 
   /** The pass: after it, every delivery that is due and has a slot is in flight. */
@@ -140,7 +142,7 @@ export function createWorker(
       backlog = { fast: true, slow: true };
       return;
     }
-    const pending = prepareClaim(room);
+    const pending = prepareClaim(room, false);
     const at = clock.now();
     const claimed = await store.claim(pending.request).catch((error: unknown) => {
       logger.error({ error }, "the storage could not be asked for due deliveries");
@@ -165,7 +167,10 @@ export function createWorker(
     const { now } = pending.request;
     // Due by now, maybe not yet when the request was built: settlements since then count later.
     const isMoreDue = nextAt !== null && nextAt <= store.now();
-    backlog = isMoreDue ? findBacklog(claims, pending.request.room) : { fast: false, slow: false };
+    const found = isMoreDue ? findBacklog(claims, pending.request.room) : { fast: false, slow: false };
+    // A claim that another call carried may know of one partition only.
+    const known = pending.isCarried ? backlog : { fast: false, slow: false };
+    backlog = { fast: known.fast || found.fast, slow: known.slow || found.slow };
     // A slot that was freed during the claim requested no pass: the backlog was unknown then.
     if (claims.length > 0 || (nextAt ?? 0) > now || freedCount > pending.freedBefore) claimIfBacklogged();
     const later = [nextAt, health.dueAt()].filter((at): at is number => at !== null && at > now);
@@ -288,7 +293,7 @@ export function createWorker(
       const isFull = backlog.fast || backlog.slow || ahead.size() > 0 || flights.size >= maxFlights;
       const room = !isFull && passes.isRunning() ? slots.reserve(MAX_RESERVED) : undefined;
       if (room === undefined) return undefined;
-      const pending = prepareClaim(room);
+      const pending = prepareClaim(room, true);
       return {
         request: pending.request,
         end(claimed) {

@@ -128,6 +128,29 @@ describe("the worker", () => {
     await worker.stop(0);
   });
 
+  it("still asks for what is due elsewhere after a call that claimed from its own partition", async () => {
+    const rooms: ClaimRequest["room"][] = [];
+    const { worker, hint } = openWorker({
+      store: {
+        async claim({ room }) {
+          rooms.push(room);
+          // Something is due that only the slow lane takes.
+          return { claims: [], nextAt: rooms.length === 1 || room.slow > 0 ? null : 1 };
+        },
+      },
+    });
+    worker.start();
+    await turns();
+    const reservation = worker.reserve();
+    hint();
+    await turns();
+    expect(rooms.at(-1)).toMatchObject({ slow: 0 });
+    reservation?.end({ claims: [], nextAt: null });
+    await turns();
+    expect(rooms.at(-1)).toMatchObject({ slow: 5 });
+    await worker.stop(0);
+  });
+
   it("has one poison delivery in flight, even if two calls claim some at a time", async () => {
     const stored = gate();
     const ended = gate();
