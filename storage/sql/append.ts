@@ -3,7 +3,7 @@
  * of the host, however long that lasts.
  */
 
-import { isPostbellError } from "../../src/core/errors.js";
+import { isPostbellError, PostbellError } from "../../src/core/errors.js";
 import type { AppendRequest, AppendResult, WebhookStore } from "../../src/webhooks/store.js";
 import { type Batcher, createBatcher } from "../batcher.js";
 import { encodeAccount, encodeStoredText } from "../stored-text.js";
@@ -215,8 +215,8 @@ function regroup(
 }
 
 /**
- * Appends events in transactions of the host: those of one transaction together. The host decides
- * what becomes of an event that was stored after one that is not.
+ * Appends events in transactions of the host: those of one transaction together. What another
+ * process has crossed cannot be undone here, so the host is told to roll its transaction back.
  */
 function createJoinedAppender(context: SqlStoreContext) {
   const batchers = new WeakMap<object, Batcher<readonly AppendEntry[], readonly AppendResult[]>>();
@@ -225,9 +225,12 @@ function createJoinedAppender(context: SqlStoreContext) {
     createBatcher<readonly AppendEntry[], readonly AppendResult[]>({
       run: async (lists) => {
         if (database.join === undefined) throw new TypeError("the database joins no transactions");
-        return database.join(connection, async (transaction) =>
-          regroup(lists, await appendAll(transaction, lists.flat(), context)),
-        );
+        const items = lists.flat();
+        return database.join(connection, async (transaction) => {
+          const results = await appendAll(transaction, items, context);
+          if (isOutOfOrder(items, results)) throw crossed();
+          return regroup(lists, results);
+        });
       },
       most: MOST_APPENDED,
       getCount: ({ length }) => length,
@@ -270,6 +273,13 @@ class StoredOutOfOrder extends Error {}
 const isOutOfOrder = (items: readonly AppendEntry[], results: readonly ItemResult[]): boolean =>
   results.some(
     (result, index) => isNotStored(result) && items[index + 1]?.follows === true && results[index + 1],
+  );
+
+const crossed = (): PostbellError =>
+  new PostbellError(
+    "storage_unavailable",
+    "Another process stored an event of the list at the same time. No event of the list may be kept: roll the transaction back, and run it again as a whole.",
+    { field: "transaction", effect: "none" },
   );
 
 /** Appends events that are emitted at about the same time in one transaction. */
