@@ -10,7 +10,7 @@
  * While the circuit is open, calls are refused without asking the storage: `emit` and host calls
  * reject, and REST routes respond 503 with `Retry-After`. Nothing is queued, and the caller emits
  * again with the same id. Calls that were sent before keep their own result. One ping at a time,
- * about once a second, finds out when the storage is back. `webhooks/delivery/loop.ts` and
+ * about once a second, finds out when the storage is back. `webhooks/delivery/passes.ts` and
  * `webhooks/delivery/settler.ts` then continue with their next retry; results of attempts are kept
  * for it.
  *

@@ -5,9 +5,9 @@
 -- digest, payload, remember for, nonce, the short id of the only webhook it is for or empty, label,
 -- and `1` if it follows the event before it in a list, or empty.
 --
--- Replies `skipped` for an event that follows one that was not stored. Otherwise replies for each: `stored` or `duplicate` with the short ids of its webhooks and the number
--- of all webhooks of its account, `conflict`, or `full` with the bound. The last element is the time
--- that workers are notified of.
+-- Replies for each event: `skipped` if it follows one that was not stored; else `stored` or
+-- `duplicate` with the short ids of its webhooks and the number of all webhooks of its account,
+-- `conflict`, or `full` with the bound. The last element is the time that workers are notified of.
 
 local mostPending, mostPendingPerAccount = tonumber(ARGV[5]), tonumber(ARGV[6])
 
