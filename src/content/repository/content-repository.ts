@@ -152,7 +152,7 @@ export function createContentRepository({
     }
   }
 
-  /** Puts changes back to the front, to be decided again: alone, so that none fails another. */
+  /** Puts changes back to the front, to be decided again: the first alone, then more at a time. */
   function retryAlone(decided: readonly DecidedChange[]): void {
     waiting.unshift(...decided.map(({ change }) => change));
     mostTogether = 1;
