@@ -155,8 +155,8 @@ const toEmitted = (
 });
 
 /**
- * Events that one call of the storage stores. The circuit's four seconds are for the whole call, also
- * where each event needs a round trip of its own, as on a Redis with many partitions.
+ * Events that one call of the storage stores. The circuit's four seconds are for the whole call,
+ * also where each event needs a round trip of its own, as on a Redis with many partitions.
  */
 const EVENTS_PER_CALL = 50;
 
@@ -170,8 +170,8 @@ export function createAppendEvents(
   options: { readonly onScheduled: (events: number) => void; readonly logUnmatched: LogUnmatched },
 ): AppendEvents {
   const appendTogether: AppendEvents = async (events, { webhookId, transaction } = {}) => {
-    // A list reserves nothing: its slots would stay empty until all of it is stored. Nobody can claim
-    // the deliveries of a transaction before it commits.
+    // A list reserves nothing: its slots would stay empty until all of it is stored. Nobody can
+    // claim the deliveries of a transaction before it commits.
     const reservation = events.length === 1 && transaction === undefined ? worker.reserve() : undefined;
     const claim = reservation?.request;
     let response: AppendResponse | undefined;
