@@ -320,3 +320,16 @@ const spanOutcome = ({ kind, status, code }: Pick<Attempt, "kind" | "status" | "
   },
   error: kind === "delivered" ? undefined : status === null ? toLabel(code, kind) : String(status),
 });
+
+/** Claims without a result get no span: there are thousands of them. */
+export function traceClaim({ telemetry, settings }: ServiceBase, at: number, count: number): void {
+  if (count === 0) return;
+  const attributes = {
+    "messaging.system": "postbell",
+    "messaging.operation.name": "claim",
+    "messaging.operation.type": "receive",
+    "messaging.batch.message_count": count,
+  };
+  const span = telemetry?.begin?.({ name: "claim", kind: "consumer", at, attributes });
+  span?.end({ at: settings.clock.now() });
+}

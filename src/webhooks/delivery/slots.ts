@@ -85,14 +85,19 @@ export function createSlots(sizes: FreeSlots): Slots {
   });
 }
 
+/** The lanes that may have more due than was claimed. */
+type Backlog = Readonly<Record<Lane, boolean>>;
+
+export const NO_BACKLOG: Backlog = { fast: false, slow: false };
+
 /**
- * Finds the lanes that may have more, after a claim that left something due. A slow lane that did
+ * Adds the lanes that may have more, after a claim that left something due. A slow lane that did
  * not use up its room has nothing more: its free slots would have the store called for nothing
  * while the fast lane is busy.
  */
-export function findBacklog(claims: readonly Pick<Claim, "lane">[], room: FreeSlots): Record<Lane, boolean> {
+export function addBacklog(known: Backlog, claims: readonly Pick<Claim, "lane">[], room: FreeSlots): Backlog {
   const slow = claims.reduce((count, { lane }) => count + (lane === "slow" ? 1 : 0), 0);
-  return { fast: true, slow: slow >= room.slow };
+  return { fast: true, slow: known.slow || slow >= room.slow };
 }
 
 export interface Flight extends SlotHolder {

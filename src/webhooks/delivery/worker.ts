@@ -16,18 +16,19 @@ import { createDeadlines } from "../../core/deadlines.js";
 import { PostbellError } from "../../core/errors.js";
 import type { ServiceBase } from "../settings/settings.js";
 import type { Claim, ClaimRequest, ClaimResponse } from "../store.js";
-import type { MakeAttempt } from "./attempt.js";
+import { type MakeAttempt, traceClaim } from "./attempt.js";
 import type { HealthNotifications } from "./health-notifications.js";
 import { type AttemptResult, isPoisonClaim } from "./outcome.js";
 import { createPasses, type LoopStats } from "./passes.js";
 import { createOutage, createSettler } from "./settler.js";
 import {
+  addBacklog,
   createClaimsAhead,
   createFlight,
   createSlots,
   type Flight,
   type FreeSlots,
-  findBacklog,
+  NO_BACKLOG,
 } from "./slots.js";
 
 /** Slots that are reserved for a claim which another call of the storage carries. */
@@ -74,19 +75,6 @@ interface PendingClaim {
 const MAX_RESERVED = 15;
 const POISON_DELAY_MS = 1_000;
 
-/** Claims without a result get no span: there are thousands of them. */
-function traceClaim({ telemetry, settings }: ServiceBase, at: number, count: number): void {
-  if (count === 0) return;
-  const attributes = {
-    "messaging.system": "postbell",
-    "messaging.operation.name": "claim",
-    "messaging.operation.type": "receive",
-    "messaging.batch.message_count": count,
-  };
-  const span = telemetry?.begin?.({ name: "claim", kind: "consumer", at, attributes });
-  span?.end({ at: settings.clock.now() });
-}
-
 export function createWorker(
   base: ServiceBase,
   attempt: MakeAttempt,
@@ -111,7 +99,7 @@ export function createWorker(
 
   let unwatch = (): void => {};
   /** The lanes in which more may be due than the last claim returned, because no slot was free. */
-  let backlog = { fast: false, slow: false };
+  let backlog = NO_BACKLOG;
   let claimCount = 0;
   /** The number of times that slots were freed. */
   let freedCount = 0;
@@ -165,16 +153,19 @@ export function createWorker(
     if (poison.length > 0) await admitPoison(poison, pending.claimedAt);
     if (!passes.isRunning()) return;
     const { now } = pending.request;
-    // Due by now, maybe not yet when the request was built: settlements since then count later.
-    const isMoreDue = nextAt !== null && nextAt <= store.now();
-    const found = isMoreDue ? findBacklog(claims, pending.request.room) : { fast: false, slow: false };
-    // A claim that another call carried may know of one partition only.
-    const known = pending.isCarried ? backlog : { fast: false, slow: false };
-    backlog = { fast: known.fast || found.fast, slow: known.slow || found.slow };
+    noteBacklog({ claims, nextAt }, pending);
     // A slot that was freed during the claim requested no pass: the backlog was unknown then.
     if (claims.length > 0 || (nextAt ?? 0) > now || freedCount > pending.freedBefore) claimIfBacklogged();
     const later = [nextAt, health.dueAt()].filter((at): at is number => at !== null && at > now);
     passes.requestAt(Math.min(...later, now + store.maxSleepMs));
+  }
+
+  /** Notes the lanes in which more is due. A carried claim clears none: it saw one partition. */
+  function noteBacklog({ claims, nextAt }: ClaimResponse, { request, isCarried }: PendingClaim): void {
+    const known = isCarried ? backlog : NO_BACKLOG;
+    // Due by now, maybe not yet when the request was built: settlements since then count later.
+    const isMoreDue = nextAt !== null && nextAt <= store.now();
+    backlog = isMoreDue ? addBacklog(known, claims, request.room) : known;
   }
 
   /**
