@@ -195,24 +195,27 @@ export const sharpImagesOptions = {
 /** The options of {@link sharpImages}. */
 export interface SharpImagesOptions {
   /**
-   * Most pixels of an image that is decoded or made, judged by its header. A pixel takes up to four
-   * bytes of memory while it is worked on. Default: 50 million.
+   * Larger images are refused at upload, judged by their header; each pixel takes up to four bytes
+   * of memory. Default: 50 million.
    */
   readonly maxPixels?: number | undefined;
   /**
-   * Most pixels of an AVIF image that is made. Its encoder cannot be stopped: a pass of it that
-   * began in time ends, at about 4 million pixels of noise a second. Default: 8 million.
+   * Largest AVIF image that is created; its encoder cannot be interrupted, at about four million
+   * pixels per second. Default: 8 million.
    */
   readonly maxAvifPixels?: number | undefined;
-  /** Most frames of an animated image; only the first one is resized. Default: 1000. */
+  /** An animated image with more frames gets no smaller versions. Default: 1000. */
   readonly maxFrames?: number | undefined;
-  /** Images worked on at a time. Default: 2. */
+  /** Images processed at the same time. Default: 2. */
   readonly concurrency?: number | undefined;
-  /** Images that may wait for their turn; more are refused. Default: 32. */
+  /**
+   * Images waiting to be processed; beyond it, uploads are stored without smaller versions, and
+   * edits get 503. Default: 32.
+   */
   readonly maxWaiting?: number | undefined;
   /**
-   * For one image, with all that is made of it, once it has its turn. The encoder of AVIF may take
-   * longer to end what it has begun: see `maxAvifPixels`. Default: 30.
+   * Time limit of one image with all its versions; AVIF may take longer, see `maxAvifPixels`.
+   * Default: 30.
    */
   readonly timeoutSeconds?: number | undefined;
 }

@@ -18,9 +18,9 @@ export interface Transporter {
 
 /** Texts of the host instead of the English ones. */
 export interface MailTemplates {
-  /** The mail that warns before an endpoint is disabled. Default: in English. */
+  /** Returns `{ subject, text, html }` in place of the English mail that warns. */
   readonly warning?: ((facts: MailFacts) => Mail) | undefined;
-  /** The mail that an endpoint was disabled. Default: in English. */
+  /** The same for the mail about a disabled endpoint. */
   readonly disabled?: ((facts: MailFacts) => Mail) | undefined;
 }
 
@@ -30,16 +30,15 @@ export type Recipients = (webhook: Webhook) => Awaitable<string | readonly strin
 /** Options of `smtpNotifier`. */
 export interface SmtpNotifierOptions {
   /**
-   * `smtp://user:password@host:587`, `smtps://…`, the options of nodemailer's `createTransport`, or
-   * a transporter of the host, which is never closed. For URLs and options, a single connection is
-   * opened, which closes after 10 s without mails. With a user name the connection must be
-   * encrypted, unless `requireTLS` is given.
+   * With a user name the connection must be encrypted, unless `requireTLS` is given. Options are
+   * those of nodemailer's `createTransport`, and a transporter is never closed. For URLs and
+   * options, a single connection is opened, which closes after 10 s without mails.
    */
   readonly transport: string | object;
-  /** Sender, such as `hooks@example.org` or `Webhooks <hooks@example.org>`. */
+  /** The sender. */
   readonly from: string;
   /**
-   * One or several addresses in the same form, or a function that returns them. If it throws, the
+   * The recipients; a function gets the webhook and may return `null` for nobody. If it throws, the
    * mail is retried later.
    */
   readonly to: string | readonly string[] | Recipients;
@@ -47,8 +46,7 @@ export interface SmtpNotifierOptions {
   readonly portalUrl?: ((webhook: Webhook) => string | null | undefined) | undefined;
   readonly templates?: MailTemplates | undefined;
   /**
-   * Milliseconds for one mail, including the wait for the connection. Must be less than
-   * `limits.hookMs`. Default 4000.
+   * Time limit of one mail, less than `limits.hookMs`; for a slow server raise both. Default 4000.
    */
   readonly timeoutMs?: number | undefined;
   readonly clock?: Clock | undefined;

@@ -69,26 +69,25 @@ export type AuthenticateContent = (
 
 /** The options of `createContent`. `docs/options.md` lists them in one table. */
 export interface ContentOptions {
-  /** The storage of the content, such as `memoryStorage()` or `redisStorage({ url })`. Required. */
+  /** Required. Stores the content. */
   readonly storage: ContentStorage;
   /**
-   * The store of uploaded files: `memoryFiles()` or `diskFiles({ directory })` of `postbell/files`.
-   * Default: none, and uploads are refused.
+   * Stores uploaded files; without it, uploads are refused. Pass `memoryFiles()` or `diskFiles({
+   * directory })` of `postbell/files`.
    */
   readonly files?: FileStore | undefined;
   /**
-   * How current responses are. Default: `strong`.
+   * With `strong`, a response shows everything that any process stored before the request; with
+   * `eventual`, changes of other processes show within a second. Default: `strong`.
    *
-   * With `strong` a response shows everything that any process stored before the request. This
-   * costs a round trip to a storage outside this process. With `eventual`, changes of other
-   * processes show up within a second; changes of this process show at once. Choose `eventual` for
-   * a site that is read much more than written. Without `start()`, a request may have to wait for
-   * the changes.
+   * `strong` costs a round trip to a storage outside this process. Choose `eventual` for a site
+   * that is read much more than written. Without `start()`, a request may have to wait for the
+   * changes.
    */
   readonly consistency?: "strong" | "eventual" | undefined;
   /**
-   * Creates smaller versions of uploaded images and edits them: `sharpImages()` of
-   * `postbell/images`. Default: none, and images are stored as they come.
+   * Creates smaller versions of uploaded images and edits images; without it, they are stored
+   * unchanged. Pass `sharpImages()` of `postbell/images`.
    */
   readonly images?: ImageTool | undefined;
   /** The website whose content this is. Required. */
@@ -98,18 +97,21 @@ export interface ContentOptions {
    * to `wp` for WordPress's own clients.
    */
   readonly namespace?: string | undefined;
-  /** Identifies the user of a request. Required; `() => null` makes every request anonymous. */
+  /** Returns the user's `{ id }`, `null` for an anonymous request, or a refusal. Required. */
   readonly authenticate: AuthenticateContent;
   /** The users: a list, or functions that look them up. Required; `[]` has no users. */
   readonly users: UsersOption;
   /**
-   * The places of the website that show a menu, for `/menu-locations` and for the field `locations`
-   * of menus. Default: none.
+   * The places of the website that show a menu: `{ primary: { description: "Main navigation" } }`.
+   * Default: none.
    */
   readonly menuLocations?: MenuLocationsOptions | undefined;
   /** The settings that the route `/settings` shows administrators, and those they may write. */
   readonly settings?: SettingsOptions | undefined;
-  /** Roles in addition to WordPress's five. Default: none. */
+  /**
+   * Roles in addition to WordPress's five: `{ reviewer: { inherits: "author", capabilities:
+   * ["edit_others_posts"] } }`. Default: none.
+   */
   readonly roles?: RoleOptions | undefined;
   /**
    * Turns raw text into the HTML that is shown. Default: adds paragraphs and typographic signs,
@@ -125,24 +127,20 @@ export interface ContentOptions {
   /** Lets pages of other origins sign in and write. Default: they only read public content. */
   readonly cors?: ContentCorsOptions | undefined;
   /**
-   * Decides about paths that the content service does not have. Default: `pass`, and the host goes
-   * on. `answer` responds with 404; choose it if nothing else is mounted at the same path. Paths
-   * below `/core`, `/oembed` and the other first segments of the service are never passed on, and,
-   * if `namespace` is `wp`, neither are WordPress's other namespaces, such as `/wp-site-health/v1`.
+   * `pass` leaves paths that are not of this service to the host; `answer` responds with 404.
+   * Default: `pass`. Paths below `/core`, `/oembed` and the other first segments of the service are
+   * never passed on, and, if `namespace` is `wp`, neither are WordPress's other namespaces, such as
+   * `/wp-site-health/v1`.
    */
   readonly unknownPaths?: "pass" | "answer" | undefined;
   readonly limits?: ContentLimits | undefined;
-  /**
-   * `true`: `start()` rejects if the storage cannot be reached within four seconds, so that a wrong
-   * address shows up at once. Default `true`. Set it to `false` for a process that may start before
-   * its storage does: `start()` then resolves, and work begins once the storage is there.
-   */
+  /** As in `createWebhooks`. Default `true`. */
   readonly awaitStorage?: boolean | undefined;
-  /** The source of time and chance. Default: the system's. Tests pass `manualClock()`. */
+  /** As in `createWebhooks`. */
   readonly clock?: Clock | undefined;
-  /** Receives warnings and errors. Default: they go to `console`; `false` logs nothing. */
+  /** Default: warnings and errors go to `console`; `false` logs nothing. */
   readonly logger?: Logger | false | undefined;
-  /** Receives spans and metrics. Default: none, at no cost. */
+  /** As in `createWebhooks`. */
   readonly telemetry?: Telemetry | undefined;
 }
 
@@ -154,8 +152,9 @@ export interface ContentCorsOptions {
    */
   readonly origins?: readonly string[] | undefined;
   /**
-   * Names of request headers that these pages may send in addition to those of WordPress's clients.
-   * Default: none. Add one if `authenticate` or a proxy in front of the service reads it.
+   * Request headers that these pages may send in addition to those of WordPress's clients and
+   * `If-Unmodified-Since`. Default: none. Add one if `authenticate` or a proxy in front of the
+   * service reads it.
    */
   readonly allowedHeaders?: readonly string[] | undefined;
 }
@@ -163,21 +162,26 @@ export interface ContentCorsOptions {
 /** Embeds of other sites' pages: which sites are asked, and what that may cost. */
 export interface EmbedOptions {
   /**
-   * `false` fetches no pages of other sites: neither embeds nor the details of linked pages, which
-   * editors get from `/wp-block-editor/v1/url-details`. The site's own posts can be embedded either
-   * way. Default: `true`.
+   * Fetches pages of other sites: their embeds, and the details of pages that editors link to.
+   * Default: `true`. The site's own posts can be embedded either way.
    */
   readonly enabled?: boolean | undefined;
-  /** Providers in addition to the built-in ones, and tried before them. Default: none. */
+  /**
+   * Providers tried before the built-in ones: `[{ pages: ["https://*.example.org/videos/*"],
+   * endpoint: "https://example.org/oembed" }]`. Default: none.
+   */
   readonly providers?: readonly EmbedProvider[] | undefined;
   /**
-   * `true` fetches the page of an unknown site to find the endpoint it names. Default: `true`. Set
+   * Fetches the page of an unknown site to find the oEmbed endpoint it names. Default: `true`. Set
    * it to `false` to contact known providers only.
    */
   readonly discover?: boolean | undefined;
-  /** The time for one embed, in milliseconds. Default: 5000. */
+  /** Time limit of one embed or linked page, with all its requests. Default: 5000. */
   readonly timeoutMs?: number | undefined;
-  /** The size of the embeds cached in memory, in bytes; 0 caches none. Default: 4 MiB. */
+  /**
+   * Cache for embeds, and another one of that size for linked pages; 0 turns them off. Default: 4
+   * MiB.
+   */
   readonly cacheBytes?: number | undefined;
   /**
    * Destinations in addition to public hosts over HTTPS at the default port. Default: none.
@@ -188,24 +192,21 @@ export interface EmbedOptions {
    */
   readonly destinations?:
     | {
-        /** Allows plain HTTP. Default: `false`. For development and tests. */
+        /** As `destinations.allowHttp` of `createWebhooks`. Default: `false`. */
         readonly allowHttp?: boolean | undefined;
         /**
-         * Allows all private addresses, and ports other than the default one, except those of other
-         * protocols. Default: `false`. For development and tests: editors can then reach your whole
-         * network. In production, list what may be reached in `allow`.
+         * As `destinations.allowPrivateNetworks` of `createWebhooks`; allows ports other than the
+         * default one, too. Default: `false`. Editors can then reach your whole network.
          */
         readonly allowPrivateNetworks?: boolean | undefined;
         /**
-         * Hosts that may be reached although they are not public: at most 256 CIDR blocks
-         * (`10.20.0.0/16`) and host names (`wiki.internal`, `*.svc.cluster.local`), by the rules of
-         * `destinations.allow` of `createWebhooks`. Default: none. The default port is still
-         * required.
+         * As `destinations.allow` of `createWebhooks`; the default port is still required. Default:
+         * none.
          */
         readonly allow?: readonly string[] | undefined;
-        /** PEM certificates trusted in addition to Node's built-in roots. Default: none. */
+        /** As `destinations.ca` of `createWebhooks`. */
         readonly ca?: string | Uint8Array | undefined;
-        /** Resolves a name to addresses. Default: the system's DNS servers. */
+        /** As `destinations.resolve` of `createWebhooks`. */
         readonly resolve?: Resolve | undefined;
       }
     | undefined;
@@ -213,38 +214,39 @@ export interface EmbedOptions {
 
 /** The largest bodies, responses and caches. */
 export interface ContentLimits {
-  /** The largest JSON or form body, in bytes. Default: 2 MiB. Raise it for very long posts. */
+  /**
+   * Largest JSON or form body; for GET, DELETE and anonymous requests at most 64 KiB. Default: 2
+   * MiB. Raise it for very long posts.
+   */
   readonly bodyBytes?: number | undefined;
   /**
-   * How long to wait for a body, in milliseconds; for an upload, for its first bytes and for each
-   * further part. A slower one is refused with 408. Default: 10 s.
+   * Time for a JSON or form body, and for the first and each further part of an upload; a slower
+   * one is refused with 408. Default: 10 s. Raise it for slow clients: 2 MiB in 10 seconds need 1.7
+   * Mbit/s.
    */
   readonly bodyMs?: number | undefined;
   /**
-   * The longest text, in characters, from a user without `unfiltered_html`, such as a contributor.
-   * A longer one is refused with 413. All texts of one request, a batch included, have at most four
-   * times as many characters. Default: 65 536. Sanitising takes CPU, so raise it with care.
+   * Longest text of a user without `unfiltered_html`; a longer one is refused with 413. All texts
+   * of one request, a batch included, may have four times as many characters. Default: 65 536.
+   * Sanitising takes CPU, so raise it with care.
    */
   readonly filteredCharacters?: number | undefined;
-  /**
-   * The size of the records in one list, in bytes. A longer list is refused with 413, and the
-   * message says how to request less. Default: 8 MiB.
-   */
+  /** Most bytes of records in one list; a longer one is refused with 413. Default: 8 MiB. */
   readonly responseBytes?: number | undefined;
-  /** The largest uploaded file, in bytes. Default: 32 MiB. */
+  /** Largest uploaded file. Default: 32 MiB. */
   readonly uploadBytes?: number | undefined;
   /**
-   * The average speed, in bytes per second, of an upload that takes longer than `bodyMs`. A slower
-   * one is refused with 408. Default: 4 KiB. Lower it for clients on very slow networks.
+   * Lowest average rate of an upload that takes longer than `bodyMs`; a slower one is refused with
+   * 408. Default: 4 KiB. Lower it for clients on very slow networks.
    */
   readonly uploadBytesPerSecond?: number | undefined;
-  /** The size of all records and responses cached in memory, in bytes. Default: 64 MiB. */
+  /** Memory for cached records and responses, in total. Default: 64 MiB. */
   readonly cacheBytes?: number | undefined;
-  /** The number of revisions kept for each post. Default: 100. */
+  /** Revisions kept for each post. Default: 100. */
   readonly revisions?: number | undefined;
   /**
-   * The wrong passwords accepted per minute for one protected post, in single requests and lists
-   * together. Each process counts its own. Default: 30; 0 sets no limit.
+   * Wrong passwords for one protected post, in single requests and lists together, in this process;
+   * 0 means no limit. Default: 30.
    */
   readonly passwordsPerMinute?: number | undefined;
 }

@@ -75,23 +75,26 @@ export const contentOptions = {
     "a storage, such as memoryStorage() makes",
     hasMethods("content"),
     undefined,
+    "a storage",
   ),
   files: value<FileStore | undefined>(
     "a file store, such as memoryFiles() or diskFiles() make",
     hasMethods("stage", "stat", "read", "remove", "list"),
     undefined,
+    "a file store",
   ),
   images: value<ImageTool | undefined>(
     "a tool for images, such as sharpImages() makes",
     hasMethods("resize", "edit"),
     undefined,
+    "an image tool",
   ),
   site: {
     name: value<string>("a text", isText, ""),
     description: value<string>("a text", isText, ""),
     url: address("the address of the website"),
     home: address("the address of its first page"),
-    timezone: value<string>("an IANA time zone or an offset such as '+05:30'", isText, "UTC"),
+    timezone: value<string>("an IANA time zone or an offset such as '+05:30'", isText, "UTC", "a time zone"),
     uploads: address("the address of the uploaded files"),
     templates: value<readonly string[]>(
       "a list of names",
@@ -113,8 +116,9 @@ export const contentOptions = {
     "a list of users, or an object with the functions get and list",
     (given) => Array.isArray(given) || hasMethods("get", "list")(given),
     undefined,
+    "users",
   ),
-  menuLocations: value<MenuLocationsOptions>("an object of locations", isObject, Object.freeze({})),
+  menuLocations: value<MenuLocationsOptions>("an object of locations", isObject, Object.freeze({}), "object"),
   settings: {
     values: value<Partial<Pick<SettingValues, HostSetting>>>(
       "an object of settings",
@@ -161,11 +165,13 @@ export const contentOptions = {
       "a list of origins such as 'https://www.example.org'",
       isOriginList,
       Object.freeze([]),
+      "list",
     ),
     allowedHeaders: value<readonly string[]>(
       "a list of at most 100 names of headers",
       isHeaderList,
       Object.freeze([]),
+      "list",
     ),
   },
   unknownPaths: oneOf(["pass", "answer"], "pass"),
@@ -186,6 +192,7 @@ export const contentOptions = {
     "what openTelemetry() or prometheus().telemetry gives",
     hasMethods("record", "observe"),
     undefined,
+    "telemetry",
   ),
 };
 

@@ -16,6 +16,7 @@ export const loggerOption: Option<LoggerOption> = value<LoggerOption>(
   "a logger with debug, info, warn and error, or false",
   (given) => given === false || hasMethods("debug", "info", "warn", "error")(given),
   consoleLogger,
+  "a logger, or false",
 );
 
 export const hostOptions = {

@@ -23,19 +23,19 @@ import type { Resolve } from "./connection.js";
  */
 export interface DestinationOptions {
   /**
-   * Allows `http:` URLs. Default false. For development and tests: without TLS, everybody on the
+   * Allows `http:` URLs, for development and tests. Default false. Without TLS, everybody on the
    * way can read what is delivered.
    */
   readonly allowHttp?: boolean | undefined;
   /**
-   * Allows all hosts that are not public. Default false. For development and tests: everybody who
-   * may register a URL can then reach your whole network. In production, list what may be reached
-   * in `allow`.
+   * Allows all hosts that are not public, for development and tests; in production, use `allow`.
+   * Default false. Everybody who may register a URL can then reach your whole network.
    */
   readonly allowPrivateNetworks?: boolean | undefined;
   /**
-   * Hosts that may be reached although they are not public, at most 256. Default: none. An entry is
-   * one of these:
+   * Hosts that may be reached although they are not public, but never cloud metadata services: at
+   * most 256 CIDR blocks and host names, such as `10.20.0.0/16`, `hooks.internal` and
+   * `*.svc.cluster.local`. Default: none. An entry is one of these:
    *
    * - a CIDR block, `10.20.0.0/16` or `fd12:3456::/48`: allows the addresses in it. A single
    *   address is the block of that address. An IPv4 block does not allow IPv6 addresses that embed
@@ -49,14 +49,14 @@ export interface DestinationOptions {
    */
   readonly allow?: readonly string[] | undefined;
   /**
-   * Certificates in PEM that are trusted in addition to Node's built-in roots.
-   * `NODE_EXTRA_CA_CERTS` is then ignored. Default: Node's roots. Set it for endpoints with
-   * certificates of your own authority. Text that is not a list of certificates is refused.
+   * Certificates in PEM that are trusted in addition to Node's built-in roots;
+   * `NODE_EXTRA_CA_CERTS` is then ignored. Set it for endpoints with certificates of your own
+   * authority. Text that is not a list of certificates is refused.
    */
   readonly ca?: string | Uint8Array | undefined;
   /**
-   * Replaces the lookup of host names with the system's DNS servers. That lookup ignores hosts
-   * files and search domains, so set this option to reach names that are only there.
+   * Replaces the lookup of host names with the system's DNS servers, which ignores hosts files and
+   * search domains.
    */
   readonly resolve?: Resolve | undefined;
 }

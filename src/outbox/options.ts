@@ -15,23 +15,17 @@ export interface Emitter {
 
 /** Options of `outbox`. */
 export interface OutboxOptions {
-  /**
-   * The service that `createWebhooks` returned. It need not be started: another process may
-   * deliver.
-   */
+  /** It need not be started: another process may deliver. */
   readonly webhooks: Emitter;
-  /**
-   * The table in which the host's transactions leave events: `pgSource`, `mysqlSource`,
-   * `memorySource`, or your own.
-   */
+  /** The table that your transactions write events to. */
   readonly source: OutboxSource;
-  /** Rows that are leased together and emitted concurrently. Default 100. */
+  /** Rows leased together and emitted concurrently, at most 1 000. Default 100. */
   readonly batch?: number | undefined;
-  /** Milliseconds between polls, after a poll that found less than a batch. Default 1 000. */
+  /** Time until the next poll, if the last one found less than a batch. Default 1 000. */
   readonly pollMs?: number | undefined;
   /**
-   * Milliseconds that a claimed row belongs to its process. Rows of a killed process are claimed
-   * again after that time. Default 60 000.
+   * How long a row belongs to the process that leased it, 20 s to 30 min; if that process dies,
+   * another takes the row over afterwards. Default 60 000.
    */
   readonly leaseMs?: number | undefined;
   readonly clock?: Clock | undefined;

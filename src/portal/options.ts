@@ -46,10 +46,14 @@ export type PortalWebhooks = Pick<Webhooks<string>, "handleAs" | "schedule">;
 
 /** The options of `createPortal`. */
 export interface PortalOptions {
-  /** The service whose webhooks are shown. */
+  /** The service from `createWebhooks`; without it the portal shows no webhooks. */
   readonly webhooks?: PortalWebhooks | undefined;
-  /** The service whose content is shown. */
+  /** The service from `createContent`; without it the portal shows no content. */
   readonly content?: Content | undefined;
+  /**
+   * Returns the visitor `{ name, subscriber?, userId?, canReadRecords? }` from your own session, or
+   * `null`.
+   */
   readonly authorize: Authorize;
   /** The title of the page. Default: `Postbell`. */
   readonly title?: string | undefined;
@@ -58,12 +62,16 @@ export interface PortalOptions {
    * `data:` URL of up to 100 000 characters. Default: none.
    */
   readonly logo?: string | undefined;
-  /**
-   * The colour of buttons and links as `#rrggbb`, on light pages (default `#0b57b5`) and on dark
-   * ones (default `#8bbcff`). It is refused if its contrast with the page is below 4.5.
-   */
   readonly colors?:
-    | { readonly accent?: string | undefined; readonly accentDark?: string | undefined }
+    | {
+        /**
+         * Colour of buttons, links and the favicon; refused if its contrast with the page is below
+         * 4.5. Default: `#0b57b5`.
+         */
+        readonly accent?: string | undefined;
+        /** The same for visitors who prefer dark pages. Default: `#8bbcff`. */
+        readonly accentDark?: string | undefined;
+      }
     | undefined;
   /**
    * The origins of the pages that may show the portal in a frame, such as
@@ -72,9 +80,9 @@ export interface PortalOptions {
    */
   readonly frameAncestors?: readonly string[] | undefined;
   /**
-   * Requests about webhooks per minute that the page may send for one account in this process; 0
-   * sets no limit. A list with statistics counts one more for each webhook that it can have.
-   * Default: 3 000.
+   * Requests about webhooks that the page may make per account, in this process; beyond it the
+   * response is 429, and 0 means no limit. A list with statistics counts one more for each webhook
+   * that it can have. Default: 3 000.
    */
   readonly requestsPerMinute?: number | undefined;
   readonly clock?: Clock | undefined;

@@ -18,39 +18,41 @@ import type { EventNotification } from "./notification.js";
  * };
  */
 export interface ReceiverOptions {
-  /**
-   * Required. The endpoint's secret. During a rotation pass both, so that no delivery is refused.
-   */
+  /** Required. The endpoint's secret; during a rotation, both, so that no delivery is refused. */
   readonly secrets: string | readonly string[];
   /**
-   * Required. Called once for each event. The delivery is acknowledged when it returns, or when its
+   * Required. Called once for each event; the delivery is acknowledged when it returns or its
    * promise resolves. If it throws, the sender is told and delivers again. It must settle, because
    * repetitions of the event are refused until then. The sender waits 15 seconds.
    */
   readonly onEvent: (event: EventNotification) => unknown;
   /**
-   * Name of the header that carries the signature, in any case. Default `X-Service-Signature`. Set
-   * it if the sender uses another name.
+   * Header that carries the signature. Default `X-Service-Signature`. Set it if the sender uses
+   * another name.
    */
   readonly header?: string | undefined;
   /** Path of deliveries, below the mount point. Default `/`. */
   readonly path?: string | undefined;
   /**
-   * Largest difference between the time of a signature and now, in seconds. Default 300. Raise it
-   * only if your clock is inaccurate: it is the window for replays.
+   * Largest difference between the time of a signature and now, in either direction. Default 300.
+   * Raise it only if your clock is inaccurate: it is the window for replays.
    */
   readonly toleranceSeconds?: number | undefined;
-  /**
-   * How many event ids are remembered (`max`, default 10 000) and for how many milliseconds
-   * (`ttlMs`, default 6 days: three of retries, and three in which a failed delivery can be
-   * resent). Raise `max` if you receive more events in that time.
-   */
+  /** The memory of event ids, by which repetitions are recognised. */
   readonly duplicates?:
-    | { readonly max?: number | undefined; readonly ttlMs?: number | undefined }
+    | {
+        /** Event ids remembered. Default 10 000. Raise it if you receive more within `ttlMs`. */
+        readonly max?: number | undefined;
+        /**
+         * How long they are remembered. Default 6 days: three of retries, and three in which a
+         * failed delivery can be resent.
+         */
+        readonly ttlMs?: number | undefined;
+      }
     | undefined;
-  /** Largest body in bytes; larger ones are refused unread. Default 1 MiB. */
+  /** Larger bodies are refused unread. Default 1 MiB. */
   readonly bodyLimitBytes?: number | undefined;
-  /** The source of time. Default: the system's. Tests pass `manualClock()`. */
+  /** As in `createWebhooks`. */
   readonly clock?: Clock | undefined;
   /**
    * Receives refused deliveries and errors of `onEvent`. Default: warnings and errors go to

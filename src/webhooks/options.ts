@@ -36,6 +36,7 @@ export const webhooksOptions = {
     "a storage, such as memoryStorage()",
     hasMethods("webhooks"),
     undefined,
+    "a storage",
   ),
   access: {
     authenticate: hook<Access["authenticate"]>(),
@@ -80,6 +81,7 @@ export const webhooksOptions = {
       "a header name that deliveries do not already use",
       (given) => typeof given === "string" && /^[A-Za-z0-9-]{1,64}$/.test(given) && !isTaken(given),
       "X-Service-Signature",
+      "a header name",
     ),
     standardWebhooks: flag(false),
   },
@@ -113,6 +115,7 @@ export const webhooksOptions = {
     "what openTelemetry() or prometheus().telemetry gives",
     hasMethods("record", "observe"),
     undefined,
+    "telemetry",
   ),
 };
 

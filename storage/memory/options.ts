@@ -13,22 +13,20 @@ export interface MemoryStorageOptions {
         /** Pending deliveries of one account. Default 100 000. */
         readonly pendingPerAccount?: number | undefined;
         /**
-         * Bytes on the heap for events, deliveries and attempts, pending or completed: their text,
-         * and a measured cost of 2 000 for an event, 700 for a delivery and 200 for an attempt.
-         * Default 256 MiB. At the limit, completed events are freed before their retention is over,
-         * to make room for new events and for new deliveries of `resend` and `recover`. The result
-         * of an attempt is never refused: if nothing can be freed, a delivery keeps its latest
-         * attempt only.
+         * Heap for events, deliveries and attempts; at the limit, completed events are removed
+         * early to make room. Default 256 MiB. Counted are their text, and a measured cost of 2 000
+         * bytes for an event, 700 for a delivery and 200 for an attempt. The result of an attempt
+         * is never refused: if nothing can be freed, a delivery keeps its latest attempt only.
          */
         readonly bytes?: number | undefined;
         /**
-         * Ids of emitted events that are remembered, so that emitting one again adds nothing.
-         * Default 250 000. Beyond it the oldest is forgotten before its 24 hours.
+         * Emitted ids remembered for 24 hours; beyond it the oldest is forgotten earlier. Emitting
+         * a remembered id again adds nothing. Default 250 000.
          */
         readonly rememberedIds?: number | undefined;
         /**
-         * Bytes on the heap for content: the text of all records, revisions included, and 500 for
-         * each. Default 512 MiB. A change that would exceed it is refused.
+         * Heap for content, revisions included; beyond it, changes are refused with 503. Default
+         * 512 MiB. Counted are the text of all records, and 500 bytes for each.
          */
         readonly contentBytes?: number | undefined;
       }

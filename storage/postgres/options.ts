@@ -8,26 +8,25 @@ import { SCHEMA_NAME } from "./migrate.js";
 /** Options of {@link postgresStorage}: `url` or `pool`, not both. */
 export interface PostgresStorageOptions {
   /**
-   * The address of the server: `postgres://…`. The storage opens its own connections, with pg, and
-   * closes them. Either this or `pool`.
+   * The storage opens its own connections to this address, and closes them. Either this or `pool`.
    */
   readonly url?: string | undefined;
   /**
-   * A pool of pg that the host uses too. The storage never ends it. Until `close()`, it has a
-   * listener of `error`, so that connections that the server ends do not end the process.
+   * Your own pool, instead of `url`; the storage never ends it. Until `close()`, it keeps lost
+   * connections from ending the process.
    */
   readonly pool?: PostgresPool | undefined;
   /** The schema that holds the tables. Default `postbell`. */
   readonly schema?: string | undefined;
   /**
-   * With `session`, one connection stays open to hear of the work of other processes at once. With
-   * `transaction`, for a pooler such as PgBouncer in transaction mode, they look for it every half
-   * second. Default `session` with `url`, `transaction` with `pool`.
+   * `session` keeps one connection open to be notified; `transaction`, for a pooler such as
+   * PgBouncer in transaction mode, polls every half second. Default `session` with `url`,
+   * `transaction` with `pool`.
    */
   readonly connections?: "session" | "transaction" | undefined;
   /**
-   * Keys of 32 bytes, as bytes or in base64. The first seals the secrets of webhooks, and all
-   * unseal them. Without keys, secrets are stored as plain text.
+   * Keys of 32 bytes, or their base64: the first encrypts the secrets of webhooks, all decrypt
+   * them; without keys they are stored as plain text.
    */
   readonly sealKeys?: readonly (Uint8Array | string)[] | undefined;
   readonly limits?:
@@ -35,15 +34,14 @@ export interface PostgresStorageOptions {
         /** Pending deliveries of one account. Default 100 000. */
         readonly pendingPerAccount?: number | undefined;
         /**
-         * Changes of content that a process can catch up with. A process that missed more loads the
+         * Changes of content that a process can catch up with; one that missed more loads all
          * content again. Default 20 000.
          */
         readonly contentChanges?: number | undefined;
       }
     | undefined;
   /**
-   * The source of time: the Postgres server, so that all processes agree, or the `clock` of the
-   * service, for tests. Default `server`.
+   * Whose time counts: the server's or, for tests, that of the service's `clock`. Default `server`.
    */
   readonly time?: "server" | "clock" | undefined;
 }

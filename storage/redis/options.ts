@@ -7,32 +7,32 @@ import type { RedisClient } from "./client.js";
 /** Options of {@link redisStorage}: `url` or `client`, not both. */
 export interface RedisStorageOptions {
   /**
-   * The address of Redis or Valkey: `redis://`, `rediss://` or the path of a socket. The storage
-   * opens its own connections, with ioredis, and closes them. Either this or `client`.
+   * The storage opens its own connections to this address, and closes them. Either this or
+   * `client`.
    */
   readonly url?: string | undefined;
   /**
-   * A client of the host: `Redis` (also with Sentinel) or `Cluster` of ioredis 5 or 6, without
-   * `keyPrefix`. The storage never closes it.
+   * Your own `Redis` (also with Sentinel) or `Cluster` of ioredis 5 or 6, instead of `url`; the
+   * storage never closes it.
    */
   readonly client?: RedisClient | undefined;
   /** The prefix of all keys, within their hash tag. Default `postbell`. */
   readonly prefix?: string | undefined;
   /**
-   * The number of parts that accounts are distributed over, each in one slot. It is fixed once data
-   * is stored. Default 1, for a Cluster 16.
+   * Parts that accounts are distributed over, 1 to 256, each in one slot, fixed once data is
+   * stored. Default 1, for a Cluster 16.
    */
   readonly partitions?: number | undefined;
   /**
-   * With `replicated`, each emit and each change of content asks with `WAIT` if a replica has it;
-   * an emit returns `confirmed`. Default `standard`.
+   * With `replicated`, each emit and each change of content waits for a replica, and processes poll
+   * for each other's work five times a second. An emit returns `confirmed`. Default `standard`.
    */
   readonly durability?: "standard" | "replicated" | undefined;
-  /** How long an emit waits for a replica, in ms. Default 500. */
+  /** How long that wait may take. Default 500. */
   readonly replicationTimeoutMs?: number | undefined;
   /**
-   * Keys of 32 bytes, as bytes or in base64. The first seals the secrets of webhooks, and all
-   * unseal them. Without keys, secrets are stored as plain text.
+   * Keys of 32 bytes, or their base64: the first encrypts the secrets of webhooks, all decrypt
+   * them; without keys they are stored as plain text.
    */
   readonly sealKeys?: readonly (Uint8Array | string)[] | undefined;
   readonly limits?:
@@ -42,15 +42,14 @@ export interface RedisStorageOptions {
         /** Pending deliveries of one account. Default 100 000. */
         readonly pendingPerAccount?: number | undefined;
         /**
-         * Changes of content that a process can catch up with. A process that missed more loads the
+         * Changes of content that a process can catch up with; one that missed more loads all
          * content again. Default 20 000.
          */
         readonly contentChanges?: number | undefined;
       }
     | undefined;
   /**
-   * The source of time: the Redis server, so that all processes agree, or the `clock` of the
-   * service, for tests. Default `server`.
+   * Whose time counts: the server's or, for tests, that of the service's `clock`. Default `server`.
    */
   readonly time?: "server" | "clock" | undefined;
 }

@@ -7,20 +7,19 @@ import { isClosed, type SqliteHandle } from "./handle.js";
 /** Options of {@link sqliteStorage}: `file` or `database`, not both. */
 export interface SqliteStorageOptions {
   /**
-   * The path of the file, which is opened at the first call: with `node:sqlite` if this Node has
-   * it, else with the package `libsql` or `better-sqlite3`. It is created if it does not exist,
-   * readable by its owner only. A symbolic link is refused. Either this or `database`.
+   * Created with mode 0600 if it does not exist, and opened with the first of `node:sqlite` (Node
+   * 22.13 or newer), `libsql` and `better-sqlite3`. A symbolic link is refused. Either this or
+   * `database`.
    */
   readonly file?: string | undefined;
   /**
-   * An open database of better-sqlite3, libsql or `node:sqlite`, which the storage has for itself:
-   * it sets how the file is written, and keeps transactions open while others wait. The storage
-   * never closes it.
+   * Instead of `file`; the storage has it for itself and never closes it. It sets how the file is
+   * written, and keeps transactions open while others wait.
    */
   readonly database?: SqliteHandle | undefined;
   /**
-   * Keys of 32 bytes, as bytes or in base64. The first seals the secrets of webhooks, and all
-   * unseal them. Without keys, secrets are stored as plain text.
+   * Keys of 32 bytes, or their base64: the first encrypts the secrets of webhooks, all decrypt
+   * them; without keys they are stored as plain text.
    */
   readonly sealKeys?: readonly (Uint8Array | string)[] | undefined;
   readonly limits?:
@@ -28,7 +27,7 @@ export interface SqliteStorageOptions {
         /** Pending deliveries of one account. Default 100 000. */
         readonly pendingPerAccount?: number | undefined;
         /**
-         * Changes of content that a process can catch up with. A process that missed more loads the
+         * Changes of content that a process can catch up with; one that missed more loads all
          * content again. Default 20 000.
          */
         readonly contentChanges?: number | undefined;

@@ -3,6 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { sharpImagesOptions } from "../../adapters/sharp/sharp-images.js";
 import { smtpNotifierOptions } from "../../adapters/smtp/options.js";
+import { OPTIONS_PAGE, updateOptionsPage } from "../../scripts/options-reference.js";
 import { nonceOptions } from "../../src/content/hosting/nonces.js";
 import { contentOptions } from "../../src/content/options.js";
 import type { Option, OptionTable } from "../../src/core/options.js";
@@ -65,25 +66,32 @@ describe("docs/guides/subscribe.md", () => {
 });
 
 describe("docs/options.md", () => {
+  /** In the order of the page. */
+  const tables = {
+    webhooksOptions,
+    memoryStorageOptions,
+    sqliteStorageOptions,
+    postgresStorageOptions,
+    redisStorageOptions,
+    receiverOptions,
+    outboxOptions,
+    contentOptions,
+    nonceOptions,
+    smtpNotifierOptions,
+    sharpImagesOptions,
+    portalOptions,
+  };
+
+  it("has the tables that `npm run docs:options` writes from the docstrings", () => {
+    const page = textOf(OPTIONS_PAGE);
+    expect(updateOptionsPage(page, tables)).toBe(page);
+  });
+
   it("lists every option with its default and unit, and none besides", () => {
     const rows = [...textOf("docs/options.md").matchAll(/^\| `([\w.]+)` \| (.*?) \| (.*?) \| .*\|$/gm)].map(
       ([, name, shown, unit]) => ({ name, shown, unit }),
     );
-    const tables = [
-      webhooksOptions,
-      memoryStorageOptions,
-      sqliteStorageOptions,
-      postgresStorageOptions,
-      redisStorageOptions,
-      receiverOptions,
-      outboxOptions,
-      contentOptions,
-      nonceOptions,
-      smtpNotifierOptions,
-      sharpImagesOptions,
-      portalOptions,
-    ];
-    const expected = tables.flatMap((table) => rowsOf(table));
+    const expected = Object.values(tables).flatMap((table) => rowsOf(table));
     expect(rows.map(({ name, unit }) => [name, unit])).toEqual(
       expected.map(({ name, unit }) => [name, unit]),
     );

@@ -33,7 +33,11 @@ import type { ThemeSupports } from "./theme-supports.js";
  * ```
  */
 export interface EditorOptions {
-  /** The theme that `/themes` describes. Default: a theme called `default`. */
+  /**
+   * The theme that `/themes` describes; by default it is called `default` and supports
+   * `align-wide`, `automatic-feed-links`, `html5`, `post-thumbnails`, `responsive-embeds`,
+   * `title-tag`, `wp-block-styles` and all `formats`.
+   */
   readonly theme?: EditorTheme | undefined;
   /** The patterns that the inserter offers, at most 1000 and 8 MiB as JSON. Default: none. */
   readonly patterns?: readonly BlockPattern[] | undefined;
@@ -44,7 +48,8 @@ export interface EditorOptions {
    */
   readonly blockTypes?: readonly BlockType[] | undefined;
   /**
-   * Renders the previews of dynamic blocks. Default: none, and `/block-renderer` responds with 404.
+   * Renders previews of dynamic blocks within 5 seconds; its HTML is sent to editors as it is.
+   * Default: none, and `/block-renderer` responds with 404.
    */
   readonly renderBlock?: RenderBlock | undefined;
 }

@@ -11,17 +11,14 @@ import { readOptions, value, wholeNumber } from "../../core/options.js";
 
 /** The options of {@link createNonces}. */
 export interface NonceOptions {
-  /**
-   * The key, of at least 32 bytes. Required. All processes of a site need the same one; a new key
-   * makes every nonce invalid.
-   */
+  /** The same in all processes of a site. Required. A new key makes every nonce invalid. */
   readonly secret: string | Uint8Array;
   /**
-   * The longest time, in milliseconds, for which a nonce is valid. The shortest is half of it.
-   * Default: 24 hours, as in WordPress.
+   * Longest time for which a nonce is valid; the shortest is half of it. Default: 24 hours, as in
+   * WordPress.
    */
   readonly lifetimeMs?: number | undefined;
-  /** The source of time. Default: the system's. Tests pass `manualClock()`. */
+  /** As in `createWebhooks`. */
   readonly clock?: Clock | undefined;
 }
 

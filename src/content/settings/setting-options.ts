@@ -43,7 +43,7 @@ export interface SettingsOptions {
    * with 403. Written settings are kept in the storage, and every process shows them.
    */
   readonly writable?: readonly WritableSetting[] | undefined;
-  /** Called before written settings are stored. Default: they are stored as they are. */
+  /** Called before written settings are stored. */
   readonly write?: WriteSettings | undefined;
 }
 

@@ -32,31 +32,29 @@ export interface DeliveryOptions {
    */
   readonly perEndpoint?: number | undefined;
   /**
-   * Milliseconds after which an attempt counts as slow and moves to the budget of
-   * `slowConcurrency`. Default 500. Detected up to 50 ms late. Raise it if healthy endpoints
-   * usually take longer.
+   * An attempt that takes longer counts as slow and moves to the budget of `slowConcurrency`.
+   * Default 500. Detected up to 50 ms late. Raise it if healthy endpoints usually take longer.
    */
   readonly slowAfterMs?: number | undefined;
   /**
-   * Time limit of one attempt in milliseconds, from the DNS lookup to the last byte of the
-   * response. Default 15 000, at most 10 minutes. Can fire up to 50 ms late. If you raise it, raise
-   * `leaseMs` too.
+   * Time limit of one attempt, from the DNS lookup to the last byte of the response. Default 15
+   * 000, at most 10 minutes. Can fire up to 50 ms late. If you raise it, raise `leaseMs` too.
    */
   readonly deadlineMs?: number | undefined;
   /**
-   * Milliseconds for which a process holds a delivery that it claimed. If the process dies, another
-   * one takes the delivery over afterwards. Default 60 000, at least twice `deadlineMs` plus 20 s,
-   * at most an hour. Raise it only together with `deadlineMs`.
+   * How long a process holds a delivery that it claimed, at least twice `deadlineMs` plus 20 s. If
+   * the process dies, another one takes the delivery over afterwards. Default 60 000, at most an
+   * hour. Raise it only together with `deadlineMs`.
    */
   readonly leaseMs?: number | undefined;
   /**
-   * Bytes of a response that are read. Default 16 384, at most 1 MiB. Of a longer response only the
-   * status and this much of the body count. 0 is enough where nobody looks at excerpts.
+   * At most this much of a response is read. Default 16 384, at most 1 MiB. Of a longer response
+   * only the status and this much of the body count. 0 is enough where nobody looks at excerpts.
    */
   readonly maxResponseBytes?: number | undefined;
   /**
-   * Milliseconds between the due times of recovered deliveries of one webhook. Default 50, at most
-   * an hour. Raise it so that a recovery of many events does not flood the endpoint.
+   * Interval between the due times of recovered deliveries of one webhook. Default 50, at most an
+   * hour. Raise it so that a recovery of many events does not flood the endpoint.
    */
   readonly recoverEveryMs?: number | undefined;
   /**
@@ -66,13 +64,13 @@ export interface DeliveryOptions {
    */
   readonly excerptCharacters?: number | undefined;
   /**
-   * Adds `event_id` to the body. It is the event's id, like `id`. Default false. Turn it on if
+   * Adds `event_id` to the body: the event's id, like `id`. Default false. Turn it on if
    * subscribers read that field.
    */
   readonly eventIdField?: boolean | undefined;
   /**
-   * Replaces the built-in HTTP client, for example to send through a proxy. Your function must then
-   * block private destinations itself. Default: the built-in client.
+   * Replaces the built-in HTTP client, for example to send through a proxy; your function must then
+   * block private destinations itself.
    */
   readonly send?: Send | undefined;
 }

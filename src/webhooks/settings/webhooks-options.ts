@@ -30,10 +30,7 @@ import type { DeliveryOptions, SignatureOptions } from "./delivery-options.js";
  * };
  */
 export interface WebhooksOptions<C extends EventCatalogue = Readonly<ClinicalEvents>> {
-  /**
-   * Required. Stores webhooks, events and deliveries: `memoryStorage()` for one process and tests,
-   * `redisStorage()` for everything that must survive a restart.
-   */
+  /** Required. Stores webhooks, events and deliveries. */
   readonly storage: Storage;
   /** Required. Authenticates API keys and decides what they may read. */
   readonly access: Access;
@@ -50,9 +47,9 @@ export interface WebhooksOptions<C extends EventCatalogue = Readonly<ClinicalEve
    */
   readonly resolveReference?: ResolveReference | undefined;
   /**
-   * The form of the request body. `notification` (default): `{ id, timestamp, event }`. `envelope`:
-   * `{ id, eventType, payload: { timestamp, id, event } }`, for subscribers that route by
-   * `eventType`.
+   * The form of the request body: `{ id, timestamp, event }`, or `{ id, eventType, payload }` for
+   * subscribers that route by `eventType`. Default `notification`. The payload of an envelope is `{
+   * timestamp, id, event }`.
    */
   readonly body?: BodyForm | undefined;
   /** Which hosts may be reached. Default: public hosts over HTTPS. */
@@ -77,24 +74,24 @@ export interface WebhooksOptions<C extends EventCatalogue = Readonly<ClinicalEve
    */
   readonly notify?: Notify | undefined;
   /**
-   * `true`: `start()` rejects if the storage cannot be reached within four seconds, so that a wrong
-   * address shows up at once. Default `true`. Set it to `false` for a process that may start before
-   * its storage does: `start()` then resolves, and work begins once the storage is there.
+   * `start()` rejects if the storage cannot be reached within four seconds; with `false` it
+   * resolves, and work begins once the storage is there. Default `true`. Set it to `false` for a
+   * process that may start before its storage does.
    */
   readonly awaitStorage?: boolean | undefined;
-  /** The source of time and chance. Default: the system's. Tests pass `manualClock()`. */
+  /** The source of time and chance; tests pass `manualClock()`. Default: the system's. */
   readonly clock?: Clock | undefined;
   /**
-   * Receives what an operator should know. pino, `fastify.log` and `console` fit. Default: warnings
+   * Receives what an operator should know; pino, `fastify.log` and `console` fit. Default: warnings
    * and errors go to `console`, and so does each failed attempt unless `NODE_ENV` is `production`
-   * or `test`; `false` logs nothing. Secrets, keys and records are never logged.
-   * At most 60 lines a minute have the same message about the same webhook or account; the next
-   * such line has the number of those left out as `omitted`.
+   * or `test`; `false` logs nothing. Secrets, keys and records are never logged. At most 60 lines a
+   * minute have the same message about the same webhook or account; the next such line has the
+   * number of those left out as `omitted`.
    */
   readonly logger?: Logger | false | undefined;
   /**
-   * Receives spans and metrics: `openTelemetry()` of `postbell/opentelemetry`, or
-   * `prometheus().telemetry` of `postbell/prometheus`. Default: nothing is reported, at no cost.
+   * Receives spans and metrics. Default: none, at no cost. Pass `openTelemetry()` of
+   * `postbell/opentelemetry`, or `prometheus().telemetry` of `postbell/prometheus`.
    */
   readonly telemetry?: Telemetry | undefined;
 }
@@ -113,35 +110,34 @@ export interface WebhookLimits {
   readonly enabledWebhooks?: number | undefined;
   /** Webhooks per account, ENABLED and DISABLED together. Default 100, 1 to 10 000. */
   readonly webhooks?: number | undefined;
-  /** Largest body of a registration request in bytes. Default 65 536, 1 024 to 16 MiB. */
+  /** Largest body of a registration request. Default 65 536, 1 024 to 16 MiB. */
   readonly requestBytes?: number | undefined;
   /**
-   * Registration requests per minute and account, and per invalid key, in this process. Default
-   * 600. 0 means no limit, for hosts that limit requests themselves.
+   * Registration requests per account, and per invalid key, in this process; 0 means no limit.
+   * Default 600.
    */
   readonly requestsPerMinute?: number | undefined;
   /**
-   * Recoveries per minute and webhook, and tests per minute and webhook, in this process. Default
-   * 6. 0 means no limit.
+   * Recoveries per webhook, and tests per webhook, in this process; 0 means no limit. Default 6.
    */
   readonly repairsPerMinute?: number | undefined;
   /**
-   * Events of one account that recoveries may examine per minute, in this process. Default 100 000.
-   * 0 means no limit. A recovery that has begun always finishes, even beyond the limit. Later ones
-   * are refused until the average is met again. Lower it to spare the storage.
+   * Events of one account that recoveries may examine in this process; 0 means no limit. Default
+   * 100 000. A recovery that has begun always finishes, even beyond the limit. Later ones are
+   * refused until the average is met again. Lower it to spare the storage.
    */
   readonly recoveredEventsPerMinute?: number | undefined;
   /** Resources in one notification. Default 100, 1 to 10 000. Larger events are refused. */
   readonly entries?: number | undefined;
   /**
-   * Largest notification in bytes. Default 262 144, 1 024 to 16 MiB. Larger events are refused.
-   * Raise it for large records, if the endpoints accept such bodies.
+   * Largest notification. Default 262 144, 1 024 to 16 MiB. Larger events are refused. Raise it for
+   * large records, if the endpoints accept such bodies.
    */
   readonly notificationBytes?: number | undefined;
   /**
-   * Time limit of a hook in milliseconds. Default 5 000, at most a minute. For `resolveReference`
-   * it covers all lookups of one event, at most four for each of `entries`. Registration requests
-   * should be answered within five seconds, so raise it with care.
+   * Time limit of a hook; for `resolveReference`, of all lookups of one event, at most four for
+   * each of `entries`. Default 5 000, at most a minute. Registration requests should be answered
+   * within five seconds, so raise it with care.
    */
   readonly hookMs?: number | undefined;
 }
@@ -196,8 +192,8 @@ export interface EndpointWarning extends FailingEndpoint {
  */
 export interface Notify {
   /**
-   * Called when an endpoint has not responded with a 2xx for `health.warnAfterMs`. Called once for
-   * each such period, and again only after a throw, a timeout or a crash.
+   * Called once when an endpoint has not responded with a 2xx for `health.warnAfterMs`. It is
+   * called again after the next such period, a throw, a timeout or a crash.
    */
   warning?: ((event: EndpointWarning) => Awaitable<unknown>) | undefined;
   /** Called when Postbell has disabled an endpoint that failed for `health.disableAfterMs`. */
@@ -217,25 +213,23 @@ export interface Notify {
  */
 export interface RetryOptions {
   /**
-   * Milliseconds between the first attempts, in order, at most 100 numbers. Default 15 and 30
-   * minutes, then 1, 2, 4 and 8 hours. Begin with shorter intervals if events lose their value
-   * within minutes.
+   * Intervals between the first attempts, at most 100. Default 15 and 30 minutes, then 1, 2, 4 and
+   * 8 hours. Begin with shorter ones if events lose their value within minutes.
    */
   readonly intervalsMs?: readonly number[] | undefined;
-  /** Milliseconds between the attempts after those of `intervalsMs`. Default 8 hours. */
+  /** Interval between the attempts after those of `intervalsMs`. Default 8 hours. */
   readonly everyMs?: number | undefined;
   /**
-   * No retry is scheduled later than this many milliseconds after the first attempt. Default 72
-   * hours. Shorten it if a late event is worthless; at most 1 000 times `everyMs`.
+   * No retry is scheduled later than this after the first attempt. Default 72 hours, at most 1 000
+   * times `everyMs`. Shorten it if a late event is worthless.
    */
   readonly windowMs?: number | undefined;
   /**
-   * Largest random delay of an attempt, as a fraction of the interval before it, from 0 to 1.
-   * Default 0.1. It never makes an attempt early. Raise it if many endpoints fail and recover
-   * together.
+   * Largest random delay of an attempt, as a fraction of the interval before it. Default 0.1. It
+   * never makes an attempt early. Raise it if many endpoints fail and recover together.
    */
   readonly jitter?: number | undefined;
-  /** Upper limit of that delay in milliseconds. Default 15 minutes. */
+  /** Upper limit of that delay. Default 15 minutes. */
   readonly maxJitterMs?: number | undefined;
 }
 
@@ -248,10 +242,12 @@ export interface RetryOptions {
  * health: { warnAfterMs: 86_400_000, disableAfterMs: 604_800_000 }
  */
 export interface EndpointHealthOptions {
-  /** Milliseconds of failing after which `notify.warning` is called. Default 72 hours. */
+  /**
+   * An endpoint that has failed for this long is reported to `notify.warning`. Default 72 hours.
+   */
   readonly warnAfterMs?: number | undefined;
   /**
-   * Milliseconds of failing after which the endpoint is disabled and `notify.disabled` is called.
+   * An endpoint that has failed for this long is disabled and reported to `notify.disabled`.
    * Default 96 hours, at least `warnAfterMs`. Raise it if owners need more time to react.
    */
   readonly disableAfterMs?: number | undefined;
@@ -266,8 +262,8 @@ export interface EndpointHealthOptions {
  */
 export interface RetentionOptions {
   /**
-   * Milliseconds for which completed deliveries and their events are kept. Default 72 hours. With 0
-   * they are removed at once. Raise it to resend older events; the storage grows with it.
+   * How long completed deliveries and their events are kept; with 0 they are removed at once.
+   * Default 72 hours. Raise it to resend older events; the storage grows with it.
    */
   readonly ms?: number | undefined;
   /** Completed events kept per account; beyond it the oldest are removed. Default 10 000. */
