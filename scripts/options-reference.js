@@ -102,20 +102,21 @@ function rowsOf(table, members, path = "") {
     if (!member) throw new Error(`The option ${path}${key} is not in the type.`);
     if (typeof entry["expected"] !== "function")
       return rowsOf(/** @type {OptionTable} */ (entry), membersBelow(member), `${path}${key}.`);
+    const option = /** @type {import("../src/core/options.js").Option<unknown>} */ (entry);
     const sentences = sentencesOf(docstringOf(member));
     const [meaning = "As in `createWebhooks`."] = sentences.filter(
       (text) => !/^(?:Default|Required\.)/.test(text),
     );
     const preset = sentences.find((text) => text.startsWith("Default"));
     const inWords = preset?.replace(/^Default:? /, "").replace(/(?:[,;] .*)?\.$/, "");
-    const isUnset = entry.default === undefined && inWords !== "none";
+    const isUnset = option.default === undefined && inWords !== "none";
     const parts = [
-      member.questionToken || entry.default !== undefined ? "" : "Required. ",
+      member.questionToken || option.default !== undefined ? "" : "Required. ",
       meaning,
       isUnset && preset ? ` ${preset}` : "",
     ];
     return [
-      `| \`${path}${key}\` | ${shownDefault(entry.default, inWords)} | ${entry.unit} | ${parts.join("")} |`,
+      `| \`${path}${key}\` | ${shownDefault(option.default, inWords)} | ${option.unit} | ${parts.join("")} |`,
     ];
   });
 }

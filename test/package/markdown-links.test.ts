@@ -1,10 +1,19 @@
 /** The links in all Markdown files lead somewhere. */
 
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { allMarkdown, anchorsOf, guides, homeLinksOf, linksOf, pathsNamedIn } from "../support/markdown.js";
+import { filesBelow, TOP_ROOMS } from "../../scripts/house.js";
+import {
+  allMarkdown,
+  anchorsOf,
+  codeNamedIn,
+  guides,
+  homeLinksOf,
+  linksOf,
+  pathsNamedIn,
+} from "../support/markdown.js";
 
 const root = resolve(import.meta.dirname, "../..");
 
@@ -70,5 +79,43 @@ describe("the pages for contributors", () => {
         .map(({ name }) => `${folder}/${name}`),
     );
     expect(folders.filter((folder) => !described.has(folder))).toEqual([]);
+  });
+});
+
+/** Files that a page tells its reader to create. */
+const FILES_OF_READERS = new Set(
+  "server.mjs block-editor.js astro.config.mjs src/content.js src/pages/webhook.js src/pages/index.astro src/pages/[slug].astro src/pages/preview/[id].astro".split(
+    " ",
+  ),
+);
+
+/** Names of Node, HTTP, FHIR and other packages. */
+const NAMES_OF_OTHERS = new Set([
+  "KeyObject",
+  "HttpOnly",
+  "versionId",
+  "RequestUtils",
+  "purgeStale",
+  "ttlAutopurge",
+]);
+
+describe("code spans", () => {
+  const rooms = [...TOP_ROOMS, "test", "bench", "scripts", "examples"];
+  const files = rooms.flatMap((room) => filesBelow(room, /\.(?:tsx?|[cm]?js|lua)$/));
+  const paths = new Set(files.map((path) => path.replaceAll("\\", "/")));
+  const fileNames = new Set([...paths, ...readdirSync(root)].map((path) => basename(path)));
+  const words = new Set(
+    files
+      .filter((path) => !path.startsWith("test"))
+      .flatMap((path) => readFileSync(join(root, path), "utf8").match(/[A-Za-z_]\w*/g) ?? []),
+  );
+  const isThere = (file: string): boolean =>
+    FILES_OF_READERS.has(file) ||
+    (rooms.includes(file.split("/")[0] ?? "") ? paths.has(file) : fileNames.has(basename(file)));
+
+  it.each(allMarkdown)("of $path name files, functions and options that exist", (page) => {
+    const named = codeNamedIn(page);
+    expect(named.files.filter((file) => !isThere(file))).toEqual([]);
+    expect(named.names.filter((name) => !words.has(name) && !NAMES_OF_OTHERS.has(name))).toEqual([]);
   });
 });

@@ -128,3 +128,21 @@ export function pathsNamedIn({ text }: MarkdownFile): { readonly path: string; r
         .map((path) => ({ path, folder }));
     });
 }
+
+const FILE = /^(?:[\w.[\]-]+\/)*[\w-][\w.-]*\.(?:tsx?|[cm]?js|lua|astro)$/;
+const CODE = /^[\w.]+(?:\(.*\))?$/;
+const CAMEL_CASE = /^[a-zA-Z]*[a-z][A-Z]\w*$/;
+
+/** The files and the names in camel case in code spans: `mount.ts`, `createX(…)`, `a.bC`. */
+export function codeNamedIn({ text }: MarkdownFile): {
+  readonly files: readonly string[];
+  readonly names: readonly string[];
+} {
+  const prose = text.replace(/^```[\s\S]*?^```$/gm, "");
+  const spans = [...prose.matchAll(/`([^`\n]+)`/g)].map(([, span = ""]) => span);
+  const names = spans
+    .filter((span) => CODE.test(span) && !FILE.test(span))
+    .flatMap((span) => span.replace(/\(.*/, "").split("."))
+    .filter((name) => CAMEL_CASE.test(name));
+  return { files: spans.filter((span) => FILE.test(span)), names };
+}
