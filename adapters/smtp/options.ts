@@ -50,7 +50,7 @@ export interface SmtpNotifierOptions {
    */
   readonly timeoutMs?: number | undefined;
   readonly clock?: Clock | undefined;
-  /** Default: warnings and errors go to `console`; `false` logs nothing. */
+  /** Default: `console`, for warnings and errors; `false` logs nothing. */
   readonly logger?: Logger | false | undefined;
 }
 

@@ -138,7 +138,7 @@ export interface ContentOptions {
   readonly awaitStorage?: boolean | undefined;
   /** As in `createWebhooks`. */
   readonly clock?: Clock | undefined;
-  /** Default: warnings and errors go to `console`; `false` logs nothing. */
+  /** Default: `console`, for warnings and errors; `false` logs nothing. */
   readonly logger?: Logger | false | undefined;
   /** As in `createWebhooks`. */
   readonly telemetry?: Telemetry | undefined;

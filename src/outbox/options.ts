@@ -29,7 +29,7 @@ export interface OutboxOptions {
    */
   readonly leaseMs?: number | undefined;
   readonly clock?: Clock | undefined;
-  /** Default: warnings and errors go to `console`; `false` logs nothing. */
+  /** Default: `console`, for warnings and errors; `false` logs nothing. */
   readonly logger?: Logger | false | undefined;
 }
 

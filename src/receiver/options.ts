@@ -55,8 +55,8 @@ export interface ReceiverOptions {
   /** As in `createWebhooks`. */
   readonly clock?: Clock | undefined;
   /**
-   * Receives refused deliveries and errors of `onEvent`. Default: warnings and errors go to
-   * `console`; `false` logs nothing.
+   * Receives refused deliveries and errors of `onEvent`. Default: `console`, for warnings and
+   * errors; `false` logs nothing.
    */
   readonly logger?: Logger | false | undefined;
 }

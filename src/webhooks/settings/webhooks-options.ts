@@ -82,11 +82,11 @@ export interface WebhooksOptions<C extends EventCatalogue = Readonly<ClinicalEve
   /** The source of time and chance; tests pass `manualClock()`. Default: the system's. */
   readonly clock?: Clock | undefined;
   /**
-   * Receives what an operator should know; pino, `fastify.log` and `console` fit. Default: warnings
-   * and errors go to `console`, and so does each failed attempt unless `NODE_ENV` is `production`
-   * or `test`; `false` logs nothing. Secrets, keys and records are never logged. At most 60 lines a
-   * minute have the same message about the same webhook or account; the next such line has the
-   * number of those left out as `omitted`.
+   * Receives what an operator should know; pino, `fastify.log` and `console` fit. Default:
+   * `console`, for warnings and errors, and for each failed attempt unless `NODE_ENV` is
+   * `production` or `test`; `false` logs nothing. Secrets, keys and records are never logged. At
+   * most 60 lines a minute have the same message about the same webhook or account; the next such
+   * line has the number of those left out as `omitted`.
    */
   readonly logger?: Logger | false | undefined;
   /**
