@@ -45,13 +45,13 @@ export {
   REMEMBER_MS,
 } from "./store/delivery-queue-store.js";
 export type { EndpointHealthStore } from "./store/endpoint-health-store.js";
-export type { Page } from "./store/page.js";
 export {
   type Attempt,
   type AttemptSummary,
   type DeliveryRecord,
   type DeliveryState,
   type EventRecord,
+  type Page,
   type Retention,
   type SecretRotation,
   TEST_FAILED,

@@ -13,7 +13,7 @@ import type {
 } from "../../src/content/store.js";
 import { PostbellError } from "../../src/core/errors.js";
 import { textBytes } from "./bounds.js";
-import { type Epoch, readTime } from "./time.js";
+import { type Epoch, readTime } from "./state.js";
 
 /** The heap that a record takes besides text, with its entries in maps: rounded up. */
 const RECORD_BYTES = 500;

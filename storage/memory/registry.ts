@@ -14,11 +14,12 @@ import {
   dropIfEmpty,
   getAccount,
   getEndpoint,
+  getTouchedAt,
   type MemoryStoreContext,
   type State,
   scoped,
+  updateRecord,
 } from "./state.js";
-import { getTouchedAt, updateRecord } from "./update-record.js";
 
 /** Returns a frozen copy. */
 const freezeRecord = (record: WebhookRecord): WebhookRecord =>

@@ -1,8 +1,9 @@
 /** The state of a memory storage: its records, and the structures that point at them. */
 
+import type { Clock } from "../../src/core/clock.js";
 import { createTimeQueue, type TimeQueue } from "../../src/core/time-queue.js";
 import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/store/records.js";
-import type { Lane, Retention } from "../../src/webhooks/store.js";
+import type { Lane, Retention, WebhookRecord } from "../../src/webhooks/store.js";
 import { createExpiringMap, type ExpiringMap } from "./expiring-map.js";
 import { FifoTimeQueue } from "./fifo-time-queue.js";
 import type {
@@ -140,3 +141,34 @@ export function dropIfEmpty(state: State, account: Account): void {
 export function notifyWorkers(state: State, at: number): void {
   for (const listener of state.watchers) listener(at);
 }
+
+/**
+ * The wall clock's time at which the monotonic clock stood at 0; `undefined` before the first read.
+ */
+export interface Epoch {
+  epoch: number | undefined;
+}
+
+/** Returns whole epoch ms. Setting the wall clock must not make retries due, or leases expire. */
+export function readTime(state: Epoch, clock: Clock): number {
+  state.epoch ??= clock.now() - clock.monotonic();
+  return Math.round(state.epoch + clock.monotonic());
+}
+
+/** Sets fields of the record. A change of the health alone keeps `updatedAt`. */
+export function updateRecord(state: State, endpoint: MemoryEndpoint, fields: Partial<WebhookRecord>): void {
+  endpoint.record = Object.freeze({ ...endpoint.record, ...fields });
+  const { noticeAt } = endpoint.record;
+  if (noticeAt === null) state.notices.delete(endpoint);
+  else {
+    state.notices.set(endpoint, noticeAt);
+    notifyWorkers(state, noticeAt);
+  }
+}
+
+/**
+ * The time of a change that users see. Each is later than the one before, also within a
+ * millisecond.
+ */
+export const getTouchedAt = ({ record }: MemoryEndpoint, now: number): number =>
+  Math.max(now, record.updatedAt + 1);

@@ -1,13 +1,18 @@
 /** The webhook store on the heap of this process, put together from its parts. */
 
 import { randomUUID } from "node:crypto";
-import type { StorageContext, StoreStats, WebhookStore } from "../../src/webhooks/store.js";
+import type { StorageContext, StoreStats, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { createMemoryDeliveryLog } from "./delivery-log.js";
 import { createMemoryDeliveryQueue } from "./delivery-queue.js";
-import { createMemoryHealthNotifications } from "./health-notifications.js";
 import { createMemoryRegistry } from "./registry.js";
-import type { MemoryStoreContext, State } from "./state.js";
-import { readTime } from "./time.js";
+import {
+  getEndpoint,
+  getTouchedAt,
+  type MemoryStoreContext,
+  readTime,
+  type State,
+  updateRecord,
+} from "./state.js";
 
 /**
  * Only this process changes the heap, and it notifies its workers: claiming without a notification
@@ -78,4 +83,30 @@ function healthCounts({ endpoints }: State): StoreStats["endpoints"] {
     else counts.ok += 1;
   }
   return counts;
+}
+
+function createMemoryHealthNotifications({
+  state,
+}: MemoryStoreContext): Pick<WebhookStore, "claimHealthNotifications" | "settleHealthNotification"> {
+  return {
+    async claimHealthNotifications({ now, leaseUntil, limit }) {
+      const webhooks: WebhookRecord[] = [];
+      while (webhooks.length < limit && (state.notices.headAt() ?? Number.POSITIVE_INFINITY) <= now) {
+        const endpoint = state.notices.head();
+        if (!endpoint) break;
+        updateRecord(state, endpoint, { noticeAt: leaseUntil });
+        webhooks.push(endpoint.record);
+      }
+      return { webhooks, nextAt: state.notices.headAt() ?? null };
+    },
+
+    async settleHealthNotification({ id, account, failingSince, from, status, warnedAt, noticeAt, now }) {
+      const endpoint = getEndpoint(state, account, id);
+      if (!endpoint || endpoint.record.failingSince !== failingSince || endpoint.record.status !== from)
+        return false;
+      const updatedAt = status === from ? endpoint.record.updatedAt : getTouchedAt(endpoint, now);
+      updateRecord(state, endpoint, { status, warnedAt, noticeAt, updatedAt });
+      return true;
+    },
+  };
 }

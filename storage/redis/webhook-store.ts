@@ -1,21 +1,22 @@
 /** The webhook store on Redis, put together from its parts. */
 
-import { randomBytes } from "node:crypto";
-import type { StoreStats, WebhookStore } from "../../src/webhooks/store.js";
+import { randomBytes, randomUUID } from "node:crypto";
+import type { StoreStats, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { createAppend } from "./append.js";
 import { createClaim } from "./claiming.js";
 import { createRedisDeliveryLog } from "./delivery-log.js";
 import { createEventCache } from "./event-codec.js";
 import { type ClaimExchange, createClaimExchange } from "./exchange.js";
 import { createFirstLeases } from "./first-leases.js";
-import { createRedisHealthNotifications } from "./health-notifications.js";
 import type { Partition } from "./partition.js";
 import { createPartitionClaims } from "./partition-claims.js";
 import { createRedisRegistry } from "./registry.js";
 import { SCRIPTS } from "./scripts.js";
 import { createSettlements } from "./settlements.js";
 import type { RedisStoreContext } from "./store-context.js";
+import { encodeNumber, encodeText } from "./text-codec.js";
 import { createUpkeep } from "./upkeep.js";
+import { decodeReadable, encodeStatus } from "./webhook-codec.js";
 
 export function createRedisWebhookStore(
   context: RedisStoreContext,
@@ -87,5 +88,49 @@ function createRedisDeliveryQueue(
     append: createAppend({ context, claims, settlements, cache, nonce }),
     claim: createClaim(context, claims, settlements),
     settle: settlements.settle,
+  };
+}
+
+function createRedisHealthNotifications(
+  context: RedisStoreContext,
+): Pick<WebhookStore, "claimHealthNotifications" | "settleHealthNotification"> {
+  const { partitions, logger, run } = context;
+  return {
+    async claimHealthNotifications({ now, leaseUntil, limit }) {
+      const at = await context.at(now);
+      const webhooks: WebhookRecord[] = [];
+      let nextAt: number | null = null;
+      const errors: unknown[] = [];
+      for (const partition of partitions.all) {
+        const args = [leaseUntil, limit - webhooks.length, randomUUID()];
+        const reply = await run(SCRIPTS.notices, partition, args, { now: at }).catch((error: unknown) => {
+          errors.push(error);
+          return [[], String(leaseUntil)];
+        });
+        const [texts, next] = reply as [string[], string];
+        webhooks.push(...decodeReadable(texts, context));
+        if (next !== "") nextAt = Math.min(nextAt ?? Number(next), Number(next));
+      }
+      // One partition that fails must not lose what the others leased.
+      if (errors.length === partitions.all.length) throw errors[0];
+      for (const error of errors)
+        logger.error({ error }, "due health notifications of a partition could not be claimed");
+      return { webhooks, nextAt };
+    },
+
+    async settleHealthNotification({ id, account, failingSince, from, status, warnedAt, noticeAt, now }) {
+      const at = await context.at(now);
+      const args = [
+        encodeText(account),
+        id,
+        failingSince,
+        encodeStatus(from),
+        encodeStatus(status),
+        encodeNumber(warnedAt),
+        encodeNumber(noticeAt),
+        randomUUID(),
+      ];
+      return (await run(SCRIPTS.settleNotice, partitions.ofAccount(account), args, { now: at })) === 1;
+    },
   };
 }

@@ -1,11 +1,13 @@
 /** Sends events again: `resend`, `recover` and `test` of the delivery log. */
 
+import { randomUUID } from "node:crypto";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { createRateLimit, type RateLimit } from "../../http/rate-limit.js";
 import type { Actor } from "../access.js";
 import { invalidField, notFound, parseEventTime, readCallArguments } from "../call-arguments.js";
 import { type Catalogue, requireLoggedType, subscribes, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
-import { createTestEvent } from "../events/test-event.js";
+import { buildPayload } from "../events/bundle.js";
+import type { FhirResource } from "../fhir.js";
 import type { Entitlement } from "../registrations/entitlement.js";
 import type { ServiceBase, WebhooksSettings } from "../settings/settings.js";
 import { formatDeliveryId } from "../store/records.js";
@@ -203,4 +205,48 @@ function createRecover(store: WebhookStore, { delivery, limits, clock }: Webhook
   // One at a time: otherwise all recoveries of an account could begin before the budget is charged.
   return (webhook: WebhookRecord, since: number): Promise<number> =>
     queue(webhook.account, () => recover(webhook, since));
+}
+
+/** Source: FHIR R4, OperationOutcome. HTEST is HL7's tag for data that is about no real patient. */
+const RESOURCE: FhirResource = {
+  resourceType: "OperationOutcome",
+  meta: {
+    tag: [
+      {
+        system: "http://terminology.hl7.org/CodeSystem/v3-ActReason",
+        code: "HTEST",
+        display: "test health data",
+      },
+    ],
+  },
+  issue: [
+    {
+      severity: "information",
+      code: "informational",
+      diagnostics: "This is a test of your webhook. It is about no record.",
+    },
+  ],
+};
+
+/** Creates a test event. Its notification names `sentType` as event type and holds `RESOURCE`. */
+async function createTestEvent({
+  account,
+  sentType,
+  now,
+}: {
+  readonly account: string;
+  readonly sentType: string;
+  readonly now: number;
+}): Promise<EventRecord> {
+  const id = randomUUID();
+  const built = await buildPayload({
+    eventId: id,
+    account,
+    type: sentType,
+    occurredAt: now,
+    isOccurredAtGiven: false,
+    resource: RESOURCE,
+    limits: { entries: 1, bytes: Number.MAX_SAFE_INTEGER },
+  });
+  return { id, account, type: TEST_EVENT_TYPE, ...built };
 }

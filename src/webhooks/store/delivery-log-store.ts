@@ -1,7 +1,6 @@
 /** The part of the port that reads the delivery log, resends, and recovers missed events. */
 
-import type { Page } from "./page.js";
-import type { AttemptSummary, DeliveryRecord, DeliveryState, EventRecord } from "./records.js";
+import type { AttemptSummary, DeliveryRecord, DeliveryState, EventRecord, Page } from "./records.js";
 
 /**
  * The deliveries of one webhook, counted by state: pending ones, and completed ones that are kept.

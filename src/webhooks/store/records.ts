@@ -189,3 +189,10 @@ export function rotateSecret(webhook: Secrets, rotation: SecretRotation, now: nu
   if (rotation.rotateAt <= now) return { secret: rotation.secret, previousSecret: null, rotateAt: null };
   return { ...rotation, previousSecret: getRotation(webhook, now)?.previousSecret ?? webhook.secret };
 }
+
+/** Which part of a list a call reads. */
+export interface Page {
+  /** The `next` of the page before. Any other value is refused with `invalid_argument`. */
+  readonly cursor?: string | undefined;
+  readonly limit: number;
+}

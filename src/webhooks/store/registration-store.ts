@@ -1,7 +1,6 @@
 /** The part of the port that keeps webhooks. */
 
-import type { Page } from "./page.js";
-import type { WebhookChange, WebhookRecord } from "./records.js";
+import type { Page, WebhookChange, WebhookRecord } from "./records.js";
 
 /** Creates, reads, changes and removes webhooks. */
 export interface RegistrationStore {
