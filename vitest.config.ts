@@ -5,8 +5,10 @@ import { LongestFirst } from "./test/support/longest-first.js";
 import { filesWithOwnProcess } from "./test/support/own-process.js";
 import { watchedModules } from "./test/support/watched-modules.js";
 
+/** Repeats on further topologies what one test of `npm test` holds, or takes long to build what it tests. */
+const THOROUGH = "test/**/*.thorough.test.ts";
 /** Suites with a command of their own: `npm run test:faults` and so on. `npm test` leaves them out. */
-const OTHER_SUITES = ["test/faults/**", "test/databases/**", "test/browser/**"];
+const OTHER_SUITES = ["test/faults/**", "test/databases/**", "test/browser/**", THOROUGH];
 
 /** Ends what hangs and judges nothing: a busy machine may take a hundred times as long as a quiet one. */
 const LIMIT_MS = 900_000;
@@ -52,6 +54,7 @@ export default defineConfig({
         plugins: [...plugins, watchedModules],
         test: { ...inEvery, name: "own process", include: ownProcess },
       },
+      { plugins, test: { ...inEvery, name: "thorough", include: [THOROUGH] } },
       // These start, kill and cut off real processes and servers, so their files run one at a time.
       {
         plugins,

@@ -1,7 +1,7 @@
 // A host that does one short job with each peer that it is told to use, and prints what came of
 // it: `node peer-host.js '{"redis":"redis://…","smtp":"smtp://…","images":true}'`.
-// test/package/bundlers.test.ts bundles it, and scripts/peer-versions.js runs it with the oldest
-// versions of the peers.
+// test/package/bundlers.thorough.test.ts bundles it, and scripts/peer-versions.js runs it with the
+// oldest versions of the peers.
 import { randomUUID } from "node:crypto";
 import { createWebhooks } from "postbell";
 import { sharpImages } from "postbell/images";

@@ -1,4 +1,4 @@
-/** The same hosts as in test/package/bundlers.test.ts, on Postgres. */
+/** The same hosts as in test/package/bundlers.thorough.test.ts, on Postgres. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createBundledHost, esbuildCases, webpackCases } from "../support/bundled-host.js";

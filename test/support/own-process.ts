@@ -35,6 +35,8 @@ export const needsOwnProcess = (text: string): boolean => TOUCHES_THE_PROCESS.te
  */
 export const filesWithOwnProcess = (): readonly string[] =>
   readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".test.ts") && !/^(?:faults|databases|browser)\//.test(name))
+    .filter(
+      (name) => /(?<!\.thorough)\.test\.ts$/.test(name) && !/^(?:faults|databases|browser)\//.test(name),
+    )
     .map((name) => `test/${name}`)
     .filter((file) => needsOwnProcess(readFileSync(join(root, file), "utf8")));

@@ -1,4 +1,4 @@
-/** The contracts of storage and content store on SQLite: in one process, over two connections. */
+/** The contracts of storage and content store on SQLite. */
 
 import { describe, test } from "vitest";
 import { contentStoreContract, storageContract } from "../../../src/testing/index.js";
@@ -20,23 +20,5 @@ describe("in one process, the contracts hold:", () => {
     };
   };
   storageContract({ test, create });
-  contentStoreContract({ test, create });
-});
-
-describe("over two connections to one file, the contracts hold:", () => {
-  const create = () => {
-    const { path, destroy } = createDatabaseFile();
-    const databases = [openDatabase(path), openDatabase(path)] as const;
-    return {
-      storage: sqliteStorage({ database: databases[0] }),
-      peer: sqliteStorage({ database: databases[1] }),
-      destroy: () => {
-        for (const database of databases) database.close();
-        destroy();
-      },
-    };
-  };
-  // SQLite does not tell another process that a file has changed.
-  storageContract({ test, create, hints: false });
   contentStoreContract({ test, create });
 });
