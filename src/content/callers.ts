@@ -6,14 +6,63 @@
 import type { Logger } from "../core/logger.js";
 import { isPromiseLike } from "../core/promise-like.js";
 import type { HttpRequest } from "../http/types.js";
+import { createAuthorization } from "./auth/authorization.js";
 import type { Caller } from "./auth/caller.js";
-import type { AuthenticateContent, AuthenticationRefusal } from "./options.js";
+import type { Roles } from "./auth/roles.js";
 import type { User } from "./records/records.js";
 import { RestError } from "./rest/error.js";
-import type { Users } from "./users/users.js";
+
+type Awaitable<T> = T | PromiseLike<T>;
+
+/**
+ * Refuses a request whose credentials the host does not accept, such as one with a stale nonce. The
+ * response is WordPress's error `{ code, message, data: { status } }`.
+ *
+ * @example
+ * ```ts
+ * // WordPress's clients then get a new nonce and repeat the request.
+ * const staleNonce: AuthenticationRefusal = {
+ *   status: 403,
+ *   code: "rest_cookie_invalid_nonce",
+ *   message: "Cookie check failed",
+ * };
+ * ```
+ */
+export interface AuthenticationRefusal {
+  /** 400 to 499. */
+  readonly status: number;
+  /** Tells a program the reason. At most 100 characters. */
+  readonly code: string;
+  /** Tells a person the reason. At most 1000 characters. The client sees it: no secrets. */
+  readonly message: string;
+}
+
+/**
+ * Identifies the user who makes a request. Returns the user's `id`, `null` for an anonymous
+ * request, or a refusal, which becomes the response.
+ *
+ * If it throws, the response is 401 without the reason. If it returns anything else, the response
+ * is 500 and the mistake is logged.
+ *
+ * @example
+ * ```ts
+ * async function authenticate({ headers }: HttpRequest) {
+ *   const session = await findSession(headers["cookie"]);
+ *   const nonce = headers["x-wp-nonce"];
+ *   // Without a nonce, another site's page may have sent the cookie.
+ *   if (session === null || nonce === undefined) return null;
+ *   return session.hasNonce(nonce) ? { id: session.userId } : staleNonce;
+ * }
+ * ```
+ */
+export type AuthenticateContent = (
+  request: HttpRequest,
+) => Awaitable<{ readonly id: number } | AuthenticationRefusal | null | undefined>;
 
 export interface Callers {
   readonly anonymous: Caller;
+  /** Returns a user with the permissions of his roles. */
+  readonly toCaller: (user: User) => Caller;
   /** @throws RestError 401 if there is no user with this id */
   readonly load: (id: number) => Promise<Caller>;
   /**
@@ -26,22 +75,26 @@ export interface Callers {
   readonly authenticate: (request: HttpRequest) => Caller | Promise<Caller>;
 }
 
-export interface CallersOptions {
-  readonly users: Pick<Users, "get">;
-  readonly callerOf: (user: User | null) => Caller;
-  readonly authenticate: AuthenticateContent;
-  readonly logger: Logger;
-}
-
 type Authentication = Awaited<ReturnType<AuthenticateContent>>;
 
-export function createCallers({ users, callerOf, authenticate, logger }: CallersOptions): Callers {
-  const anonymous = callerOf(null);
+export function createCallers({
+  users,
+  roles,
+  authenticate,
+  logger,
+}: {
+  readonly users: { readonly get: (id: number) => User | null | Promise<User | null> };
+  readonly roles: Roles;
+  readonly authenticate: AuthenticateContent;
+  readonly logger: Logger;
+}): Callers {
+  const toCaller = createAuthorization({ roles });
+  const anonymous = toCaller(null);
 
   const load = async (id: number): Promise<Caller> => {
     const user = await users.get(id);
     if (user === null) throw unauthorized();
-    return callerOf(user);
+    return toCaller(user);
   };
 
   const resolve = (known: Authentication): Caller | Promise<Caller> => {
@@ -55,6 +108,7 @@ export function createCallers({ users, callerOf, authenticate, logger }: Callers
 
   return {
     anonymous,
+    toCaller,
     load,
     authenticate(request) {
       const known = authenticate(request);

@@ -6,9 +6,9 @@
 import type { Clock } from "../core/clock.js";
 import type { Logger } from "../core/logger.js";
 import type { Telemetry } from "../core/telemetry.js";
-import type { HttpRequest } from "../http/types.js";
 import type { Resolve } from "../outbound/connection.js";
 import type { RoleOptions } from "./auth/roles.js";
+import type { AuthenticateContent } from "./callers.js";
 import type { EditorOptions } from "./editor/editor-options.js";
 import type { EmbedProvider } from "./embeds/providers.js";
 import type { FileStore } from "./files.js";
@@ -19,53 +19,6 @@ import type { SettingsOptions } from "./settings/setting-options.js";
 import type { Render, SiteOptions } from "./site.js";
 import type { ContentStorage } from "./store.js";
 import type { UsersOption } from "./users/users.js";
-
-type Awaitable<T> = T | PromiseLike<T>;
-
-/**
- * Refuses a request whose credentials the host does not accept, such as one with a stale nonce. The
- * response is WordPress's error `{ code, message, data: { status } }`.
- *
- * @example
- * ```ts
- * // WordPress's clients then get a new nonce and repeat the request.
- * const staleNonce: AuthenticationRefusal = {
- *   status: 403,
- *   code: "rest_cookie_invalid_nonce",
- *   message: "Cookie check failed",
- * };
- * ```
- */
-export interface AuthenticationRefusal {
-  /** 400 to 499. */
-  readonly status: number;
-  /** Tells a program the reason. At most 100 characters. */
-  readonly code: string;
-  /** Tells a person the reason. At most 1000 characters. The client sees it: no secrets. */
-  readonly message: string;
-}
-
-/**
- * Identifies the user who makes a request. Returns the user's `id`, `null` for an anonymous
- * request, or a refusal, which becomes the response.
- *
- * If it throws, the response is 401 without the reason. If it returns anything else, the response
- * is 500 and the mistake is logged.
- *
- * @example
- * ```ts
- * async function authenticate({ headers }: HttpRequest) {
- *   const session = await findSession(headers["cookie"]);
- *   const nonce = headers["x-wp-nonce"];
- *   // Without a nonce, another site's page may have sent the cookie.
- *   if (session === null || nonce === undefined) return null;
- *   return session.hasNonce(nonce) ? { id: session.userId } : staleNonce;
- * }
- * ```
- */
-export type AuthenticateContent = (
-  request: HttpRequest,
-) => Awaitable<{ readonly id: number } | AuthenticationRefusal | null | undefined>;
 
 /** The options of `createContent`. `docs/options.md` lists them in one table. */
 export interface ContentOptions {

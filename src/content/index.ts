@@ -6,9 +6,8 @@
  */
 
 export type { RoleOptions } from "./auth/roles.js";
+export type { AuthenticateContent, AuthenticationRefusal } from "./callers.js";
 export type {
-  AuthenticateContent,
-  AuthenticationRefusal,
   ContentCorsOptions,
   ContentLimits,
   ContentOptions,

@@ -8,7 +8,7 @@ import { BODY_MS } from "../http/body-chunks.js";
 import { checkUrl } from "../outbound/address-policy.js";
 import { destinationOptions } from "../outbound/destination-options.js";
 import type { RoleOptions } from "./auth/roles.js";
-import type { AuthenticateContent } from "./content-options.js";
+import type { AuthenticateContent } from "./callers.js";
 import type {
   BlockPattern,
   BlockPatternCategory,
@@ -27,7 +27,7 @@ import { DEFAULT_FILTERED_CHARACTERS, type Render, type SiteOptions } from "./si
 import type { ContentStorage } from "./store.js";
 import type { UsersOption } from "./users/users.js";
 
-export type { AuthenticateContent, AuthenticationRefusal, ContentOptions } from "./content-options.js";
+export type { ContentOptions } from "./content-options.js";
 
 const isAddress = (given: unknown): boolean =>
   typeof given === "string" && URL.canParse(given) && /^https?:\/\//.test(given) && !given.endsWith("/");
@@ -200,9 +200,11 @@ const refuse = (field: string, message: string): never => {
   throw new PostbellError("invalid_option", `createContent: ${message}`, { field });
 };
 
-type Settings = OptionValues<typeof contentOptions>;
-
-export type ContentSettings = Omit<Settings, "storage" | "authenticate" | "users" | "site"> & {
+/** The options after they were checked and completed with their defaults. */
+export type ContentConfig = Omit<
+  OptionValues<typeof contentOptions>,
+  "storage" | "authenticate" | "users" | "site"
+> & {
   readonly storage: ContentStorage;
   readonly authenticate: AuthenticateContent;
   readonly users: UsersOption;
@@ -210,9 +212,9 @@ export type ContentSettings = Omit<Settings, "storage" | "authenticate" | "users
 };
 
 /** @throws PostbellError `invalid_option`, with the path of the option as `field` */
-export function readContentSettings(options: unknown): ContentSettings {
-  const settings = readOptions("createContent", contentOptions, options);
-  const { storage, site, authenticate, users } = settings;
+export function readContentConfig(options: unknown): ContentConfig {
+  const config = readOptions("createContent", contentOptions, options);
+  const { storage, site, authenticate, users } = config;
   if (!storage) refuse("storage", "storage is missing; pass one, such as memoryStorage().");
   if (!site.url)
     refuse(
@@ -225,7 +227,7 @@ export function readContentSettings(options: unknown): ContentSettings {
       "authenticate is missing; pass a function that identifies the user of a request, such as () => null for anonymous requests only.",
     );
   if (!users) refuse("users", "users is missing; pass the list of users, such as [] for none.");
-  checkSettingOptions(settings.settings);
-  checkMenuLocations(settings.menuLocations);
-  return settings as ContentSettings;
+  checkSettingOptions(config.settings);
+  checkMenuLocations(config.menuLocations);
+  return config as ContentConfig;
 }

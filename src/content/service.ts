@@ -1,35 +1,75 @@
 /**
- * `createContent`: puts the parts of the content service together and ties them to its life cycle.
+ * `createContent`: puts the content service together, in the order in which its parts depend on
+ * each other, and ties it to its life cycle.
  */
 
 import { isDate } from "node:util/types";
 import { PostbellError } from "../core/errors.js";
+import { guardedLogger, type Logger } from "../core/logger.js";
+import { createStorageCircuit } from "../core/storage-circuit.js";
+import { countStoreErrors } from "../core/store-metrics.js";
+import { guardedTelemetry } from "../core/telemetry.js";
 import { cacheDocument } from "../http/openapi-document.js";
 import type { DirectHandler } from "../http/types.js";
-import { createOutboundClient } from "../outbound/client.js";
-import { createGuardedGet } from "../outbound/guarded-get.js";
+import { createAddressPolicy } from "../outbound/destination-options.js";
 import type { JsonObject } from "../schema/types.js";
+import type { Roles } from "./auth/roles.js";
+import { readRoles } from "./auth/roles.js";
+import { createCallers } from "./callers.js";
 import type { Content } from "./content.js";
-import { type ContentParts, createContentParts, createMediaParts, type MediaParts } from "./content-parts.js";
-import { createContentRoutes } from "./content-routes.js";
-import { createLinkedPages } from "./editor/linked-pages.js";
-import { createForeignEmbeds } from "./embeds/foreign-embeds.js";
-import { createOwnEmbeds } from "./embeds/own.js";
+import { type ContentTelemetry, createContentTelemetry } from "./content-telemetry.js";
+import { editorRoutes } from "./editor/editor-routes.js";
+import { createLinkedPages, type LinkedPages } from "./editor/linked-pages.js";
+import { embedRoutes } from "./embeds/embed-routes.js";
+import { createForeignEmbeds, type ForeignEmbeds } from "./embeds/foreign-embeds.js";
+import { createOwnEmbeds, type OwnEmbeds } from "./embeds/own.js";
 import { createHealthStatus } from "./health-status.js";
+import { createMediaUploads } from "./media/create-media.js";
 import { createFileServer } from "./media/file-server.js";
-import { type ContentOptions, type ContentSettings, readContentSettings } from "./options.js";
+import { imageRoutes } from "./media/image-routes.js";
+import type { JournaledFiles } from "./media/journaled-files.js";
+import { createJournaledFiles } from "./media/journaled-files.js";
+import { createMediaRules } from "./media/media-rules.js";
+import type { StoredImages } from "./media/stored-images.js";
+import { createStoredImages } from "./media/stored-images.js";
+import { menuLocationRoutes } from "./menu-locations/menu-location-routes.js";
+import { createMenuLocations } from "./menu-locations/menu-locations.js";
+import { type ContentConfig, type ContentOptions, readContentConfig } from "./options.js";
+import { menuItemRules } from "./posts/menu-items/menu-item-rules.js";
+import type { PostBase } from "./posts/post-base.js";
+import { createPasswords } from "./posts/post-passwords.js";
+import { createPostRenderer } from "./posts/post-renderer.js";
+import { postRoutes } from "./posts/post-routes.js";
+import { createPostTypes } from "./posts/post-types.js";
+import { autosaveRoutes } from "./posts/revisions/autosave-routes.js";
+import { createRevisionKeeper } from "./posts/revisions/keep-revisions.js";
 import { createRestoreRevision } from "./posts/revisions/restore-revision.js";
+import { revisionRoutes } from "./posts/revisions/revision-routes.js";
+import type { ContentChanged } from "./records/record-changes.js";
+import { createChangePoller } from "./repository/change-poller.js";
+import { createContentRepository } from "./repository/content-repository.js";
+import { guardContentStore } from "./repository/guarded-store.js";
+import { createOrphanFileJournal } from "./repository/orphan-file-journal.js";
+import { createScheduledPosts } from "./repository/scheduled-posts.js";
+import { createListLimits } from "./rest/list-limits.js";
 import { describeContentOpenApi } from "./rest/openapi.js";
-import { createRestServer, type RestServer } from "./rest/server.js";
+import { createRestServer } from "./rest/server.js";
 import type { RestRoute } from "./rest/types.js";
+import { searchRoutes } from "./search/search-routes.js";
+import type { Settings } from "./settings/settings.js";
+import { createSettings } from "./settings/settings.js";
+import { settingsRoutes } from "./settings/settings-routes.js";
+import { createSite, type Site } from "./site.js";
+import type { ContentStore } from "./store.js";
+import { termRoutes } from "./terms/term-routes.js";
+import { createSiteZone } from "./text/dates.js";
+import { typeRoutes } from "./type-routes/type-routes.js";
+import { userRoutes } from "./users/user-routes.js";
+import { createUsers } from "./users/users.js";
 import { createExport } from "./wxr/export.js";
 import { createImport } from "./wxr/import.js";
-import { createFetchFile } from "./wxr/import-files.js";
 
 export type { Content, ContentAnswer, ContentRequest } from "./content.js";
-
-/** An import keeps connections to so many hosts: the files of a site lie on one or a few. */
-const FETCHED_ORIGINS = 16;
 
 const STARTED_WITHOUT_STORAGE = "the content could not be read; it will be when the storage is there";
 
@@ -54,36 +94,47 @@ const READS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
  * @throws PostbellError `invalid_option`, with the path of the option as `field`
  */
 export function createContent(options: ContentOptions): Content {
-  const settings = readContentSettings(options);
-  const parts = createContentParts(settings);
-  const { clock, logger, namespace, site, repository, callers, report, poller, scheduled } = parts;
-  const media = createMediaParts(settings, parts);
-  const own = createOwnEmbeds({
-    repository,
-    site,
-    users: parts.users,
-    anonymous: callers.anonymous,
-  });
-  const foreign = settings.embeds.enabled
-    ? createForeignEmbeds({ ...settings.embeds, clock, isOwn: own.isOwn })
-    : undefined;
-  const pages = settings.embeds.enabled ? createLinkedPages({ ...settings.embeds, clock }) : undefined;
+  const config = readContentConfig(options);
+  const { clock, embeds, limits } = config;
+  const circuit = createStorageCircuit({ clock, logger: guardedLogger(config.logger), service: "content" });
+  const { logger } = circuit;
+  const telemetry = guardedTelemetry(config.telemetry);
+  const report = telemetry && createContentTelemetry(telemetry, clock);
+  const stored = guardContentStore(config.storage.content({ clock, logger }), circuit);
+  const store = countStoreErrors(stored, telemetry, "content");
+
+  const base = createBase(config, logger, store, report);
+  const { namespace, repository, site, users, callers, files, images } = base;
+  const poller = createChangePoller({ consistency: config.consistency, repository, clock, logger });
+  const scheduled = createScheduledPosts(base);
+  const own = createOwnEmbeds(base);
+  const foreign = embeds.enabled ? createForeignEmbeds({ ...embeds, clock, isOwn: own.isOwn }) : undefined;
+  const pages = embeds.enabled ? createLinkedPages({ ...embeds, clock }) : undefined;
+
   const openApi = cacheDocument(() =>
     describeContentOpenApi(server.routes, { title: site.name, baseUrl: site.url }),
   );
-  const server = createServer(
-    settings,
-    parts,
-    createContentRoutes(settings, parts, media, { own, foreign, pages }),
+  const server = createRestServer({
+    routes: listRoutes(base, config, { own, foreign, pages }),
     openApi,
-  );
-  const checkHealth = createHealthStatus({
-    ...{ repository, poller, clock },
-    checkStorage: parts.checkStorage,
-    isStarted: () => isStarted,
+    describeSite: () => describeSite(base),
+    authenticate: callers.authenticate,
+    ready: (method) => {
+      const current = READS.has(method) ? poller.current() : repository.current();
+      return current === undefined ? scheduled.publishDue() : current.then(() => scheduled.publishDue());
+    },
+    stamp: () => repository.stamp() + users.stamp(),
+    cors: config.cors,
+    bodyPace: { clock, ms: limits.bodyMs },
+    limits: { bodyBytes: limits.bodyBytes, cacheBytes: shareOfCache(config) },
+    lists: base.lists,
+    unknownPaths: config.unknownPaths,
+    logger,
+    onCacheLookUp: report?.countResponseLookUp,
   });
   const measure = (handle: DirectHandler): DirectHandler =>
     report?.timed(handle, server.findRoutePath) ?? handle;
+  const checkStorage = circuit.check;
   let isWanted = false;
   let isStarted = false;
   let unobserve: (() => void) | undefined;
@@ -93,29 +144,29 @@ export function createContent(options: ContentOptions): Content {
     handleAs: async (request, as) =>
       measure((passed) => server.handleAs(passed, () => callers.load(as)))(request),
     namespace,
-    uploads: settings.files
-      ? createFileServer({ files: settings.files, logger })
+    uploads: config.files
+      ? createFileServer({ files: config.files, logger })
       : { handle: async () => undefined },
     async request({ as, baseUrl = site.url, ...request }) {
       const caller = as === null ? callers.anonymous : await callers.load(as);
       return server.dispatch({ ...request, baseUrl, caller });
     },
-    restoreRevision: createRevisionRestorer(parts, media),
-    import: createContentImport(settings, parts, media),
-    export: createExport({ repository, site, users: parts.users }),
+    restoreRevision: createRevisionRestorer(base),
+    import: createImport(base, { files, images, uploadBytes: limits.uploadBytes }),
+    export: createExport(base),
     openApi: ({ baseUrl = site.url } = {}) => structuredClone(openApi(baseUrl)),
     async start() {
       isWanted = true;
       try {
         await repository.current();
       } catch (error) {
-        if (settings.awaitStorage && isWanted) throw error;
+        if (config.awaitStorage && isWanted) throw error;
         if (isWanted) logger.error({ error }, STARTED_WITHOUT_STORAGE);
       }
       // `stop` may have been called while this call waited.
       if (!isWanted) return;
       poller.start();
-      media.files?.start();
+      files?.start();
       scheduled.start();
       isStarted = true;
       unobserve ??= report?.observe(repository);
@@ -126,51 +177,133 @@ export function createContent(options: ContentOptions): Content {
       unobserve?.();
       unobserve = undefined;
       poller.stop();
-      media.files?.stop();
+      files?.stop();
       scheduled.stop();
       await foreign?.close();
       await pages?.close();
     },
-    condition: checkHealth,
+    condition: createHealthStatus({ repository, poller, clock, checkStorage, isStarted: () => isStarted }),
   });
 }
 
-function createServer(
-  { cors, limits, unknownPaths }: ContentSettings,
-  { clock, logger, users, callers, repository, poller, scheduled, lists, ...parts }: ContentParts,
-  routes: readonly RestRoute[],
-  openApi: (baseUrl: string) => JsonObject,
-): RestServer {
-  return createRestServer({
-    routes,
-    openApi,
-    describeSite: () => describeSite(parts, clock.now()),
-    authenticate: callers.authenticate,
-    ready: (method) => {
-      const current = READS.has(method) ? poller.current() : repository.current();
-      return current === undefined ? scheduled.publishDue() : current.then(() => scheduled.publishDue());
-    },
-    stamp: () => repository.stamp() + users.stamp(),
-    cors,
-    bodyPace: { clock, ms: limits.bodyMs },
-    limits: { bodyBytes: limits.bodyBytes, cacheBytes: parts.cacheShare },
-    lists,
-    unknownPaths,
-    logger,
-    onCacheLookUp: parts.report?.countResponseLookUp,
-  });
+/** A quarter of `limits.cacheBytes` for records and for responses each; rendered items get half. */
+const shareOfCache = ({ limits }: ContentConfig): number => Math.floor(limits.cacheBytes / 4);
+
+/** The base of the rooms, and what only one or two of them need. */
+interface AssembledBase extends PostBase {
+  /** WordPress's settings. The options of the host are the config. */
+  readonly settings: Settings;
+  readonly roles: Roles;
+  readonly files: JournaledFiles | undefined;
+  readonly images: StoredImages | undefined;
 }
 
-function createRevisionRestorer(
-  { repository, site, callers, keepRevision }: ContentParts,
-  { postTypes }: MediaParts,
-) {
-  const restore = createRestoreRevision({ repository, postTypes, site, keepRevision });
-  const restoreRevision: Content["restoreRevision"] = async (
-    postId,
-    revisionId,
-    { as, ifUnmodifiedSince },
-  ) => {
+/** The repository and the site first, then files and media, then the types of posts. */
+function createBase(
+  config: ContentConfig,
+  logger: Logger,
+  store: ContentStore,
+  report: ContentTelemetry | undefined,
+): AssembledBase {
+  const { clock, limits } = config;
+  const namespace = `${config.namespace}/v2`;
+  const cacheShare = shareOfCache(config);
+  const repository = createContentRepository({
+    store,
+    changed: createChangeHook(config.changed, logger),
+    cacheCharacters: Math.max(cacheShare, 1),
+    lookedUp: report?.countRecordLookUps,
+  });
+  const settings = createSettings({
+    ...{ repository, clock, logger },
+    site: config.site,
+    options: config.settings,
+  });
+  const site = createConfiguredSite(config, settings.read);
+  const menuLocations = createMenuLocations(config.menuLocations, repository);
+
+  const users = createUsers({ users: config.users, clock, logger });
+  const roles = readRoles(config.roles);
+  const callers = createCallers({ users, roles, authenticate: config.authenticate, logger });
+
+  const journal = createOrphanFileJournal({ store, index: repository.index, current: repository.current });
+  const files = config.files && createJournaledFiles({ files: config.files, journal, clock, logger });
+  const images =
+    files && config.images ? createStoredImages({ files, tool: config.images, logger }) : undefined;
+  const uploads = createMediaUploads({ clock, logger, site, repository, files, images, limits });
+
+  const postTypes = createPostTypes({ attachment: createMediaRules(uploads), nav_menu_item: menuItemRules });
+  const cacheBytes = Math.max(cacheShare * 2, 1);
+  const renderer = createPostRenderer({ repository, postTypes, site, namespace, cacheBytes });
+  return {
+    ...{ clock, logger, namespace, repository, site, settings, menuLocations },
+    ...{ users, roles, callers, files, images, postTypes, renderer },
+    lists: createListLimits(limits.responseBytes),
+    passwords: createPasswords({ perMinute: limits.passwordsPerMinute, clock }),
+    keepRevision: createRevisionKeeper({ repository, maxRevisions: limits.revisions }),
+  };
+}
+
+/** Administrators may change the name and the description of the site. */
+const createConfiguredSite = (
+  { site, render, limits }: ContentConfig,
+  readSettings: Settings["read"],
+): Site => ({
+  ...createSite(site, createSiteZone(site.timezone ?? "UTC"), render, limits.filteredCharacters),
+  get name() {
+    return readSettings().title;
+  },
+  get description() {
+    return readSettings().description;
+  },
+});
+
+/** Every route except those that the REST server adds: index, batch and OpenAPI. */
+const listRoutes = (
+  base: AssembledBase,
+  { editor, embeds: { destinations } }: ContentConfig,
+  {
+    own,
+    foreign,
+    pages,
+  }: {
+    readonly own: OwnEmbeds;
+    readonly foreign: ForeignEmbeds | undefined;
+    readonly pages: LinkedPages | undefined;
+  },
+): readonly RestRoute[] => [
+  ...Object.values(base.postTypes).flatMap((type) => [
+    ...postRoutes(type, base),
+    ...revisionRoutes(type, base),
+    ...autosaveRoutes(type, base),
+  ]),
+  ...imageRoutes(base, base.images),
+  ...embedRoutes(own, foreign),
+  ...termRoutes(base),
+  ...userRoutes(base),
+  ...typeRoutes(base.namespace),
+  ...editorRoutes(base, editor, pages, createAddressPolicy(destinations)),
+  ...menuLocationRoutes(base),
+  ...searchRoutes(base),
+  ...settingsRoutes(base),
+];
+
+/** Calls the host's hook `changed`, and logs its errors. */
+const createChangeHook =
+  (changed: ContentConfig["changed"], logger: Logger) =>
+  (change: ContentChanged): void => {
+    const logError = (error: unknown): void => logger.error({ error }, "the hook `changed` has failed");
+    try {
+      Promise.resolve(changed?.(change)).catch(logError);
+    } catch (error) {
+      logError(error);
+    }
+  };
+
+function createRevisionRestorer(base: PostBase): Content["restoreRevision"] {
+  const { repository, callers } = base;
+  const restore = createRestoreRevision(base);
+  return async (postId, revisionId, { as, ifUnmodifiedSince }) => {
     const since = isDate(ifUnmodifiedSince) ? ifUnmodifiedSince.getTime() : Number.NaN;
     if (ifUnmodifiedSince !== undefined && Number.isNaN(since)) {
       throw new PostbellError(
@@ -182,41 +315,18 @@ function createRevisionRestorer(
     await repository.current();
     await restore(postId, revisionId, await callers.load(as), since);
   };
-  return restoreRevision;
-}
-
-function createContentImport(
-  { limits }: ContentSettings,
-  { clock, site, users, callers, repository }: ContentParts,
-  { files, images }: MediaParts,
-): Content["import"] {
-  const { uploadBytes } = limits;
-  return createImport({
-    ...{ repository, site, users, asUser: callers.load, files, images, uploadBytes },
-    openFetch: () => {
-      const client = createOutboundClient({ clock, maxOrigins: FETCHED_ORIGINS });
-      return {
-        source: createFetchFile(createGuardedGet({ client, clock }), uploadBytes),
-        close: () => client.close(),
-      };
-    },
-  });
 }
 
 /** Returns the members of the index that describe the site. */
-function describeSite(
-  { site, siteSettings }: Pick<ContentParts, "site" | "siteSettings">,
-  now: number,
-): JsonObject {
+function describeSite({ site, settings, clock }: AssembledBase): JsonObject {
   const { name, description, url, home, zone } = site;
-  const { timezone, page_for_posts, page_on_front, show_on_front, site_logo, site_icon } =
-    siteSettings.read();
+  const { timezone, page_for_posts, page_on_front, show_on_front, site_logo, site_icon } = settings.read();
   return {
     name,
     description,
     url,
     home,
-    gmt_offset: String(zone.offsetHours(now)),
+    gmt_offset: String(zone.offsetHours(clock.now())),
     timezone_string: timezone,
     page_for_posts,
     page_on_front,

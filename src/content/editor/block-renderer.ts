@@ -6,6 +6,7 @@ import { toText } from "../../schema/text-of.js";
 import type { Argument, Json, JsonObject, Schema } from "../../schema/types.js";
 import { type ReadResult, readValue } from "../../schema/validate.js";
 import { COUNTS, LENGTHS } from "../argument-bounds.js";
+import type { ContentBase } from "../content-base.js";
 import type { Post, User } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
@@ -13,13 +14,6 @@ import type { RestEndpoint, RestRequest, RestRoute } from "../rest/types.js";
 import { readAttributes } from "./block-type-fields.js";
 import type { BlockTypes } from "./block-types.js";
 import type { BlockPreview, RenderBlock } from "./editor-options.js";
-
-export interface BlockRendererOptions {
-  readonly types: BlockTypes;
-  /** `undefined`: the host renders no blocks. */
-  readonly render: ContainedRenderBlock | undefined;
-  readonly repository: Pick<ContentRepository, "index" | "posts">;
-}
 
 const RENDERED: Schema = {
   title: "rendered-block",
@@ -75,8 +69,10 @@ const withDefaults = (values: JsonObject, type: JsonObject | undefined): JsonObj
 };
 
 export function blockRendererRoutes(
-  { types, render, repository }: BlockRendererOptions,
-  namespace: string,
+  { repository, namespace }: ContentBase,
+  types: BlockTypes,
+  /** `undefined`: the host renders no blocks. */
+  render: ContainedRenderBlock | undefined,
 ): readonly RestRoute[] {
   const attributes: Argument = {
     description: "Attributes for the block.",

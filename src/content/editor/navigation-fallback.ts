@@ -4,7 +4,6 @@
  */
 
 import type { JsonObject, Schema } from "../../schema/types.js";
-import type { Caller } from "../auth/caller.js";
 import { getCollection } from "../collections.js";
 import {
   getMenuItem,
@@ -13,10 +12,10 @@ import {
   resolveMenuItemTitle,
   resolveMenuItemUrl,
 } from "../posts/menu-items/menu-item-target.js";
+import type { PostBase } from "../posts/post-base.js";
 import { resolvePostDates } from "../posts/post-dates.js";
 import type { FieldView } from "../posts/post-field.js";
-import { createPostResource, type PostResource, type PostResourceOptions } from "../posts/post-resource.js";
-import type { PostTypes } from "../posts/post-type-handler.js";
+import { createPostResource, type PostResource } from "../posts/post-resource.js";
 import { sanitiseValues } from "../posts/sanitised-values.js";
 import type { PostQuery } from "../query/types.js";
 import type { Term } from "../records/records.js";
@@ -24,15 +23,6 @@ import { refusal } from "../rest/error.js";
 import { createItem } from "../rest/item.js";
 import { ALL } from "../rest/record-fields.js";
 import type { RestRequest, RestRoute } from "../rest/types.js";
-
-export interface NavigationFallbackOptions extends PostResourceOptions {
-  readonly postTypes: PostTypes;
-  /** `core/v2` */
-  readonly namespace: string;
-  /** Returns the id of the classic menu at a location of the theme; 0 without one. */
-  readonly menuAt: (location: string) => number;
-  readonly anonymous: Pick<Caller, "may">;
-}
 
 interface NavigationTexts {
   readonly title: string;
@@ -72,9 +62,9 @@ const NEWEST: PostQuery = {
   limit: 1,
 };
 
-export function navigationFallbackRoute(options: NavigationFallbackOptions): RestRoute {
-  const { repository, postTypes, namespace } = options;
-  const resource = createPostResource(postTypes.wp_navigation, options);
+export function navigationFallbackRoute(base: PostBase): RestRoute {
+  const { repository, postTypes, namespace } = base;
+  const resource = createPostResource(postTypes.wp_navigation, base);
   return {
     namespace: "wp-block-editor/v1",
     path: "/navigation-fallback",
@@ -93,7 +83,7 @@ export function navigationFallbackRoute(options: NavigationFallbackOptions): Res
           );
         },
         async handle(request) {
-          const id = (await findNewest(repository)) ?? (await create(request, resource, options));
+          const id = (await findNewest(repository)) ?? (await create(request, resource, base));
           const self = { embeddable: true, href: request.url(`/${namespace}/navigation/${id}`) };
           return { status: 200, headers: {}, body: { item: createItem({ id }, { self: [self] }) } };
         },
@@ -105,22 +95,18 @@ export function navigationFallbackRoute(options: NavigationFallbackOptions): Res
 async function findNewest({
   index,
   texts,
-}: Pick<NavigationFallbackOptions["repository"], "index" | "texts">): Promise<number | undefined> {
+}: Pick<PostBase["repository"], "index" | "texts">): Promise<number | undefined> {
   return (await index.find(NEWEST, texts)).ids[0];
 }
 
 /** Two requests at once make one menu: the second finds that of the first. */
-const create = (
-  request: RestRequest,
-  resource: PostResource,
-  options: NavigationFallbackOptions,
-): Promise<number> => {
-  const { repository, site } = options;
+const create = (request: RestRequest, resource: PostResource, base: PostBase): Promise<number> => {
+  const { repository, site } = base;
   return repository.change(async (transaction) => {
     const existing = await findNewest(repository);
     if (existing !== undefined) return existing;
-    const menu = findClassicMenu(options);
-    const texts = (menu && (await convertMenu(menu, options))) ?? DEFAULT_MENU;
+    const menu = findClassicMenu(base);
+    const texts = (menu && (await convertMenu(menu, base))) ?? DEFAULT_MENU;
     const given = { ...texts, status: "publish" };
     const values = await sanitiseValues(given, request, resource.type, site);
     const id = await transaction.newId("post");
@@ -131,8 +117,8 @@ const create = (
 };
 
 /** The menu at the primary location, else the one called `primary`, else the newest. */
-function findClassicMenu({ repository: { index }, menuAt }: NavigationFallbackOptions): Term | undefined {
-  const placed = index.term(menuAt("primary"));
+function findClassicMenu({ repository: { index }, menuLocations }: PostBase): Term | undefined {
+  const placed = index.term(menuLocations.menuAt("primary"));
   if (placed?.taxonomy === "nav_menu") return placed;
   const menus = [...index.terms("nav_menu")];
   return menus.find(({ slug }) => slug === "primary") ?? menus.sort((a, b) => b.id - a.id)[0];
@@ -144,7 +130,7 @@ function findClassicMenu({ repository: { index }, menuAt }: NavigationFallbackOp
  */
 async function convertMenu(
   { id, name, slug }: Term,
-  { repository, site, anonymous }: NavigationFallbackOptions,
+  { repository, site, callers }: PostBase,
 ): Promise<NavigationTexts | undefined> {
   const { index } = repository;
   const query: PostQuery = {
@@ -173,7 +159,7 @@ async function convertMenu(
           },
         ],
   );
-  const content = toNavigationBlocks(views.filter((view) => mayReadMenuItemTarget(view, anonymous)));
+  const content = toNavigationBlocks(views.filter((view) => mayReadMenuItemTarget(view, callers.anonymous)));
   return content === "" ? undefined : { title: name, slug, content };
 }
 

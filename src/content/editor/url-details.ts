@@ -10,12 +10,6 @@ import type { RestRoute } from "../rest/types.js";
 import { forEditors } from "./editor-options.js";
 import type { LinkedPages } from "./linked-pages.js";
 
-export interface UrlDetailsOptions {
-  /** `undefined`: the site fetches no pages of others. */
-  readonly pages: Pick<LinkedPages, "find"> | undefined;
-  readonly policy: AddressPolicy;
-}
-
 const detail = (description: string, format?: "uri"): Schema => ({
   description,
   type: "string",
@@ -61,7 +55,10 @@ const urlArgument = (policy: AddressPolicy): Argument => ({
       : { code: "", message: "Invalid parameter." },
 });
 
-export const urlDetailsRoute = ({ pages, policy }: UrlDetailsOptions): RestRoute => ({
+export const urlDetailsRoute = (
+  pages: Pick<LinkedPages, "find"> | undefined,
+  policy: AddressPolicy,
+): RestRoute => ({
   namespace: "wp-block-editor/v1",
   path: "/url-details",
   schema: SCHEMA,

@@ -19,12 +19,6 @@ const DEFAULT_WIDTH = 600;
 const MIN_PIXELS = 100;
 const MAX_PIXELS = 2_000;
 
-export interface EmbedRoutesOptions {
-  readonly own: OwnEmbeds;
-  /** `undefined`: embeds of other sites are turned off. */
-  readonly foreign: ForeignEmbeds | undefined;
-}
-
 /**
  * One error for every failure, so that it reveals neither hidden posts nor other sites' responses.
  */
@@ -66,7 +60,11 @@ const URL_ARGUMENT: Argument = {
   maxLength: LENGTHS.url,
 };
 
-export const embedRoutes = ({ own, foreign }: EmbedRoutesOptions): readonly RestRoute[] => [
+export const embedRoutes = (
+  own: OwnEmbeds,
+  /** `undefined`: embeds of other sites are turned off. */
+  foreign: ForeignEmbeds | undefined,
+): readonly RestRoute[] => [
   toRoute("/embed", createOwnEndpoint(own)),
   toRoute("/proxy", createProxyEndpoint(own, foreign)),
 ];

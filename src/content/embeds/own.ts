@@ -2,14 +2,11 @@
 
 import { parseUrl } from "../../core/parse-url.js";
 import { trimEnd } from "../../core/trim-end.js";
-import type { Caller } from "../auth/caller.js";
+import type { ContentBase } from "../content-base.js";
 import { getMediaUrl } from "../media/media-url.js";
 import type { Post, PostColumns, PostType } from "../records/records.js";
-import type { ContentRepository } from "../repository/content-repository.js";
-import type { Site } from "../site.js";
 import { stripTags } from "../text/markup.js";
 import { authorAddress } from "../users/user-fields.js";
-import type { Users } from "../users/users.js";
 import { type Embed, escapeHtml } from "./embed.js";
 
 export interface OwnEmbeds {
@@ -20,14 +17,6 @@ export interface OwnEmbeds {
    * callers.
    */
   readonly find: (url: string, maxWidth: number) => Promise<Embed | undefined>;
-}
-
-export interface OwnEmbedsOptions {
-  readonly repository: Pick<ContentRepository, "index" | "posts">;
-  readonly site: Site;
-  readonly users: Users;
-  /** A caller who is not signed in. */
-  readonly anonymous: Caller;
 }
 
 const MIN_WIDTH = 200;
@@ -42,8 +31,9 @@ const normalisePath = (path: string): string =>
     "/",
   );
 
-export function createOwnEmbeds({ repository, site, users, anonymous }: OwnEmbedsOptions): OwnEmbeds {
+export function createOwnEmbeds({ repository, site, users, callers }: ContentBase): OwnEmbeds {
   const { index } = repository;
+  const { anonymous } = callers;
   const bases = [site.home, site.url].map((base) => new URL(base));
 
   /** With or without TLS, since URLs outlive a change to it. Another port is another server. */

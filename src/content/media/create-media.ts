@@ -1,10 +1,9 @@
 /** Creates a media item from the file that comes with a request. */
 
-import type { Logger } from "../../core/logger.js";
-import type { BodyPace } from "../../http/body-chunks.js";
 import type { HttpRequest } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
+import type { ContentBase } from "../content-base.js";
 import type { FileStore } from "../files.js";
 import { isEmptyText, readRaw } from "../posts/post-field.js";
 import type { MediaUploads, NewMediaFile } from "../posts/post-type-handler.js";
@@ -12,26 +11,12 @@ import type { ImageMetadata, MediaFile } from "../records/records.js";
 import { listFileNames } from "../records/unique-names.js";
 import { RestError } from "../rest/error.js";
 import type { ReceivedBody, RestRequest } from "../rest/types.js";
-import type { Site } from "../site.js";
 import { noData } from "./stage-file.js";
 import { noContentDisposition, type StagedUpload, stageUpload } from "./staged-upload.js";
 import type { StoredImages } from "./stored-images.js";
 
 const FIELDS_TYPE = /^application\/(?:[^\s/,+;]+\+)?(?:json|x-www-form-urlencoded)\s*(?:;|$)/i;
 const NO_FIELDS: JsonObject = Object.freeze(Object.create(null));
-
-export interface MediaUploadsOptions {
-  /** Where the host stores files. Without it every upload is refused. */
-  readonly files: FileStore | undefined;
-  /** Makes smaller versions, if the host can work on images. */
-  readonly images: StoredImages | undefined;
-  /** Bytes of one file. */
-  readonly limit: number;
-  readonly pace: BodyPace;
-  readonly site: Site;
-  readonly now: () => number;
-  readonly logger: Logger;
-}
 
 /** A body with a file. It belongs to the request until a stored record owns the file. */
 class ReceivedUpload implements ReceivedBody {
@@ -51,8 +36,22 @@ class ReceivedUpload implements ReceivedBody {
   };
 }
 
-export function createMediaUploads(options: MediaUploadsOptions): MediaUploads {
-  const { files, images, limit, pace, logger } = options;
+interface MediaBase extends Pick<ContentBase, "clock" | "logger" | "site" | "repository"> {
+  /** `undefined`: the host stores no files, and every upload is refused. */
+  readonly files: FileStore | undefined;
+  /** Makes smaller versions, if the host can work on images. */
+  readonly images: StoredImages | undefined;
+  readonly limits: {
+    readonly uploadBytes: number;
+    readonly uploadBytesPerSecond: number;
+    readonly bodyMs: number;
+  };
+}
+
+export function createMediaUploads(base: MediaBase): MediaUploads {
+  const { files, images, clock, logger } = base;
+  const { uploadBytes: limit, uploadBytesPerSecond: bytesPerSecond, bodyMs: ms } = base.limits;
+  const pace = { clock, ms, bytesPerSecond };
 
   async function receive(request: HttpRequest, caller: Caller): Promise<ReceivedBody | undefined> {
     const { "content-type": type = "", "content-disposition": disposition } = request.headers;
@@ -69,7 +68,7 @@ export function createMediaUploads(options: MediaUploadsOptions): MediaUploads {
   return {
     receive,
     take: async (request) => {
-      if (files !== undefined) return takeFile(request, options);
+      if (files !== undefined) return takeFile(request, base);
       throw new RestError(
         501,
         "rest_upload_unavailable",
@@ -94,11 +93,11 @@ const isEmpty = (headers: RestRequest["headers"]): boolean =>
 
 async function takeFile(
   { received, values, headers }: RestRequest,
-  { site, now, images }: MediaUploadsOptions,
+  { site, repository, images }: MediaBase,
 ): Promise<NewMediaFile> {
   if (!(received instanceof ReceivedUpload)) throw isEmpty(headers) ? noData() : noContentDisposition();
   const { upload } = received;
-  const { file, title, discard } = await publishMedia(upload, site.zone.toLocal(now()), images);
+  const { file, title, discard } = await publishMedia(upload, site.zone.toLocal(repository.now()), images);
   return {
     values: withoutGiven({ title, ...listTexts(file.metadata, site.filteredCharacters) }, values),
     complete(post) {

@@ -2,12 +2,12 @@
 
 import { isPostbellError } from "../../core/errors.js";
 import type { Json } from "../../schema/types.js";
+import type { PostBase } from "../posts/post-base.js";
 import { resolvePostDates } from "../posts/post-dates.js";
 import type { PostResource } from "../posts/post-resource.js";
 import { sanitiseValues } from "../posts/sanitised-values.js";
 import type { MediaFile, Post } from "../records/records.js";
 import { listFileNames } from "../records/unique-names.js";
-import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
 import type { RestEndpoint, RestRequest, RestResponse } from "../rest/types.js";
 import type { Site } from "../site.js";
@@ -17,17 +17,10 @@ import type { ImageRefusal } from "./image-tool.js";
 import { uploadedImage } from "./image-versions.js";
 import type { StoredImages } from "./stored-images.js";
 
-export interface EditImageOptions {
-  readonly repository: ContentRepository;
-  readonly site: Site;
-  /** `core/v2` */
-  readonly namespace: string;
-  readonly getImages: () => StoredImages;
-}
-
 export function createEditImage(
   { type, load, permissions, render, createWriteContext }: PostResource,
-  { repository, site, namespace, getImages }: EditImageOptions,
+  { repository, site, namespace }: PostBase,
+  getImages: () => StoredImages,
 ): (request: RestRequest) => Promise<RestResponse> {
   /** Returns the edited file, which no record names yet. */
   async function editFile({ media, mimeType }: Post, { values }: RestRequest) {

@@ -2,33 +2,25 @@
 
 import type { Argument, Arguments, Schema } from "../../schema/types.js";
 import { COUNTS, LENGTHS } from "../argument-bounds.js";
-import type { PostRenderer } from "../posts/post-renderer.js";
+import type { PostBase } from "../posts/post-base.js";
 import { createPostResource, type PostResource } from "../posts/post-resource.js";
 import { itemSchema, writeArguments } from "../posts/post-schema.js";
 import type { PostTypeHandler } from "../posts/post-type-handler.js";
 import type { MediaFile } from "../records/records.js";
-import type { ContentRepository } from "../repository/content-repository.js";
 import { refusal } from "../rest/error.js";
 import type { RestEndpoint, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
-import type { Site } from "../site.js";
 import { createEditImage, imageRefused, withFile } from "./edit-image.js";
 import { uploadedImage } from "./image-versions.js";
 import type { StoredImages } from "./stored-images.js";
 
-export interface ImageRoutesOptions {
-  readonly repository: ContentRepository;
-  readonly site: Site;
-  readonly renderer: PostRenderer;
+export function imageRoutes(
+  base: PostBase,
   /** `undefined` if the host gave nothing that works on images. */
-  readonly images: StoredImages | undefined;
-  /** `core/v2` */
-  readonly namespace: string;
-}
-
-/** `type`: the handler of media. */
-export function imageRoutes(type: PostTypeHandler, options: ImageRoutesOptions): readonly RestRoute[] {
-  const { namespace, images } = options;
-  const resource = createPostResource(type, options);
+  images: StoredImages | undefined,
+): readonly RestRoute[] {
+  const { namespace, postTypes } = base;
+  const type = postTypes.attachment;
+  const resource = createPostResource(type, base);
   const { permissions } = resource;
   const schema = itemSchema(type);
   const getImages = (): StoredImages => {
@@ -49,7 +41,7 @@ export function imageRoutes(type: PostTypeHandler, options: ImageRoutesOptions):
       errors: [501],
     },
     permit: permissions.update,
-    handle: withFile(createAddImageVersions(resource, { ...options, getImages })),
+    handle: withFile(createAddImageVersions(resource, base, getImages)),
   };
   const edit: RestEndpoint = {
     methods: ["POST"],
@@ -63,7 +55,7 @@ export function imageRoutes(type: PostTypeHandler, options: ImageRoutesOptions):
       }
       permissions.update(request);
     },
-    handle: withFile(createEditImage(resource, { ...options, getImages })),
+    handle: withFile(createEditImage(resource, base, getImages)),
   };
   const path = `/${type.collection.base}/:id`;
   return [
@@ -76,10 +68,8 @@ export function imageRoutes(type: PostTypeHandler, options: ImageRoutesOptions):
 
 function createAddImageVersions(
   { load, permissions, render }: PostResource,
-  {
-    repository,
-    getImages,
-  }: { readonly repository: ContentRepository; readonly getImages: () => StoredImages },
+  { repository }: PostBase,
+  getImages: () => StoredImages,
 ): (request: RestRequest) => Promise<RestResponse> {
   /** Versions that another request has stored in the meantime stay. */
   async function addVersions(request: RestRequest, file: MediaFile, mimeType: string): Promise<void> {

@@ -16,12 +16,6 @@ import {
 import type { Item, Links, RestRequest, RestRoute } from "../rest/types.js";
 import type { MenuLocation, MenuLocations } from "./menu-locations.js";
 
-export interface MenuLocationRoutesOptions {
-  readonly menuLocations: MenuLocations;
-  /** `core/v2` */
-  readonly namespace: string;
-}
-
 const createFields = ({ menuAt }: MenuLocations): RecordFields<MenuLocation> => ({
   name: {
     schema: {
@@ -55,7 +49,10 @@ function permit({ caller }: RestRequest): void {
 export function menuLocationRoutes({
   menuLocations,
   namespace,
-}: MenuLocationRoutesOptions): readonly RestRoute[] {
+}: {
+  readonly menuLocations: MenuLocations;
+  readonly namespace: string;
+}): readonly RestRoute[] {
   const fields = createFields(menuLocations);
   const schema = recordSchema("menu-location", fields);
   const base = `/${namespace}/menu-locations`;

@@ -9,9 +9,9 @@ import { removePosts } from "../repository/remove-posts.js";
 import { RestError } from "../rest/error.js";
 import type { RestRequest, RestResponse } from "../rest/types.js";
 import { cutSlug } from "../text/slug.js";
+import type { PostBase } from "./post-base.js";
 import { resolvePostDates } from "./post-dates.js";
 import { assertAuthorExists, type PostResource } from "./post-resource.js";
-import type { PostRoutesOptions } from "./post-route-options.js";
 import { itemSchema, orUnchanged, writeArguments } from "./post-schema.js";
 import type { NewMediaFile, PostTypeHandler } from "./post-type-handler.js";
 import { sanitiseValues } from "./sanitised-values.js";
@@ -20,7 +20,7 @@ import { findFreeSlug, reparentChildren } from "./write-post.js";
 
 export function createCreatePost(
   resource: PostResource,
-  { repository, site, users, namespace }: PostRoutesOptions,
+  { repository, site, users, namespace }: PostBase,
 ): (request: RestRequest) => Promise<RestResponse> {
   const { type, permissions } = resource;
 
@@ -57,7 +57,7 @@ export function createCreatePost(
 /** Returns the arguments that update an item. */
 export function updateArguments(
   type: PostTypeHandler,
-  { repository, site }: Pick<PostRoutesOptions, "repository" | "site">,
+  { repository, site }: Pick<PostBase, "repository" | "site">,
 ): Arguments {
   const { status = {} } = itemSchema(type).properties ?? {};
   return writeArguments(type, {
@@ -75,7 +75,7 @@ export function updateArguments(
 
 export function createUpdatePost(
   resource: PostResource,
-  { repository, site, users, keepRevision }: PostRoutesOptions,
+  { repository, site, users, keepRevision }: PostBase,
 ): (request: RestRequest) => Promise<RestResponse> {
   const { type, permissions, load } = resource;
   return async (request) => {
@@ -100,7 +100,7 @@ export function createUpdatePost(
 
 export function createDeletePost(
   resource: PostResource,
-  { repository, keepRevision }: PostRoutesOptions,
+  { repository, keepRevision }: PostBase,
 ): (request: RestRequest) => Promise<RestResponse> {
   const { type, permissions, load, render } = resource;
   const { collection, uploads, deletedContext = "edit" } = type;

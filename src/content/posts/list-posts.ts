@@ -17,9 +17,9 @@ import { parseDate } from "../text/dates.js";
 import { SEARCH_COLUMNS } from "./list-arguments.js";
 import { createFilterQuery, nonEmpty, toTermFilters } from "./list-filters.js";
 import { ANY_STATUS, resolveEditable, resolveVisibility } from "./list-visibility.js";
+import type { PostBase } from "./post-base.js";
 import { type RenderPostRequest, readExcerptLength } from "./post-renderer.js";
 import type { PostResource } from "./post-resource.js";
-import type { PostRoutesOptions } from "./post-route-options.js";
 import { readPassword } from "./read-post.js";
 import type { Values } from "./write-context.js";
 
@@ -35,7 +35,7 @@ interface ListedPosts {
 
 export function createListPosts(
   { type: { collection }, permissions }: PostResource,
-  { repository, site, renderer, passwords, lists, namespace }: PostRoutesOptions,
+  { repository, site, renderer, passwords, lists, namespace }: PostBase,
 ): (request: RestRequest) => Promise<RestResponse> {
   const { index } = repository;
   const toQuery = createPostQuery(collection, site);

@@ -19,14 +19,6 @@ export interface Passwords {
   readonly open: (posts: readonly Protected[], given: string) => ReadonlySet<number>;
 }
 
-export interface PasswordsOptions {
-  /** Wrong passwords per post and minute, which may come all at once. 0 sets no limit. */
-  readonly perMinute: number;
-  readonly clock: Pick<Clock, "monotonic">;
-  /** Posts whose wrong attempts are counted at a time. Default: 10 000. */
-  readonly maxPosts?: number;
-}
-
 /** The number of wrong attempts on a post at a moment. It decreases evenly over time. */
 interface Attempts {
   readonly count: number;
@@ -43,7 +35,17 @@ const digest = (text: string): Buffer => createHash("sha256").update(text).diges
  * dropped before it has expired, so guesses on other posts cannot reset it. Once `maxPosts` posts
  * have wrong attempts, further posts stay locked.
  */
-export function createPasswords({ perMinute, clock, maxPosts = MAX_POSTS }: PasswordsOptions): Passwords {
+export function createPasswords({
+  perMinute,
+  clock,
+  maxPosts = MAX_POSTS,
+}: {
+  /** Wrong passwords per post and minute, which may come all at once. 0 sets no limit. */
+  readonly perMinute: number;
+  readonly clock: Pick<Clock, "monotonic">;
+  /** Posts whose wrong attempts are counted at a time. Default: 10 000. */
+  readonly maxPosts?: number;
+}): Passwords {
   const perMs = perMinute / MINUTE_MS;
   const attempts = new Map<number, Attempts>();
 

@@ -37,15 +37,6 @@ export interface PostRenderer {
   readonly getCached: (id: number, request: RenderPostRequest) => Item | undefined;
 }
 
-export interface PostRendererOptions {
-  readonly repository: ContentRepository;
-  readonly postTypes: PostTypes;
-  readonly site: Site;
-  /** `core/v2` */
-  readonly namespace: string;
-  readonly cacheBytes: number;
-}
-
 const DEFAULT_EXCERPT_WORDS = 55;
 
 /** Reads the argument `excerpt_length`, in words; `undefined` without it. */
@@ -72,8 +63,20 @@ async function renderPostFields(
   return fields;
 }
 
-export function createPostRenderer(options: PostRendererOptions): PostRenderer {
-  const { repository, postTypes, site, namespace, cacheBytes } = options;
+export function createPostRenderer({
+  repository,
+  postTypes,
+  site,
+  namespace,
+  cacheBytes,
+}: {
+  readonly repository: ContentRepository;
+  readonly postTypes: PostTypes;
+  readonly site: Site;
+  /** `core/v2` */
+  readonly namespace: string;
+  readonly cacheBytes: number;
+}): PostRenderer {
   const { index } = repository;
   const cache = createRenderedPosts(index, cacheBytes);
 

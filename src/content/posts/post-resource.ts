@@ -10,8 +10,8 @@ import { RestError, refusal } from "../rest/error.js";
 import type { Item, RestRequest, RestResponse } from "../rest/types.js";
 import { getTaxonomy } from "../terms/taxonomies.js";
 import type { Users } from "../users/users.js";
+import type { PostBase } from "./post-base.js";
 import { readExcerptLength } from "./post-renderer.js";
-import type { PostRoutesOptions } from "./post-route-options.js";
 import type { PostTypeHandler } from "./post-type-handler.js";
 import type { WriteContext } from "./write-context.js";
 
@@ -28,11 +28,9 @@ export interface PostResource {
   readonly expectUnchangedAncestors: (transaction: Transaction, post: PostColumns) => void;
 }
 
-export type PostResourceOptions = Pick<PostRoutesOptions, "repository" | "site" | "renderer">;
-
 export function createPostResource(
   type: PostTypeHandler,
-  { repository, site, renderer }: PostResourceOptions,
+  { repository, site, renderer }: Pick<PostBase, "repository" | "site" | "renderer">,
 ): PostResource {
   const { collection } = type;
   const { index } = repository;

@@ -9,8 +9,8 @@ import { createCreatePost, createDeletePost, createUpdatePost, updateArguments }
 import { postListArguments } from "./list-arguments.js";
 import { createListPosts } from "./list-posts.js";
 import { assertStatusesAllowed } from "./list-visibility.js";
+import type { PostBase } from "./post-base.js";
 import { createPostResource, type PostResource } from "./post-resource.js";
-import type { PostRoutesOptions } from "./post-route-options.js";
 import { itemSchema } from "./post-schema.js";
 import type { PostTypeHandler } from "./post-type-handler.js";
 import { createReadPost } from "./read-post.js";
@@ -54,35 +54,35 @@ const forceArgument: Argument = {
   default: false,
 };
 
-export function postRoutes(type: PostTypeHandler, options: PostRoutesOptions): readonly RestRoute[] {
-  const { namespace } = options;
-  const { base, allowBatch } = type.collection;
-  const resource = createPostResource(type, options);
+export function postRoutes(type: PostTypeHandler, base: PostBase): readonly RestRoute[] {
+  const { namespace } = base;
+  const { base: name, allowBatch } = type.collection;
+  const resource = createPostResource(type, base);
   const schema = itemSchema(type);
-  const writable = updateArguments(type, options);
+  const writable = updateArguments(type, base);
   const toEndpoints = (endpoints: readonly RestEndpoint[]): readonly RestEndpoint[] =>
     endpoints.map((endpoint) => ({ ...endpoint, allowBatch }));
   return [
     {
       namespace,
-      path: `/${base}`,
+      path: `/${name}`,
       schema,
-      endpoints: toEndpoints([listEndpoint(resource, options), createEndpoint(resource, writable, options)]),
+      endpoints: toEndpoints([listEndpoint(resource, base), createEndpoint(resource, writable, base)]),
     },
     {
       namespace,
-      path: `/${base}/:id`,
+      path: `/${name}/:id`,
       schema,
       endpoints: toEndpoints([
-        readEndpoint(resource, options),
-        updateEndpoint(resource, writable, options),
-        deleteEndpoint(resource, options),
+        readEndpoint(resource, base),
+        updateEndpoint(resource, writable, base),
+        deleteEndpoint(resource, base),
       ]),
     },
   ];
 }
 
-function listEndpoint(resource: PostResource, options: PostRoutesOptions): RestEndpoint {
+function listEndpoint(resource: PostResource, base: PostBase): RestEndpoint {
   const { type, permissions } = resource;
   return {
     methods: ["GET"],
@@ -92,15 +92,11 @@ function listEndpoint(resource: PostResource, options: PostRoutesOptions): RestE
       assertStatusesAllowed((values["status"] ?? []) as readonly string[], type.collection, caller);
     },
     permit: permissions.list,
-    handle: createListPosts(resource, options),
+    handle: createListPosts(resource, base),
   };
 }
 
-function createEndpoint(
-  resource: PostResource,
-  writable: Arguments,
-  options: PostRoutesOptions,
-): RestEndpoint {
+function createEndpoint(resource: PostResource, writable: Arguments, base: PostBase): RestEndpoint {
   const { type, permissions } = resource;
   return {
     methods: ["POST"],
@@ -110,11 +106,11 @@ function createEndpoint(
     // For an `id` in the body, which belongs to an update.
     described: { errors: [404] },
     permit: permissions.create,
-    handle: createCreatePost(resource, options),
+    handle: createCreatePost(resource, base),
   };
 }
 
-function readEndpoint(resource: PostResource, options: PostRoutesOptions): RestEndpoint {
+function readEndpoint(resource: PostResource, base: PostBase): RestEndpoint {
   const { fields } = resource.type;
   return {
     methods: ["GET"],
@@ -125,25 +121,21 @@ function readEndpoint(resource: PostResource, options: PostRoutesOptions): RestE
       ...(fields.has("password") ? passwordArguments : {}),
     },
     described: { errors: [429] },
-    ...createReadPost(resource, options),
+    ...createReadPost(resource, base),
   };
 }
 
-function updateEndpoint(
-  resource: PostResource,
-  writable: Arguments,
-  options: PostRoutesOptions,
-): RestEndpoint {
+function updateEndpoint(resource: PostResource, writable: Arguments, base: PostBase): RestEndpoint {
   return {
     methods: ["POST", "PUT", "PATCH"],
     args: { id: idArgument, ...writable, ...undescribedArguments(resource.type) },
     described: { errors: [412] },
     permit: resource.permissions.update,
-    handle: createUpdatePost(resource, options),
+    handle: createUpdatePost(resource, base),
   };
 }
 
-function deleteEndpoint(resource: PostResource, options: PostRoutesOptions): RestEndpoint {
+function deleteEndpoint(resource: PostResource, base: PostBase): RestEndpoint {
   const { collection, deletedContext: context = "edit" } = resource.type;
   return {
     methods: ["DELETE"],
@@ -152,7 +144,7 @@ function deleteEndpoint(resource: PostResource, options: PostRoutesOptions): Res
       ? { form: "trashed", context, errors: [410, 412] }
       : { context, errors: [412] },
     permit: resource.permissions.delete,
-    handle: createDeletePost(resource, options),
+    handle: createDeletePost(resource, base),
   };
 }
 

@@ -3,8 +3,8 @@
 import type { JsonObject } from "../../schema/types.js";
 import { readContext } from "../rest/record-fields.js";
 import type { RestEndpoint, RestRequest, RestResponse } from "../rest/types.js";
+import type { PostBase } from "./post-base.js";
 import type { PostResource } from "./post-resource.js";
-import type { PostRoutesOptions } from "./post-route-options.js";
 
 /**
  * Returns the password that unlocks a protected text. Like in WordPress, only the query counts: a
@@ -15,7 +15,7 @@ export const readPassword = ({ password }: JsonObject): string | undefined =>
 
 export function createReadPost(
   { permissions, load, render }: PostResource,
-  { renderer, passwords }: Pick<PostRoutesOptions, "renderer" | "passwords">,
+  { renderer, passwords }: Pick<PostBase, "renderer" | "passwords">,
 ): Pick<RestEndpoint, "permit" | "handle"> {
   /**
    * Compares the password once per request, although `permit` may run several times: each wrong one

@@ -3,39 +3,25 @@
 import { toText } from "../../schema/text-of.js";
 import type { Arguments, Context, Schema } from "../../schema/types.js";
 import { COUNTS, IDS, LENGTHS } from "../argument-bounds.js";
-import type { ContentRepository } from "../repository/content-repository.js";
+import type { ContentBase } from "../content-base.js";
 import { parseFields } from "../rest/field-selection.js";
 import { createItem } from "../rest/item.js";
-import type { ListLimits } from "../rest/list-limits.js";
 import { pageHeaders } from "../rest/paging.js";
 import { pageArguments } from "../rest/record-fields.js";
 import type { Item, RestRequest, RestRoute } from "../rest/types.js";
-import type { Site } from "../site.js";
 import { createFormatSearch } from "./format-search.js";
 import type { SearchHandler, SearchQuery, SearchResult } from "./search-handler.js";
 import { createPostSearch, createTermSearch } from "./search-handler.js";
 
-export interface SearchRoutesOptions {
-  readonly repository: Pick<ContentRepository, "index" | "posts" | "texts" | "stamp">;
-  readonly site: Site;
-  readonly lists: Pick<ListLimits, "collect">;
-  /** `core/v2` */
-  readonly namespace: string;
-}
-
 const ANY = "any";
 const SHOWN: readonly Context[] = ["view", "embed"];
 
-export function searchRoutes({
-  repository,
-  site,
-  lists,
-  namespace,
-}: SearchRoutesOptions): readonly RestRoute[] {
+export function searchRoutes(base: ContentBase): readonly RestRoute[] {
+  const { lists, namespace } = base;
   const handlers: readonly SearchHandler[] = [
-    createPostSearch({ repository, site }),
-    createTermSearch({ repository, site }),
-    createFormatSearch({ repository, site }),
+    createPostSearch(base),
+    createTermSearch(base),
+    createFormatSearch(base),
   ];
   const toItem = ({ fields, self, about }: SearchResult, { url }: RestRequest): Item =>
     createItem(fields, {

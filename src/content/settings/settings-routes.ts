@@ -7,12 +7,6 @@ import { SETTING_NAMES, type SettingField, type SettingName, settingFields } fro
 import type { SettingChanges } from "./setting-options.js";
 import type { Settings } from "./settings.js";
 
-export interface SettingsRoutesOptions {
-  readonly settings: Settings;
-  /** `core/v2` */
-  readonly namespace: string;
-}
-
 const CAPABILITY = "manage_options";
 
 const fieldOf = (name: SettingName): SettingField<Json> => settingFields[name] as SettingField<Json>;
@@ -43,7 +37,13 @@ const responseSchema: Schema = {
   additionalProperties: false,
 };
 
-export function settingsRoutes({ settings, namespace }: SettingsRoutesOptions): readonly RestRoute[] {
+export function settingsRoutes({
+  settings,
+  namespace,
+}: {
+  readonly settings: Settings;
+  readonly namespace: string;
+}): readonly RestRoute[] {
   const respond = (): RestResponse => ({
     status: 200,
     headers: {},

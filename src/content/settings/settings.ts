@@ -36,16 +36,6 @@ export interface Settings {
   readonly write: (changes: SettingChanges, user: User) => Promise<void>;
 }
 
-export interface SettingsParts {
-  readonly site: Pick<SiteOptions, "name" | "description" | "url" | "timezone">;
-  readonly values: Partial<Pick<SettingValues, HostSetting>>;
-  readonly writable: readonly WritableSetting[];
-  readonly hook: WriteSettings | undefined;
-  readonly repository: Pick<ContentRepository, "index" | "change" | "defaultCategory" | "stamp">;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
-
 const TIMEOUT_MS = 5_000;
 
 const INITIAL = Object.fromEntries(
@@ -60,13 +50,21 @@ const unavailable = (): RestError =>
 
 export function createSettings({
   site,
-  values,
-  writable,
-  hook,
+  options: { values, writable, write: hook },
   repository,
   clock,
   logger,
-}: SettingsParts): Settings {
+}: {
+  readonly site: Pick<SiteOptions, "name" | "description" | "url" | "timezone">;
+  readonly options: {
+    readonly values: Partial<Pick<SettingValues, HostSetting>>;
+    readonly writable: readonly WritableSetting[];
+    readonly write?: WriteSettings | undefined;
+  };
+  readonly repository: Pick<ContentRepository, "index" | "change" | "defaultCategory" | "stamp">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}): Settings {
   const { index, stamp } = repository;
   const names: ReadonlySet<SettingName> = new Set(writable);
   let cached: { readonly stamp: number; readonly values: SettingValues } | undefined;

@@ -2,7 +2,7 @@
 
 import type { Schema } from "../../schema/types.js";
 import { LENGTHS, NAMES } from "../argument-bounds.js";
-import type { MenuLocations } from "../menu-locations/menu-locations.js";
+import type { ContentBase } from "../content-base.js";
 import type { Term } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { ALL, FULL, NO_META, type RecordField, type RecordFields } from "../rest/record-fields.js";
@@ -42,18 +42,12 @@ export function termLink(
 
 const READONLY: Schema = { readonly: true };
 
-/** The sources of the fields of a term, besides its record. */
-export interface TermFieldsOptions {
-  readonly site: Pick<Site, "home" | "termLink">;
-  readonly index: ContentRepository["index"];
-  readonly menuLocations: MenuLocations;
-}
-
 /** Returns the fields of a taxonomy's terms, in the order of the response. */
 export function termFields(
   definition: TaxonomyDefinition,
-  { site, index, menuLocations }: TermFieldsOptions,
+  { site, repository, menuLocations }: ContentBase,
 ): RecordFields<Term> {
+  const { index } = repository;
   const fields: { readonly [name: string]: RecordField<Term> } = {
     id: {
       schema: { description: "Unique identifier for the term.", type: "integer", context: ALL, ...READONLY },

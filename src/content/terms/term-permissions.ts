@@ -3,6 +3,7 @@
 import type { Context, Schema } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import { canEditSomething } from "../auth/capabilities.js";
+import type { ContentBase } from "../content-base.js";
 import { COLLECTION_NAMES, type Term } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
@@ -10,7 +11,7 @@ import { createItem } from "../rest/item.js";
 import { type RecordFields, readContext, recordSchema, selectRecordFields } from "../rest/record-fields.js";
 import type { Item, ItemLink, Links, RestRequest } from "../rest/types.js";
 import type { TaxonomyDefinition } from "./taxonomies.js";
-import { listTermAncestors, type TermFieldsOptions, termFields } from "./term-fields.js";
+import { listTermAncestors, termFields } from "./term-fields.js";
 
 /** The `permit` functions throw the RestError of WordPress for a request that is not allowed. */
 export interface TermPermissions {
@@ -26,15 +27,9 @@ export interface TermPermissions {
   readonly permitDelete: (request: RestRequest) => void;
 }
 
-export interface TermPermissionsOptions {
-  readonly index: ContentRepository["index"];
-  /** The category that cannot be deleted. */
-  readonly defaultCategory: () => number | undefined;
-}
-
 export function createTermPermissions(
   { taxonomy, isHierarchical, isPublic }: TaxonomyDefinition,
-  { index, defaultCategory }: TermPermissionsOptions,
+  { index, defaultCategory }: Pick<ContentRepository, "index" | "defaultCategory">,
 ): TermPermissions {
   const canEdit = (caller: Caller): boolean => caller.canOf(taxonomy, "edit_terms");
 
@@ -110,18 +105,15 @@ interface TermRenderer {
   readonly renderItem: (term: Term, request: RestRequest, context: Context) => Item;
 }
 
-interface TermRendererOptions extends TermFieldsOptions {
-  /** `core/v2` */
-  readonly namespace: string;
-  readonly mayDelete: TermPermissions["mayDelete"];
-}
-
 export function createTermRenderer(
   definition: TaxonomyDefinition,
-  { index, site, menuLocations, namespace, mayDelete }: TermRendererOptions,
+  base: ContentBase,
+  mayDelete: TermPermissions["mayDelete"],
 ): TermRenderer {
-  const { taxonomy, base, types } = definition;
-  const fields = termFields(definition, { site, index, menuLocations });
+  const { menuLocations, namespace } = base;
+  const { index } = base.repository;
+  const { taxonomy, base: name, types } = definition;
+  const fields = termFields(definition, base);
 
   function buildLinks(term: Term, { caller, url }: RestRequest): Links {
     const toUrl = (path: string): string => url(`/${namespace}${path}`);
@@ -131,16 +123,16 @@ export function createTermRenderer(
       ...(mayDelete(caller, term) ? ["DELETE"] : []),
     ];
     const parent = listTermAncestors(term, index).at(-1);
-    const up: Links = parent ? { up: [{ href: toUrl(`/${base}/${parent.id}`), embeddable: true }] } : {};
+    const up: Links = parent ? { up: [{ href: toUrl(`/${name}/${parent.id}`), embeddable: true }] } : {};
     const locations = taxonomy === "nav_menu" ? menuLocations.of(term.id) : [];
     const shownAt = locations.map((name) => ({ href: toUrl(`/menu-locations/${name}`), embeddable: true }));
     return {
-      self: [{ href: toUrl(`/${base}/${term.id}`), targetHints: { allow } }],
-      collection: [{ href: toUrl(`/${base}`) }],
+      self: [{ href: toUrl(`/${name}/${term.id}`), targetHints: { allow } }],
+      collection: [{ href: toUrl(`/${name}`) }],
       about: [{ href: toUrl(`/taxonomies/${taxonomy}`) }],
       ...up,
       "https://api.w.org/post_type": types.map(
-        (type): ItemLink => ({ href: toUrl(`/${COLLECTION_NAMES[type]}?${base}=${term.id}`) }),
+        (type): ItemLink => ({ href: toUrl(`/${COLLECTION_NAMES[type]}?${name}=${term.id}`) }),
       ),
       ...(shownAt.length === 0 ? {} : { "https://api.w.org/menu-location": shownAt }),
     };

@@ -3,32 +3,21 @@
 import { coerceValue } from "../../schema/coerce.js";
 import type { Argument, Arguments, Json } from "../../schema/types.js";
 import { validateValue } from "../../schema/validate.js";
+import type { ContentBase } from "../content-base.js";
 import type { MenuLocations } from "../menu-locations/menu-locations.js";
 import { STATUSES } from "../query/row.js";
 import type { Term } from "../records/records.js";
-import type { ContentRepository } from "../repository/content-repository.js";
 import { removePosts } from "../repository/remove-posts.js";
 import { RestError } from "../rest/error.js";
 import { respondWithPage } from "../rest/paging.js";
 import { contextArgument, readContext, writableArguments } from "../rest/record-fields.js";
 import { countSanitised } from "../rest/sanitised-characters.js";
 import type { RestEndpoint, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
-import type { Site } from "../site.js";
 import { type TaxonomyDefinition, taxonomies } from "./taxonomies.js";
 import { listTermAncestors } from "./term-fields.js";
 import { listTerms, termListArguments, toTermQuery } from "./term-list.js";
 import { createTermPermissions, createTermRenderer } from "./term-permissions.js";
 import { applyTermValues } from "./write-term.js";
-
-export interface TermRoutesOptions {
-  readonly repository: TermRepository;
-  readonly site: Pick<Site, "home" | "termLink" | "sanitise" | "filteredCharacters">;
-  readonly menuLocations: MenuLocations;
-  /** `core/v2` */
-  readonly namespace: string;
-  /** The category that cannot be deleted. */
-  readonly defaultCategory: () => number | undefined;
-}
 
 const ID: Argument = { description: "Unique identifier for the term.", type: "integer" };
 const FORCE: Argument = {
@@ -38,23 +27,17 @@ const FORCE: Argument = {
 };
 
 /** Returns the routes of all taxonomies. */
-export const termRoutes = (options: TermRoutesOptions): readonly RestRoute[] =>
-  Object.values(taxonomies).flatMap((definition) => taxonomyRoutes(definition, options));
+export const termRoutes = (base: ContentBase): readonly RestRoute[] =>
+  Object.values(taxonomies).flatMap((definition) => taxonomyRoutes(definition, base));
 
-function taxonomyRoutes(definition: TaxonomyDefinition, options: TermRoutesOptions): readonly RestRoute[] {
-  const { repository, site, menuLocations, namespace, defaultCategory } = options;
+function taxonomyRoutes(definition: TaxonomyDefinition, base: ContentBase): readonly RestRoute[] {
+  const { repository, menuLocations, namespace } = base;
   const { index } = repository;
-  const { taxonomy, base } = definition;
-  const permissions = createTermPermissions(definition, { index, defaultCategory });
+  const { taxonomy, base: name } = definition;
+  const permissions = createTermPermissions(definition, repository);
   const { find, mayDelete } = permissions;
-  const { fields, schema, renderItem } = createTermRenderer(definition, {
-    index,
-    site,
-    menuLocations,
-    namespace,
-    mayDelete,
-  });
-  const changes = createTermChanges(definition, repository, menuLocations, site);
+  const { fields, schema, renderItem } = createTermRenderer(definition, base, mayDelete);
+  const changes = createTermChanges(definition, base);
   const writable: Arguments = withKnownLocations(writableArguments(fields), menuLocations);
   const toItemResponse = (
     term: Term,
@@ -76,7 +59,7 @@ function taxonomyRoutes(definition: TaxonomyDefinition, options: TermRoutesOptio
         countOf: ({ id }) => index.countOf(taxonomy, id),
       });
       return respondWithPage(found, request, {
-        path: `/${namespace}/${base}`,
+        path: `/${namespace}/${name}`,
         itemOf: (term) => renderItem(term, request, readContext(request)),
       });
     },
@@ -87,7 +70,7 @@ function taxonomyRoutes(definition: TaxonomyDefinition, options: TermRoutesOptio
     permit: permissions.permitCreate,
     async handle(request) {
       const term = await changes.write(request, () => null);
-      const headers = { location: request.url(`/${namespace}/${base}/${term.id}`) };
+      const headers = { location: request.url(`/${namespace}/${name}/${term.id}`) };
       return { ...toItemResponse(term, request, "edit"), status: 201, headers };
     },
   };
@@ -121,8 +104,8 @@ function taxonomyRoutes(definition: TaxonomyDefinition, options: TermRoutesOptio
   };
   const allowBatch = (endpoint: RestEndpoint): RestEndpoint => ({ ...endpoint, allowBatch: true });
   return [
-    { namespace, path: `/${base}`, schema, endpoints: [list, create].map(allowBatch) },
-    { namespace, path: `/${base}/:id`, schema, endpoints: [read, update, remove].map(allowBatch) },
+    { namespace, path: `/${name}`, schema, endpoints: [list, create].map(allowBatch) },
+    { namespace, path: `/${name}/:id`, schema, endpoints: [read, update, remove].map(allowBatch) },
   ];
 }
 
@@ -160,8 +143,6 @@ function refuseTrash({ values }: RestRequest): void {
 /** The most menu items removed in one change; menus rarely have more. */
 const ITEMS_PER_CHANGE = 1_000;
 
-type TermRepository = Pick<ContentRepository, "index" | "change" | "posts" | "revisions">;
-
 interface TermChanges {
   /**
    * Stores the values of the request over the term that `findPrevious` returns, or as a new term if
@@ -177,9 +158,7 @@ interface TermChanges {
 
 function createTermChanges(
   definition: TaxonomyDefinition,
-  repository: TermRepository,
-  menuLocations: Pick<MenuLocations, "assign">,
-  site: Pick<Site, "sanitise" | "filteredCharacters">,
+  { repository, menuLocations, site }: ContentBase,
 ): TermChanges {
   const { index } = repository;
   const { taxonomy } = definition;

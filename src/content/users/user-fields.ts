@@ -136,17 +136,13 @@ const createCapabilitiesField = (roles: Roles): RecordField<User> => ({
   },
 });
 
-export interface UserFieldsOptions {
-  /** URL of the first page of the website. */
-  readonly home: string;
-  readonly roles: Roles;
-}
-
 /**
  * Returns the fields of WordPress, except those that a host does not tell: login, first and last
  * name, locale.
+ *
+ * @param home the URL of the first page of the website
  */
-export const userFields = ({ home, roles }: UserFieldsOptions): RecordFields<ShownUser> => ({
+export const userFields = (home: string, roles: Roles): RecordFields<ShownUser> => ({
   ...IDENTITY,
   link: createLinkField(home),
   ...PROFILE,

@@ -8,6 +8,7 @@ import { IDS as ID_LIST, LENGTHS, NAMES, SLUGS } from "../argument-bounds.js";
 import type { Caller } from "../auth/caller.js";
 import { canEditSomething } from "../auth/capabilities.js";
 import type { Roles } from "../auth/roles.js";
+import type { Callers } from "../callers.js";
 import { contains } from "../query/contains.js";
 import { fold } from "../query/folding.js";
 import type { User } from "../records/records.js";
@@ -29,23 +30,26 @@ import type { Users } from "./users.js";
 import { createUserVisibility } from "./users.js";
 import { userArguments, writeUser } from "./write-user.js";
 
-export interface UserRoutesOptions {
-  readonly repository: Pick<ContentRepository, "index" | "stamp" | "change" | "userMeta">;
-  readonly users: Users;
-  readonly callerOf: (user: User | null) => Caller;
-  readonly roles: Roles;
-  readonly site: Pick<Site, "home">;
-  /** `core/v2` */
-  readonly namespace: string;
-}
-
 const WRITES = ["POST", "PUT", "PATCH"] as const;
 const ID = { description: "Unique identifier for the user.", type: "integer" } as const;
 
 /** Returns the routes of users. */
-export function userRoutes(options: UserRoutesOptions): readonly RestRoute[] {
-  const { repository, users, callerOf, roles, site, namespace } = options;
-  const fields = userFields({ home: site.home, roles });
+export function userRoutes({
+  repository,
+  site,
+  users,
+  roles,
+  callers,
+  namespace,
+}: {
+  readonly repository: Pick<ContentRepository, "index" | "stamp" | "change" | "userMeta">;
+  readonly site: Pick<Site, "home">;
+  readonly users: Users;
+  readonly roles: Roles;
+  readonly callers: Pick<Callers, "toCaller">;
+  readonly namespace: string;
+}): readonly RestRoute[] {
+  const fields = userFields(site.home, roles);
   const schema = recordSchema("user", fields);
   const { listPublishedAuthors, find } = createUserVisibility({ repository, users });
 
@@ -76,7 +80,7 @@ export function userRoutes(options: UserRoutesOptions): readonly RestRoute[] {
     const everybody = await users.all();
     const candidates =
       values["who"] === "authors"
-        ? everybody.filter((user) => canEditSomething(callerOf(user)))
+        ? everybody.filter((user) => canEditSomething(callers.toCaller(user)))
         : caller.has("list_users")
           ? everybody
           : await listPublishedAuthors(everybody);

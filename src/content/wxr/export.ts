@@ -3,17 +3,16 @@
 import { refuseUnknownKeys } from "../../core/known-names.js";
 import { toText } from "../../schema/text-of.js";
 import { getCollection } from "../collections.js";
+import type { ContentBase } from "../content-base.js";
 import { toImageMeta } from "../media/image-metadata.js";
 import { getFileBaseName } from "../media/media-url.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { MediaFile, MenuItem, Post, PostType, Taxonomy, Term } from "../records/records.js";
-import type { ContentRepository } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
 import { taxonomies } from "../terms/taxonomies.js";
 import { listTermAncestors } from "../terms/term-fields.js";
 import { formatDate } from "../text/dates.js";
 import { cleanUrl, toWebUrl } from "../text/urls.js";
-import type { Users } from "../users/users.js";
 import { serializePhp } from "./php-serialize.js";
 import { listPostIdsOfType } from "./post-ids.js";
 import { escapeXml, writeCdata, writeElement } from "./xml.js";
@@ -66,15 +65,7 @@ const HEAD = `<?xml version="1.0" encoding="UTF-8" ?>
 <channel>
 `;
 
-export function createExport({
-  repository,
-  site,
-  users,
-}: {
-  readonly repository: ContentRepository;
-  readonly site: Site;
-  readonly users: Users;
-}): Export {
+export function createExport({ repository, site, users }: ContentBase): Export {
   const { index } = repository;
 
   return async function* exportSite(options = {}) {

@@ -1,8 +1,10 @@
 /** Gets the files of imported media, a few at a time, and stores them with the host's files. */
 
+import type { Clock } from "../../core/clock.js";
 import { parseUrl } from "../../core/parse-url.js";
 import type { ReadableBody } from "../../http/types.js";
-import type { GuardedGet } from "../../outbound/guarded-get.js";
+import { createOutboundClient } from "../../outbound/client.js";
+import { createGuardedGet } from "../../outbound/guarded-get.js";
 import type { FileStore } from "../files.js";
 import { publishMedia } from "../media/create-media.js";
 import { stageImportedFile } from "../media/staged-upload.js";
@@ -132,21 +134,32 @@ const toReason = (error: unknown): string =>
 
 const DEADLINE_MS = 60_000;
 
+/** An import keeps connections to so many hosts: the files of a site lie on one or a few. */
+const FETCHED_ORIGINS = 16;
+
 /**
- * Creates a source of files for imports. `maxBytes` limits one file. An `http:` URL is requested
- * over `https:`.
+ * Opens a source that gets files from public hosts. `maxBytes` limits one file. An `http:` URL is
+ * requested over `https:`.
  *
  * The source throws an `Error` that says why it has no file. Its message never contains an address
  * of the host's network.
  */
-export function createFetchFile(get: GuardedGet, maxBytes: number): FileSource {
-  return async ({ url }) => {
-    const secure = url.replace(/^http:/i, "https:");
-    const result = await get({ url: secure, maxBytes, deadlineMs: DEADLINE_MS });
-    if (result.kind !== "response") throw new Error(result.message);
-    if (result.status === 200) return result.body;
-    result.body.destroy();
-    throw new Error(`its host responded with ${result.status}`);
+export function openFetch(
+  clock: Clock,
+  maxBytes: number,
+): { readonly source: FileSource; readonly close: () => Promise<void> } {
+  const client = createOutboundClient({ clock, maxOrigins: FETCHED_ORIGINS });
+  const get = createGuardedGet({ client, clock });
+  return {
+    async source({ url }) {
+      const secure = url.replace(/^http:/i, "https:");
+      const result = await get({ url: secure, maxBytes, deadlineMs: DEADLINE_MS });
+      if (result.kind !== "response") throw new Error(result.message);
+      if (result.status === 200) return result.body;
+      result.body.destroy();
+      throw new Error(`its host responded with ${result.status}`);
+    },
+    close: () => client.close(),
   };
 }
 

@@ -10,6 +10,7 @@ import { nextTurn } from "../../core/next-turn.js";
 import type { ReadableBody } from "../../http/types.js";
 import type { Caller } from "../auth/caller.js";
 import { findCollection } from "../collections.js";
+import type { ContentBase } from "../content-base.js";
 import type { FileStore } from "../files.js";
 import type { StoredImages } from "../media/stored-images.js";
 import type { User } from "../records/records.js";
@@ -17,29 +18,15 @@ import type { ContentRepository } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
 import { toSlug } from "../text/slug.js";
 import type { Users } from "../users/users.js";
-import { abortableIteration, createFileImport, type FileImport } from "./import-files.js";
+import { abortableIteration, createFileImport, type FileImport, openFetch } from "./import-files.js";
 import { createPostImport, type PostImport } from "./import-posts.js";
 import { createImportSummary, type ImportSummaryBuilder } from "./import-summary.js";
 import { createTermImport, type TermImport } from "./import-terms.js";
-import type { FileSource, ImportOptions, ImportProgress, ImportSummary } from "./options.js";
+import type { ImportOptions, ImportProgress, ImportSummary } from "./options.js";
 import type { WxrAuthor, WxrEntry, WxrItem, WxrRefusedEntry, WxrSite, WxrTerm } from "./types.js";
 import { createWxrReader } from "./wxr-reader.js";
 
 export type Import = (source: ReadableBody, options: ImportOptions) => Promise<ImportSummary>;
-
-export interface ImportDependencies {
-  readonly repository: ContentRepository;
-  readonly site: Site;
-  readonly users: Users;
-  readonly files: FileStore | undefined;
-  /** Makes the smaller versions of imported images. */
-  readonly images: StoredImages | undefined;
-  /** Limit of one file. */
-  readonly uploadBytes: number;
-  readonly asUser: (id: number) => Promise<Caller>;
-  /** Opens a source that gets files from public hosts. Called for `files: "fetch"` only. */
-  readonly openFetch: () => { readonly source: FileSource; readonly close: () => Promise<void> };
-}
 
 /** Limit of one entry of the file, in characters. */
 const MAX_ENTRY = 16_777_216;
@@ -48,15 +35,26 @@ const SLICE = 65_536;
 
 const IMPORT_KEYS = ["as", "authors", "trust", "files", "bytesTotal", "onProgress", "signal"];
 
-export function createImport(dependencies: ImportDependencies): Import {
-  const { repository, site, users, files, images, uploadBytes, asUser, openFetch } = dependencies;
-
+export function createImport(
+  { clock, repository, site, users, callers }: ContentBase,
+  {
+    files,
+    images,
+    uploadBytes,
+  }: {
+    readonly files: FileStore | undefined;
+    /** Makes the smaller versions of imported images. */
+    readonly images: StoredImages | undefined;
+    /** Limit of one file. */
+    readonly uploadBytes: number;
+  },
+): Import {
   return async (source, options) => {
     refuseUnknownKeys("content.import", options, IMPORT_KEYS);
     const { as, authors = {}, trust: isTrusted = false, files: wanted = "skip", signal } = options;
     // A stream may fail before its first byte is wanted, as one of a missing file does.
     ignoreErrors(source);
-    const caller = await asUser(as);
+    const caller = await callers.load(as);
     if (wanted !== "skip" && files === undefined) {
       throw new PostbellError(
         "invalid_argument",
@@ -67,7 +65,7 @@ export function createImport(dependencies: ImportDependencies): Import {
     await repository.current();
     const summary = createImportSummary();
     const authorMapping = await createAuthorMapping({ users, authors, as });
-    const fetching = wanted === "fetch" ? openFetch() : undefined;
+    const fetching = wanted === "fetch" ? openFetch(clock, uploadBytes) : undefined;
     const fileImport = createFileImport({
       ...{ files, images, summary, signal, zone: site.zone, now: repository.now, maxBytes: uploadBytes },
       source: fetching?.source ?? (typeof wanted === "function" ? wanted : undefined),

@@ -7,33 +7,20 @@ import type { ContentRepository, Transaction } from "../../repository/content-re
 import { listAutosaves } from "../../repository/remove-posts.js";
 import { RestError } from "../../rest/error.js";
 import { parseFields } from "../../rest/field-selection.js";
-import type { ListLimits } from "../../rest/list-limits.js";
 import { contextArgument, readContext } from "../../rest/record-fields.js";
 import type { RestEndpoint, RestRequest, RestResponse, RestRoute } from "../../rest/types.js";
-import type { Users } from "../../users/users.js";
 import { updateArguments } from "../change-post.js";
+import type { PostBase } from "../post-base.js";
 import { resolvePostDates } from "../post-dates.js";
 import type { FieldTarget } from "../post-field.js";
 import { writeMeta } from "../post-meta.js";
-import {
-  assertAuthorExists,
-  createPostResource,
-  type PostResource,
-  type PostResourceOptions,
-} from "../post-resource.js";
+import { assertAuthorExists, createPostResource, type PostResource } from "../post-resource.js";
 import type { PostTypeHandler } from "../post-type-handler.js";
 import { sanitiseValues } from "../sanitised-values.js";
 import type { SanitisedValues, WriteContext } from "../write-context.js";
 import { isSameMeta, isSameText, REVISIONED_TEXTS, selectRevisionedMeta } from "./keep-revisions.js";
 import { createRevisionPermissions } from "./revision-permissions.js";
 import { createRevisionRenderer, type RevisionRenderer } from "./revision-renderer.js";
-
-export interface AutosaveRoutesOptions extends PostResourceOptions {
-  readonly users: Users;
-  /** `core/v2` */
-  readonly namespace: string;
-  readonly lists: ListLimits;
-}
 
 type Handler = (request: RestRequest) => Promise<RestResponse>;
 
@@ -54,7 +41,7 @@ const createLoadPost =
 
 function createListAutosaves(
   renderer: RevisionRenderer,
-  { repository, lists }: Pick<AutosaveRoutesOptions, "repository" | "lists">,
+  { repository, lists }: Pick<PostBase, "repository" | "lists">,
 ): Handler {
   const load = createLoadPost(repository);
   return async (request) => {
@@ -87,25 +74,21 @@ function createReadAutosave(renderer: RevisionRenderer, repository: ContentRepos
   };
 }
 
-function createEndpoint(
-  type: PostTypeHandler,
-  renderer: RevisionRenderer,
-  options: AutosaveRoutesOptions,
-): RestEndpoint {
-  const resource = createPostResource(type, options);
+function createEndpoint(type: PostTypeHandler, renderer: RevisionRenderer, base: PostBase): RestEndpoint {
+  const resource = createPostResource(type, base);
   return {
     methods: ["POST"],
-    args: withParent(updateArguments(type, options)),
+    args: withParent(updateArguments(type, base)),
     described: { status: 200 },
     permit: resource.permissions.update,
-    handle: createCreateAutosave(resource, renderer, options),
+    handle: createCreateAutosave(resource, renderer, base),
   };
 }
 
 function createCreateAutosave(
   resource: PostResource,
   renderer: RevisionRenderer,
-  { repository, site, users }: AutosaveRoutesOptions,
+  { repository, site, users }: PostBase,
 ): Handler {
   const { type } = resource;
   const load = createLoadPost(repository);
@@ -140,24 +123,19 @@ function createCreateAutosave(
 }
 
 /** Returns no route for a type without autosaves, such as media. */
-export function autosaveRoutes(type: PostTypeHandler, options: AutosaveRoutesOptions): readonly RestRoute[] {
-  const { base, supports, type: postType } = type.collection;
+export function autosaveRoutes(type: PostTypeHandler, base: PostBase): readonly RestRoute[] {
+  const { base: name, supports, type: postType } = type.collection;
   if (!supports.includes("autosave")) return [];
-  const { repository, site, namespace } = options;
+  const { repository, namespace } = base;
   const { read: authorizeRead } = createRevisionPermissions(postType, { repository, what: "autosaves" });
-  const renderer = createRevisionRenderer(type, {
-    site,
-    index: repository.index,
-    namespace,
-    hasPreview: true,
-  });
+  const renderer = createRevisionRenderer(type, base, { hasPreview: true });
   const { schema } = renderer;
   const list: RestEndpoint = {
     methods: ["GET"],
     args: withParent({ context: contextArgument }),
     described: { form: "items" },
     permit: ({ values, caller }) => void authorizeRead(Number(values["id"]), caller),
-    handle: createListAutosaves(renderer, options),
+    handle: createListAutosaves(renderer, base),
   };
   const read: RestEndpoint = {
     methods: ["GET"],
@@ -165,10 +143,10 @@ export function autosaveRoutes(type: PostTypeHandler, options: AutosaveRoutesOpt
     permit: ({ values, caller }) => void authorizeRead(Number(values["parent"]), caller),
     handle: createReadAutosave(renderer, repository),
   };
-  const create = createEndpoint(type, renderer, options);
+  const create = createEndpoint(type, renderer, base);
   return [
-    { namespace, path: `/${base}/:id/autosaves`, schema, endpoints: [list, create] },
-    { namespace, path: `/${base}/:parent/autosaves/:id`, schema, endpoints: [read] },
+    { namespace, path: `/${name}/:id/autosaves`, schema, endpoints: [list, create] },
+    { namespace, path: `/${name}/:parent/autosaves/:id`, schema, endpoints: [read] },
   ];
 }
 

@@ -5,7 +5,7 @@ import { type Collection, getCollection } from "../../collections.js";
 import type { Post, Revision } from "../../records/records.js";
 import type { ContentRepository, StoredRevision, Transaction } from "../../repository/content-repository.js";
 import { listAutosaves } from "../../repository/remove-posts.js";
-import type { KeepRevision } from "../post-route-options.js";
+import type { KeepRevision } from "../post-base.js";
 
 /** The texts that a revision holds, if the post type has them. */
 export const REVISIONED_TEXTS = ["title", "content", "excerpt"] as const;

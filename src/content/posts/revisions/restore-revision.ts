@@ -5,13 +5,10 @@
 
 import type { Caller } from "../../auth/caller.js";
 import type { Post } from "../../records/records.js";
-import type { ContentRepository } from "../../repository/content-repository.js";
 import { RestError, refusal } from "../../rest/error.js";
-import type { Site } from "../../site.js";
 import { assertUnmodified } from "../change-post.js";
+import type { PostBase } from "../post-base.js";
 import { resolvePostDates } from "../post-dates.js";
-import type { KeepRevision } from "../post-route-options.js";
-import type { PostTypes } from "../post-type-handler.js";
 import { sanitiseValues } from "../sanitised-values.js";
 import { createRevisionPermissions } from "./revision-permissions.js";
 
@@ -30,18 +27,14 @@ export type RestoreRevision = (
   known?: number,
 ) => Promise<void>;
 
-export interface RestoreOptions {
-  readonly repository: ContentRepository;
-  readonly postTypes: PostTypes;
-  readonly site: Site;
-  readonly keepRevision: KeepRevision;
-}
-
 const notFound = (): RestError => new RestError(404, "rest_post_invalid_id", "Invalid post ID.");
 
-export function createRestoreRevision(options: RestoreOptions): RestoreRevision {
-  const { repository, postTypes, site, keepRevision } = options;
-
+export function createRestoreRevision({
+  repository,
+  postTypes,
+  site,
+  keepRevision,
+}: Pick<PostBase, "repository" | "postTypes" | "site" | "keepRevision">): RestoreRevision {
   async function load(postId: number, caller: Caller, known: number): Promise<Post> {
     const [post] = await repository.posts([postId]);
     if (post === undefined || !postTypes[post.type].collection.hasRevisions) throw notFound();

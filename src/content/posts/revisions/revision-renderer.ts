@@ -2,6 +2,7 @@
 
 import type { Context, Json, Schema } from "../../../schema/types.js";
 import type { Collection } from "../../collections.js";
+import type { ContentBase } from "../../content-base.js";
 import type { SiteIndex } from "../../query/site-index.js";
 import type { Post, PostColumns, Revision } from "../../records/records.js";
 import { listAutosaves } from "../../repository/remove-posts.js";
@@ -29,12 +30,6 @@ export interface RenderRevisionRequest {
   readonly url: (path: string) => string;
 }
 
-export interface RevisionRendererOptions extends Omit<RevisionView, "collection"> {
-  readonly namespace: string;
-  /** True for autosaves, which have a link to preview them. */
-  readonly hasPreview: boolean;
-}
-
 /** Returns the post that the revision would make, with the revision's id and its post as parent. */
 function toPost(revision: Revision, parent: Post): Post {
   const { id, author, date, dateGmt, title, content, excerpt, isTrusted, meta } = revision;
@@ -60,9 +55,12 @@ function toPost(revision: Revision, parent: Post): Post {
 
 export function createRevisionRenderer(
   type: PostTypeHandler,
-  { site, index, namespace, hasPreview }: RevisionRendererOptions,
+  { site, repository, namespace }: Pick<ContentBase, "site" | "repository" | "namespace">,
+  /** Autosaves have a link to preview them. */
+  { hasPreview }: { readonly hasPreview: boolean },
 ): RevisionRenderer {
   const { collection } = type;
+  const { index } = repository;
   const view: RevisionView = { collection, site, index };
   const fields = listRevisionFields(type, hasPreview);
 

@@ -7,11 +7,10 @@ import type { ContentRepository, StoredRevision } from "../../repository/content
 import { listAutosaves } from "../../repository/remove-posts.js";
 import { RestError } from "../../rest/error.js";
 import { parseFields } from "../../rest/field-selection.js";
-import type { ListLimits } from "../../rest/list-limits.js";
 import { pageHeaders } from "../../rest/paging.js";
 import { contextArgument, readContext } from "../../rest/record-fields.js";
 import type { RestEndpoint, RestRequest, RestResponse, RestRoute } from "../../rest/types.js";
-import type { Site } from "../../site.js";
+import type { PostBase } from "../post-base.js";
 import type { PostTypeHandler } from "../post-type-handler.js";
 import { removeRevision } from "./keep-revisions.js";
 import {
@@ -50,7 +49,7 @@ function readEndpoint({ permissions, loadParent, renderer, permitRead }: Revisio
   };
 }
 
-function deleteEndpoint(resource: RevisionResource, options: RevisionRoutesOptions): RestEndpoint {
+function deleteEndpoint(resource: RevisionResource, { repository }: PostBase): RestEndpoint {
   const findRemovable = ({ values, caller }: RestRequest) =>
     resource.permissions.remove(Number(values["id"]), Number(values["parent"]), caller);
   return {
@@ -64,30 +63,30 @@ function deleteEndpoint(resource: RevisionResource, options: RevisionRoutesOptio
       },
     }),
     permit: async (request) => void (await findRemovable(request)),
-    handle: createDeleteRevision(resource, findRemovable, options.repository),
+    handle: createDeleteRevision(resource, findRemovable, repository),
   };
 }
 
 /** Returns no route for a type without revisions. */
-export function revisionRoutes(type: PostTypeHandler, options: RevisionRoutesOptions): readonly RestRoute[] {
-  const { base, hasRevisions } = type.collection;
+export function revisionRoutes(type: PostTypeHandler, base: PostBase): readonly RestRoute[] {
+  const { base: name, hasRevisions } = type.collection;
   if (!hasRevisions) return [];
-  const { namespace } = options;
-  const resource = createRevisionResource(type, options);
+  const { namespace } = base;
+  const resource = createRevisionResource(type, base);
   const { schema } = resource.renderer;
   const list: RestEndpoint = {
     methods: ["GET"],
     args: withParent(revisionListArguments),
     permit: resource.permitRead,
-    handle: createListRevisions(type.collection, resource, options),
+    handle: createListRevisions(type.collection, resource, base),
   };
   return [
-    { namespace, path: `/${base}/:parent/revisions`, schema, endpoints: [list] },
+    { namespace, path: `/${name}/:parent/revisions`, schema, endpoints: [list] },
     {
       namespace,
-      path: `/${base}/:parent/revisions/:id`,
+      path: `/${name}/:parent/revisions/:id`,
       schema,
-      endpoints: [readEndpoint(resource), deleteEndpoint(resource, options)],
+      endpoints: [readEndpoint(resource), deleteEndpoint(resource, base)],
     },
   ];
 }
@@ -123,7 +122,7 @@ const BATCH = 20;
 function createListRevisions(
   { base }: Collection,
   { renderer, loadParent }: RevisionResource,
-  { repository, namespace, lists }: RevisionRoutesOptions,
+  { repository, namespace, lists }: PostBase,
 ): (request: RestRequest) => Promise<RestResponse> {
   async function loadEntries(parent: Post, query: RevisionQuery): Promise<readonly Entry[]> {
     const autosaves = listAutosaves(parent);
@@ -171,14 +170,6 @@ function createListRevisions(
 
 // The revisions of one post type over REST: what the handlers of their routes share.
 
-interface RevisionRoutesOptions {
-  readonly repository: ContentRepository;
-  readonly site: Site;
-  /** `core/v2` */
-  readonly namespace: string;
-  readonly lists: ListLimits;
-}
-
 interface RevisionResource {
   readonly permissions: RevisionPermissions;
   readonly renderer: RevisionRenderer;
@@ -187,15 +178,12 @@ interface RevisionResource {
   readonly permitRead: (request: RestRequest) => void;
 }
 
-function createRevisionResource(
-  type: PostTypeHandler,
-  { repository, site, namespace }: RevisionRoutesOptions,
-): RevisionResource {
-  const { index } = repository;
+function createRevisionResource(type: PostTypeHandler, base: PostBase): RevisionResource {
+  const { repository } = base;
   const permissions = createRevisionPermissions(type.collection.type, { repository, what: "revisions" });
   return {
     permissions,
-    renderer: createRevisionRenderer(type, { site, index, namespace, hasPreview: false }),
+    renderer: createRevisionRenderer(type, base, { hasPreview: false }),
     async loadParent(id) {
       const [post] = await repository.posts([id]);
       if (post !== undefined) return post;

@@ -1,12 +1,11 @@
-/** The options of post routes, which the assembly of the content service provides. */
+/** What the routes of posts work with, and what media, the editor and imports need of posts. */
 
+import type { ContentBase } from "../content-base.js";
 import type { Post } from "../records/records.js";
-import type { ContentRepository, Transaction } from "../repository/content-repository.js";
-import type { ListLimits } from "../rest/list-limits.js";
-import type { Site } from "../site.js";
-import type { Users } from "../users/users.js";
+import type { Transaction } from "../repository/content-repository.js";
 import type { Passwords } from "./post-passwords.js";
 import type { PostRenderer } from "./post-renderer.js";
+import type { PostTypes } from "./post-type-handler.js";
 
 /**
  * Adds a revision of a changed post to the transaction, if the post type has revisions and the
@@ -14,14 +13,9 @@ import type { PostRenderer } from "./post-renderer.js";
  */
 export type KeepRevision = (transaction: Transaction, post: Post, author: number) => Promise<Post>;
 
-export interface PostRoutesOptions {
-  readonly repository: ContentRepository;
-  readonly site: Site;
+export interface PostBase extends ContentBase {
+  readonly postTypes: PostTypes;
   readonly renderer: PostRenderer;
-  readonly users: Users;
-  /** `core/v2` */
-  readonly namespace: string;
   readonly passwords: Passwords;
   readonly keepRevision: KeepRevision;
-  readonly lists: ListLimits;
 }

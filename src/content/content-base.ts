@@ -1,0 +1,24 @@
+/** What the rooms of the content service work with. `service.ts` puts it together. */
+
+import type { Clock } from "../core/clock.js";
+import type { Logger } from "../core/logger.js";
+import type { Callers } from "./callers.js";
+import type { MenuLocations } from "./menu-locations/menu-locations.js";
+import type { ContentRepository } from "./repository/content-repository.js";
+import type { ListLimits } from "./rest/list-limits.js";
+import type { Site } from "./site.js";
+import type { Users } from "./users/users.js";
+
+export interface ContentBase {
+  readonly clock: Clock;
+  /** Guarded: it never throws. */
+  readonly logger: Logger;
+  /** The first two segments of the content routes: `core/v2`. */
+  readonly namespace: string;
+  readonly repository: ContentRepository;
+  readonly site: Site;
+  readonly menuLocations: MenuLocations;
+  readonly users: Users;
+  readonly callers: Callers;
+  readonly lists: ListLimits;
+}
