@@ -17,14 +17,6 @@ const PROBE_MS = 5_000;
 /** With `eventual`, readers are promised changes within a second. */
 const BEHIND_MS = 10_000;
 
-export interface HealthStatusOptions {
-  readonly repository: Pick<ContentRepository, "current">;
-  readonly poller: Pick<ChangePoller, "behindMs">;
-  readonly clock: Clock;
-  readonly checkStorage: () => StorageStatus;
-  readonly isStarted: () => boolean;
-}
-
 /**
  * Creates a function that probes the storage of a started service: without requests, nothing else
  * notices an outage.
@@ -35,7 +27,13 @@ export function createHealthStatus({
   clock,
   checkStorage,
   isStarted: isServiceStarted,
-}: HealthStatusOptions): () => Promise<HealthStatus> {
+}: {
+  readonly repository: Pick<ContentRepository, "current">;
+  readonly poller: Pick<ChangePoller, "behindMs">;
+  readonly clock: Clock;
+  readonly checkStorage: () => StorageStatus;
+  readonly isStarted: () => boolean;
+}): () => Promise<HealthStatus> {
   let storageDownSince: number | undefined;
 
   async function probe(): Promise<void> {

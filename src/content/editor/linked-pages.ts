@@ -23,15 +23,6 @@ export interface LinkedPages {
   readonly close: () => Promise<void>;
 }
 
-export interface LinkedPagesOptions {
-  readonly clock: Clock;
-  readonly destinations: DestinationOptions;
-  /** The time for one page, including the wait for its turn. */
-  readonly timeoutMs: number;
-  /** The size of the cached details; 0 caches none. */
-  readonly cacheBytes: number;
-}
-
 /** Of a longer page, the beginning is read. */
 const MAX_PAGE_BYTES = 153_600;
 
@@ -46,7 +37,18 @@ const failed = (value: "no_response" | "no_content"): Fetched<FetchedDetails> =>
   ageMs: FAILURE_AGE_MS,
 });
 
-export function createLinkedPages({ clock, destinations, ...limits }: LinkedPagesOptions): LinkedPages {
+export function createLinkedPages({
+  clock,
+  destinations,
+  ...limits
+}: {
+  readonly clock: Clock;
+  readonly destinations: DestinationOptions;
+  /** The time for one page, including the wait for its turn. */
+  readonly timeoutMs: number;
+  /** The size of the cached details; 0 caches none. */
+  readonly cacheBytes: number;
+}): LinkedPages {
   const { get, close } = createPageGet(clock, destinations);
 
   async function fetchDetails(url: string, getTimeLeft: () => number): Promise<Fetched<FetchedDetails>> {

@@ -15,16 +15,6 @@ export interface Fetched<V> {
   readonly ageMs: number;
 }
 
-export interface FetchCacheOptions<Q, V> {
-  readonly clock: Clock;
-  /** The time for one query, including the wait for its turn. */
-  readonly timeoutMs: number;
-  /** The size of the cached values; 0 caches none. */
-  readonly cacheBytes: number;
-  /** Must not reject. */
-  readonly fetch: (query: Q, getTimeLeft: () => number) => Promise<Fetched<V>>;
-}
-
 export interface FetchCache<Q, V> {
   /**
    * Resolves with the value of `key`, from the cache if it is there, and otherwise fetched by
@@ -45,7 +35,15 @@ interface CachedValue<V> {
   readonly until: number;
 }
 
-export function createFetchCache<Q, V>(options: FetchCacheOptions<Q, V>): FetchCache<Q, V> {
+export function createFetchCache<Q, V>(options: {
+  readonly clock: Clock;
+  /** The time for one query, including the wait for its turn. */
+  readonly timeoutMs: number;
+  /** The size of the cached values; 0 caches none. */
+  readonly cacheBytes: number;
+  /** Must not reject. */
+  readonly fetch: (query: Q, getTimeLeft: () => number) => Promise<Fetched<V>>;
+}): FetchCache<Q, V> {
   const { clock, timeoutMs, cacheBytes, fetch } = options;
   const limit = createConcurrencyLimit({ running: RUNNING, waiting: WAITING });
   const inFlight = new Map<string, Promise<V | "busy">>();

@@ -24,14 +24,14 @@ export interface ForeignEmbeds {
   readonly close: () => Promise<void>;
 }
 
-export interface ForeignEmbedsOptions extends EmbedClientOptions {
-  /** The time for one query, including the wait for its turn. */
-  readonly timeoutMs: number;
-  /** The size of the cached embeds; 0 caches none. */
-  readonly cacheBytes: number;
-}
-
-export function createForeignEmbeds(options: ForeignEmbedsOptions): ForeignEmbeds {
+export function createForeignEmbeds(
+  options: EmbedClientOptions & {
+    /** The time for one query, including the wait for its turn. */
+    readonly timeoutMs: number;
+    /** The size of the cached embeds; 0 caches none. */
+    readonly cacheBytes: number;
+  },
+): ForeignEmbeds {
   const client = createEmbedClient(options);
   const cache = createFetchCache<EmbedQuery, Embed | undefined>({
     ...options,

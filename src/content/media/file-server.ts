@@ -9,11 +9,6 @@ import type { HttpRequest, HttpResponse, Service } from "../../http/types.js";
 import { type ByteRange, type FileEntry, type FileStore, isFileName } from "../files.js";
 import { findMimeType } from "./media-type.js";
 
-export interface FileServerOptions {
-  readonly files: FileStore;
-  readonly logger: Logger;
-}
-
 /**
  * Where a file is, below the address of the uploads, as it stands in a URL: `2026/11/heart.png`.
  */
@@ -30,7 +25,13 @@ const FOR_A_DAY = "public, max-age=86400";
  * film is downloaded, and may run nothing where it is opened nevertheless. 503 while the store
  * fails.
  */
-export function createFileServer({ files, logger }: FileServerOptions): Service {
+export function createFileServer({
+  files,
+  logger,
+}: {
+  readonly files: FileStore;
+  readonly logger: Logger;
+}): Service {
   async function answer(request: HttpRequest, name: string): Promise<HttpResponse | undefined> {
     const entry = await files.stat(name);
     if (entry === undefined) return undefined;

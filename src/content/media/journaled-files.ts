@@ -27,19 +27,17 @@ export interface JournaledFiles extends FileStore {
   readonly stop: () => void;
 }
 
-export interface JournaledFilesOptions {
-  readonly files: FileStore;
-  readonly journal: OrphanFileJournal;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
-
 export function createJournaledFiles({
   files,
   journal,
   clock,
   logger,
-}: JournaledFilesOptions): JournaledFiles {
+}: {
+  readonly files: FileStore;
+  readonly journal: OrphanFileJournal;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}): JournaledFiles {
   let timer: Timer | undefined;
 
   const journaled = (staged: StagedFile): StagedFile => ({

@@ -37,19 +37,6 @@ interface Taken {
   readonly discard: () => Promise<void>;
 }
 
-export interface MultipartOptions<T extends Taken> {
-  /**
-   * The name of the field that holds the file. Files in other fields are read over, as are a second
-   * one and one without a name.
-   */
-  readonly fileField: string;
-  /** Of the file. */
-  readonly limit: number;
-  readonly pace?: BodyPace | undefined;
-  /** Reads the file to its end, or throws. `fileName` is not empty, and is the client's. */
-  readonly take: (fileName: string, bytes: ReadableBody) => Promise<T>;
-}
-
 /**
  * The fields, nested by PHP's rules, and what `take` made of the file. Fields may stand before and
  * behind it.
@@ -61,7 +48,23 @@ export interface MultipartOptions<T extends Taken> {
  */
 export async function readMultipart<T extends Taken>(
   request: Pick<HttpRequest, "body" | "headers" | "signal">,
-  { fileField, limit, pace, take }: MultipartOptions<T>,
+  {
+    fileField,
+    limit,
+    pace,
+    take,
+  }: {
+    /**
+     * The name of the field that holds the file. Files in other fields are read over, as are a second
+     * one and one without a name.
+     */
+    readonly fileField: string;
+    /** Of the file. */
+    readonly limit: number;
+    readonly pace?: BodyPace | undefined;
+    /** Reads the file to its end, or throws. `fileName` is not empty, and is the client's. */
+    readonly take: (fileName: string, bytes: ReadableBody) => Promise<T>;
+  },
 ): Promise<{ readonly fields: JsonObject; readonly file: T | undefined }> {
   const parser = createParser(request.headers["content-type"] ?? "", limit);
   const fields: [name: string, value: string][] = [];

@@ -24,13 +24,6 @@ import {
   stageFile,
 } from "./stage-file.js";
 
-export interface UploadOptions extends StageFileOptions {
-  /** The most bytes of the file. */
-  readonly limit: number;
-  /** How fast the body must arrive. Default: no limit. */
-  readonly pace?: BodyPace | undefined;
-}
-
 /** A file that arrived as a whole and was accepted. It is not visible before `publish`. */
 export interface StagedUpload {
   /** The text fields of a multipart body, not validated; empty for a raw body. No prototype. */
@@ -74,7 +67,15 @@ export interface PublishedUpload {
  * `rest_unsupported_media_type` for a body with a content coding; errors of `readMultipart`,
  * `readUploadBytes` and `files`.
  */
-export async function stageUpload(request: HttpRequest, options: UploadOptions): Promise<StagedUpload> {
+export async function stageUpload(
+  request: HttpRequest,
+  options: StageFileOptions & {
+    /** The most bytes of the file. */
+    readonly limit: number;
+    /** How fast the body must arrive. Default: no limit. */
+    readonly pace?: BodyPace | undefined;
+  },
+): Promise<StagedUpload> {
   const { headers } = request;
   refuseCodedBody(request);
   const digest = headers["content-md5"];

@@ -88,11 +88,6 @@ export interface SiteIndex {
   readonly size: () => number;
 }
 
-export interface SiteIndexOptions {
-  /** Returns the category of posts whose categories were all deleted. */
-  readonly defaultCategory?: (() => number | undefined) | undefined;
-}
-
 const POST_TYPES: readonly PostType[] = [
   "post",
   "page",
@@ -120,7 +115,12 @@ function getVersion({ rows, terms, others }: SiteContents, key: string): number 
   return others.get(key)?.version ?? 0;
 }
 
-export function createSiteIndex({ defaultCategory = () => undefined }: SiteIndexOptions = {}): SiteIndex {
+export function createSiteIndex({
+  defaultCategory = () => undefined,
+}: {
+  /** Returns the category of posts whose categories were all deleted. */
+  readonly defaultCategory?: (() => number | undefined) | undefined;
+} = {}): SiteIndex {
   let contents = createSiteContents(defaultCategory);
 
   function termsOf(post: PostColumns, taxonomy: Taxonomy): readonly number[] {

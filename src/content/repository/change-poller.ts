@@ -27,19 +27,17 @@ export interface ChangePoller {
   readonly behindMs: () => number;
 }
 
-export interface ChangePollerOptions {
-  readonly consistency: Consistency;
-  readonly repository: Pick<ContentRepository, "current">;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
-
 export function createChangePoller({
   consistency,
   repository,
   clock,
   logger,
-}: ChangePollerOptions): ChangePoller {
+}: {
+  readonly consistency: Consistency;
+  readonly repository: Pick<ContentRepository, "current">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}): ChangePoller {
   if (consistency === "strong") {
     return { current: repository.current, start() {}, stop() {}, behindMs: () => 0 };
   }

@@ -45,18 +45,6 @@ export interface ContentRepository
 
 type Decide<T> = (transaction: Transaction) => Promise<T> | T;
 
-export interface ContentRepositoryOptions {
-  readonly store: ContentStore;
-  /**
-   * Called for every record that a change of this process wrote, once it is stored. Must not throw.
-   */
-  readonly changed: (change: ContentChanged) => void;
-  /** Characters of whole records that stay in memory. */
-  readonly cacheCharacters: number;
-  /** Called with the number of cached and of missing records of each read. */
-  readonly lookedUp?: ((hits: number, misses: number) => void) | undefined;
-}
-
 const MAX_ATTEMPTS = 20;
 /** More rows would make the indexes sort whole lists again. */
 const MOST_TOGETHER = 16;
@@ -109,7 +97,17 @@ export function createContentRepository({
   changed,
   cacheCharacters,
   lookedUp,
-}: ContentRepositoryOptions): ContentRepository {
+}: {
+  readonly store: ContentStore;
+  /**
+   * Called for every record that a change of this process wrote, once it is stored. Must not throw.
+   */
+  readonly changed: (change: ContentChanged) => void;
+  /** Characters of whole records that stay in memory. */
+  readonly cacheCharacters: number;
+  /** Called with the number of cached and of missing records of each read. */
+  readonly lookedUp?: ((hits: number, misses: number) => void) | undefined;
+}): ContentRepository {
   const site = createResidentSite({ store, onLoad: () => cache.clear() });
   const { index, current, applyOwnWrites, defaultCategory, stamp, loads } = site;
   const cache = createRecordCache({ store, index, cacheCharacters, lookedUp });

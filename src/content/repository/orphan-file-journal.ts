@@ -26,18 +26,16 @@ export interface OrphanFileJournal {
   readonly listOlderThan: (ms: number) => Promise<readonly string[]>;
 }
 
-export interface OrphanFileJournalOptions {
-  readonly store: ContentStore;
-  readonly index: SiteIndex;
-  /** Waits until `index` reflects every earlier commit. */
-  readonly current: () => void | Promise<void>;
-}
-
 export function createOrphanFileJournal({
   store,
   index,
   current,
-}: OrphanFileJournalOptions): OrphanFileJournal {
+}: {
+  readonly store: ContentStore;
+  readonly index: SiteIndex;
+  /** Waits until `index` reflects every earlier commit. */
+  readonly current: () => void | Promise<void>;
+}): OrphanFileJournal {
   const readVersion = async (key: string): Promise<number> => (await store.read([key]))[0]?.version ?? 0;
 
   return {

@@ -31,7 +31,12 @@ export interface RecordCache {
   readonly size: () => number;
 }
 
-export interface RecordCacheOptions {
+export function createRecordCache({
+  store,
+  index,
+  cacheCharacters,
+  lookedUp,
+}: {
   readonly store: ContentStore;
   /** Tells the newest version of each post. */
   readonly index: Pick<SiteIndex, "post">;
@@ -39,14 +44,7 @@ export interface RecordCacheOptions {
   readonly cacheCharacters: number;
   /** Called with the number of cached and of missing posts of each read. */
   readonly lookedUp?: ((hits: number, misses: number) => void) | undefined;
-}
-
-export function createRecordCache({
-  store,
-  index,
-  cacheCharacters,
-  lookedUp,
-}: RecordCacheOptions): RecordCache {
+}): RecordCache {
   const cache = new LRUCache<number, Post>({
     maxSize: cacheCharacters,
     sizeCalculation: ({ content, excerpt, title }) =>

@@ -34,15 +34,16 @@ export interface ResidentSite {
   readonly applyOwnWrites: (writes: readonly ContentWrite[]) => void;
 }
 
-export interface ResidentSiteOptions {
+const NOT_LOADED = -1;
+
+export function createResidentSite({
+  store,
+  onLoad,
+}: {
   readonly store: ContentStore;
   /** Called after each load, before anybody sees its content. */
   readonly onLoad: () => void;
-}
-
-const NOT_LOADED = -1;
-
-export function createResidentSite({ store, onLoad }: ResidentSiteOptions): ResidentSite {
+}): ResidentSite {
   let defaultCategory: number | undefined;
   const index = createSiteIndex({ defaultCategory: () => defaultCategory });
   let sequence = NOT_LOADED;

@@ -26,19 +26,17 @@ const CHECK_EVERY_MS = 60_000;
 /** The most posts published in one change. The next request or check publishes the rest. */
 const BATCH = 500;
 
-export interface ScheduledPostsOptions {
-  readonly repository: ContentRepository;
-  readonly site: { readonly zone: SiteZone };
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
-
 export function createScheduledPosts({
   repository,
   site,
   clock,
   logger,
-}: ScheduledPostsOptions): ScheduledPosts {
+}: {
+  readonly repository: ContentRepository;
+  readonly site: { readonly zone: SiteZone };
+  readonly clock: Clock;
+  readonly logger: Logger;
+}): ScheduledPosts {
   const { index } = repository;
   let timer: Timer | undefined;
   let publishing: Promise<void> | undefined;

@@ -25,15 +25,6 @@ import type {
   RouteOutcome,
 } from "./types.js";
 
-export interface BatchOptions {
-  /** Called per request, since the pipeline is made from the table that holds this route. */
-  readonly pipeline: () => Pick<Pipeline, "find" | "run" | "fail">;
-  /** Brings the content up to date before each item, which may depend on the one before it. */
-  readonly ready: () => void | Promise<void>;
-  /** Bounds the size of all responses together. Items beyond it are not run. */
-  readonly lists: Pick<ListLimits, "refuseBeyond">;
-}
-
 const DESCRIBED: Described = {
   summary: "Send several requests in one",
   status: 207,
@@ -67,7 +58,18 @@ const DESCRIBED: Described = {
  * headers say. An item that fails has its error at its place. With `require-all-validate` no item
  * runs unless the arguments of all are valid. Only endpoints with `allowBatch` may be used.
  */
-export function batchRoute({ pipeline, ready, lists }: BatchOptions): RestRoute {
+export function batchRoute({
+  pipeline,
+  ready,
+  lists,
+}: {
+  /** Called per request, since the pipeline is made from the table that holds this route. */
+  readonly pipeline: () => Pick<Pipeline, "find" | "run" | "fail">;
+  /** Brings the content up to date before each item, which may depend on the one before it. */
+  readonly ready: () => void | Promise<void>;
+  /** Bounds the size of all responses together. Items beyond it are not run. */
+  readonly lists: Pick<ListLimits, "refuseBeyond">;
+}): RestRoute {
   const run = async (validated: ValidatedCall, characters: number): Promise<RouteOutcome> => {
     try {
       lists.refuseBeyond(characters);

@@ -45,14 +45,15 @@ export const isPreflight = ({ method, headers }: HttpRequest): boolean =>
   headers["origin"] !== undefined &&
   headers["access-control-request-method"] !== undefined;
 
-export interface CorsOptions {
+export function createCors({
+  origins,
+  allowedHeaders,
+}: {
   /** Origins whose pages may send credentials, as browsers send them: `https://app.example.org`. */
   readonly origins: readonly string[];
   /** Request headers that these pages may send in addition to {@link TRUSTED_REQUEST_HEADERS}. */
   readonly allowedHeaders: readonly string[];
-}
-
-export function createCors({ origins, allowedHeaders }: CorsOptions): Cors {
+}): Cors {
   const listed = new Set(origins);
   const requestHeaders = [...TRUSTED_REQUEST_HEADERS, ...allowedHeaders].join(", ");
   const trust = (origin: string): Headers => ({

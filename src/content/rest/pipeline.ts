@@ -45,7 +45,7 @@ import type {
   RouteRow,
 } from "./types.js";
 
-export interface PipelineOptions {
+interface PipelineOptions {
   readonly find: RouteTable["find"];
   readonly cors: Cors;
   readonly lists: Pick<ListLimits, "refuseBeyond">;

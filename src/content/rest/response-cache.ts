@@ -21,18 +21,6 @@ export interface FreshResponse {
   readonly isShareable: boolean;
 }
 
-export interface ResponseCacheOptions {
-  /** The size of all responses with their keys; 0 stores none. */
-  readonly bytes: number;
-  readonly buildKey: ResponseCacheKey;
-  readonly classOf: Cors["classOf"];
-  /** Another number whenever any cached response may be outdated. */
-  readonly stamp: () => number;
-  readonly render: (request: HttpRequest, caller: Caller) => Promise<FreshResponse>;
-  /** Called for each look-up of a cacheable request. */
-  readonly onLookUp?: ((isHit: boolean) => void) | undefined;
-}
-
 /** Returns the cached response without a promise, or renders and stores a new one. */
 export type ServeCached = (
   request: HttpRequest,
@@ -50,8 +38,24 @@ const OVERHEAD_BYTES = 2048;
 /** A response larger than this part of the cache is not stored. */
 const MAX_SHARE = 1 / 8;
 
-export function createResponseCache(options: ResponseCacheOptions): ServeCached {
-  const { bytes, buildKey, classOf, stamp, render, onLookUp } = options;
+export function createResponseCache({
+  bytes,
+  buildKey,
+  classOf,
+  stamp,
+  render,
+  onLookUp,
+}: {
+  /** The size of all responses with their keys; 0 stores none. */
+  readonly bytes: number;
+  readonly buildKey: ResponseCacheKey;
+  readonly classOf: Cors["classOf"];
+  /** Another number whenever any cached response may be outdated. */
+  readonly stamp: () => number;
+  readonly render: (request: HttpRequest, caller: Caller) => Promise<FreshResponse>;
+  /** Called for each look-up of a cacheable request. */
+  readonly onLookUp?: ((isHit: boolean) => void) | undefined;
+}): ServeCached {
   if (bytes === 0) return async (request, caller) => (await render(request, caller)).response;
   const entries = new LRUCache<string, Entry>({
     maxSize: bytes,

@@ -13,7 +13,7 @@ import type { DirectHandler, HttpRequest, HttpResponse } from "../../http/types.
 import type { JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import { batchRoute } from "./batch.js";
-import { type CorsOptions, createCors, isPreflight } from "./cors.js";
+import { createCors, isPreflight } from "./cors.js";
 import { RestError } from "./error.js";
 import { createInProcessServer, type InternalRequest, type InternalResponse } from "./in-process.js";
 import { openApiRoute, withIndex } from "./index-routes.js";
@@ -56,7 +56,7 @@ export interface RestServerOptions {
    * `ready`. Cached responses may depend only on the path, the query and the base URL.
    */
   readonly stamp: () => number;
-  readonly cors: CorsOptions;
+  readonly cors: Parameters<typeof createCors>[0];
   /** How fast a body must arrive. A route that receives its body itself has its own pace. */
   readonly bodyPace: BodyPace;
   readonly limits: {

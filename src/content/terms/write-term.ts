@@ -22,7 +22,7 @@ const AMPERSAND = /&(?!#\d{1,8};|#x[\da-f]{1,7};|[a-z][a-z\d]{0,31};)/gi;
 export const termName = (text: string): string =>
   stripAll(text).replace(AMPERSAND, "&amp;").replaceAll(">", "&gt;");
 
-export interface TermContext {
+interface TermContext {
   readonly definition: TaxonomyDefinition;
   readonly index: ContentRepository["index"];
 }

@@ -9,7 +9,7 @@ import { paragraphSteps } from "./paragraphs.js";
 import { sanitiseSteps, sanitiseTitleSteps } from "./sanitise-html.js";
 import { texturiseSteps } from "./texturise.js";
 
-export interface RenderOptions {
+interface RenderOptions {
   /**
    * True if its author may write free HTML. The text of any other author is sanitised before it is
    * shown, even if it was sanitised before it was stored.

@@ -20,7 +20,7 @@ import { isSafeUrl, isSitePdf, URL_SCHEMES } from "./urls.js";
  */
 const MAX_PASSES = 4;
 
-export interface SanitiseOptions {
+interface SanitiseOptions {
   /**
    * The URL under which the site's uploads are, such as `https://example.org/uploads`. Its PDF files
    * may be shown by `<object>`, as the File block does. Without it, `<object>` is removed.

@@ -22,15 +22,6 @@ import {
 } from "./resolve-references.js";
 import type { WxrItem } from "./types.js";
 
-export interface PostBuilderOptions {
-  readonly repository: ContentRepository;
-  readonly terms: TermImport;
-  readonly files: FileImport;
-  readonly write: Pick<WriteContext, "caller" | "site">;
-  readonly isTrusted: boolean;
-  readonly getAuthorId: (login: string) => number;
-}
-
 /** The state of a candidate on this site. */
 export interface ExistingPost {
   readonly id: number;
@@ -55,9 +46,21 @@ export type PostBuilder = (
   placement: Placement,
 ) => Promise<BuiltPost>;
 
-export function createPostBuilder(options: PostBuilderOptions): PostBuilder {
-  const { repository, terms, files, write, isTrusted, getAuthorId } = options;
-
+export function createPostBuilder({
+  repository,
+  terms,
+  files,
+  write,
+  isTrusted,
+  getAuthorId,
+}: {
+  readonly repository: ContentRepository;
+  readonly terms: TermImport;
+  readonly files: FileImport;
+  readonly write: Pick<WriteContext, "caller" | "site">;
+  readonly isTrusted: boolean;
+  readonly getAuthorId: (login: string) => number;
+}): PostBuilder {
   const plan = async (
     { item, collection }: ImportCandidate,
     { id, previous }: ExistingPost,

@@ -33,19 +33,6 @@ export interface PostImport {
   readonly finish: () => Promise<void>;
 }
 
-export interface PostImportOptions {
-  readonly repository: ContentRepository;
-  readonly summary: ImportSummaryBuilder;
-  readonly terms: TermImport;
-  readonly files: FileImport;
-  readonly write: Pick<WriteContext, "caller" | "site">;
-  /** The site that wrote the file. */
-  readonly source: Pick<WxrSite, "url" | "title">;
-  readonly isTrusted: boolean;
-  /** Returns the id of the user for a login in the file. */
-  readonly getAuthorId: (login: string) => number;
-}
-
 type Files = ReadonlyMap<string, ImportedMediaFile>;
 
 /** Result of one candidate; `id` is the post's id on this site. */
@@ -60,7 +47,18 @@ const FILES_PER_COMMIT = 8;
 /** Characters of items that are sanitised and stored before requests of the host run again. */
 const CHARACTERS_PER_TURN = 32_768;
 
-export function createPostImport(options: PostImportOptions): PostImport {
+export function createPostImport(options: {
+  readonly repository: ContentRepository;
+  readonly summary: ImportSummaryBuilder;
+  readonly terms: TermImport;
+  readonly files: FileImport;
+  readonly write: Pick<WriteContext, "caller" | "site">;
+  /** The site that wrote the file. */
+  readonly source: Pick<WxrSite, "url" | "title">;
+  readonly isTrusted: boolean;
+  /** Returns the id of the user for a login in the file. */
+  readonly getAuthorId: (login: string) => number;
+}): PostImport {
   const { repository, summary, terms, files: fileImport, write } = options;
   const { index } = repository;
   const candidates = createCandidateSelection(options);

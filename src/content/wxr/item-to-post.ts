@@ -37,7 +37,7 @@ export interface PlannedPost {
   readonly unknownMeta: readonly string[];
 }
 
-export interface PlanContext extends Omit<WriteContext, "collection"> {
+interface PlanContext extends Omit<WriteContext, "collection"> {
   readonly collection: Collection;
   readonly author: number;
   /** False if the texts of the item were sanitised. */

@@ -18,14 +18,6 @@ export interface WxrReader {
   readonly dropped: () => number;
 }
 
-export interface WxrReaderOptions {
-  /**
-   * Limit of one entry in characters, all its texts together. A larger entry is refused, the others
-   * are returned.
-   */
-  readonly maxEntry: number;
-}
-
 type Fail = (message: string) => PostbellError;
 
 const MAX_DEPTH = 32;
@@ -54,7 +46,15 @@ const INVALID = /(?![\t\n\r\u007f-\u009f])\p{Cc}|[\ufffe\uffff]/gu;
  * entities, for such an excess outside of entries or within one tag, and for an entry that seems to
  * be endless.
  */
-export function createWxrReader({ maxEntry }: WxrReaderOptions): WxrReader {
+export function createWxrReader({
+  maxEntry,
+}: {
+  /**
+   * Limit of one entry in characters, all its texts together. A larger entry is refused, the others
+   * are returned.
+   */
+  readonly maxEntry: number;
+}): WxrReader {
   const parser = sax.parser(true, { position: true });
   const fail: Fail = (message) =>
     new PostbellError("invalid_import", `The file cannot be imported: line ${parser.line + 1}: ${message}.`);
