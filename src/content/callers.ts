@@ -6,8 +6,7 @@
 import type { Logger } from "../core/logger.js";
 import { isPromiseLike } from "../core/promise-like.js";
 import type { HttpRequest } from "../http/types.js";
-import { createAuthorization } from "./auth/authorization.js";
-import type { Caller } from "./auth/caller.js";
+import { type Caller, createAuthorization } from "./auth/caller.js";
 import type { Roles } from "./auth/roles.js";
 import type { User } from "./records/records.js";
 import { RestError } from "./rest/error.js";

@@ -15,7 +15,7 @@ import type { FileStore } from "./files.js";
 import type { ImageTool } from "./media/image-tool.js";
 import type { MenuLocationsOptions } from "./menu-locations/menu-locations.js";
 import type { ContentChanged } from "./records/record-changes.js";
-import type { SettingsOptions } from "./settings/setting-options.js";
+import type { SettingsOptions } from "./settings/setting-fields.js";
 import type { Render, SiteOptions } from "./site.js";
 import type { ContentStorage } from "./store.js";
 import type { UsersOption } from "./users/users.js";

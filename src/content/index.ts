@@ -45,11 +45,13 @@ export { type Content, type ContentAnswer, type ContentRequest, createContent } 
 export type {
   FixedSetting,
   HostSetting,
+  SettingChanges,
   SettingName,
+  SettingsOptions,
   SettingValues,
   WritableSetting,
+  WriteSettings,
 } from "./settings/setting-fields.js";
-export type { SettingChanges, SettingsOptions, WriteSettings } from "./settings/setting-options.js";
 export type { Render, SiteOptions } from "./site.js";
 export type { ContentStorage } from "./store.js";
 export type { UserPage, UserSource, UsersOption } from "./users/users.js";

@@ -21,8 +21,13 @@ import type { FileStore } from "./files.js";
 import type { ImageTool } from "./media/image-tool.js";
 import { checkMenuLocations, type MenuLocationsOptions } from "./menu-locations/menu-locations.js";
 import type { ContentChanged } from "./records/record-changes.js";
-import type { HostSetting, SettingValues, WritableSetting } from "./settings/setting-fields.js";
-import { checkSettingOptions, type WriteSettings } from "./settings/setting-options.js";
+import {
+  checkSettingOptions,
+  type HostSetting,
+  type SettingValues,
+  type WritableSetting,
+  type WriteSettings,
+} from "./settings/setting-fields.js";
 import { DEFAULT_FILTERED_CHARACTERS, type Render, type SiteOptions } from "./site.js";
 import type { ContentStorage } from "./store.js";
 import type { UsersOption } from "./users/users.js";

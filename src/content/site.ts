@@ -8,7 +8,7 @@ import type { SiteIndex } from "./query/site-index.js";
 import type { Post, PostColumns } from "./records/records.js";
 import type { SiteZone } from "./text/dates.js";
 import { excerptSteps } from "./text/excerpt.js";
-import { stripAll } from "./text/plain.js";
+import { stripAll } from "./text/markup.js";
 import { contentSteps, renderedExcerptSteps, titleSteps } from "./text/render.js";
 import { footnoteSteps, sanitiseSteps, sanitiseTitleSteps } from "./text/sanitise-html.js";
 import { toSlug } from "./text/slug.js";

@@ -3,8 +3,8 @@
 import type { Caller } from "../../src/content/auth/caller.js";
 import type { User } from "../../src/content/records/records.js";
 import { RestError } from "../../src/content/rest/error.js";
-import { createItem } from "../../src/content/rest/item.js";
 import { createListLimits } from "../../src/content/rest/list-limits.js";
+import { createItem } from "../../src/content/rest/serialise.js";
 import { createRestServer, type RestServer, type RestServerOptions } from "../../src/content/rest/server.js";
 import type { Item, RestEndpoint, RestRequest, RestRoute } from "../../src/content/rest/types.js";
 import { systemClock } from "../../src/core/clock.js";

@@ -1,6 +1,8 @@
-/** The caller of a request and the questions that permission checks ask about him. */
+/** The caller of a request, and what he may do. */
 
-import type { PostColumns, PostType, Taxonomy, User } from "../records/records.js";
+import type { PostColumns, PostStatus, PostType, Taxonomy, User } from "../records/records.js";
+import { canEditSomething, capabilityNames, impliedBy } from "./capabilities.js";
+import type { Roles } from "./roles.js";
 
 /** An action on one post. In WordPress a meta capability, which depends on author and status. */
 export type PostAction = "read" | "edit" | "delete";
@@ -26,3 +28,82 @@ export interface Caller {
 }
 
 export const isAnonymous = ({ id, user }: Caller): boolean => id === 0 && user === null;
+
+// Decides what a user may do. Pure: a decision depends on the user, his roles and the given post
+// only.
+
+/**
+ * Returns a function that makes the caller of a request from its user; `null` stands for an
+ * anonymous caller, who has no capability. Roles that are not in `roles` give no capability.
+ *
+ * The rules for posts are those of WordPress: its map_meta_cap, and the reading rules of its REST
+ * API.
+ */
+export function createAuthorization({ roles }: { readonly roles: Roles }): (user: User | null) => Caller {
+  const anonymous = createCaller(null, []);
+  return (user) => {
+    if (user === null) return anonymous;
+    return createCaller(
+      user,
+      user.roles.flatMap((name) => roles.get(name) ?? []),
+    );
+  };
+}
+
+function createCaller(user: User | null, granted: readonly ReadonlySet<string>[]): Caller {
+  const id = user?.id ?? 0;
+  const has = (capability: string): boolean => {
+    const name = impliedBy.get(capability) ?? capability;
+    return granted.some((capabilities) => capabilities.has(name));
+  };
+  const canOf: Caller["canOf"] = (of, capability) => {
+    const name = capabilityNames[of][capability];
+    return name !== undefined && has(name);
+  };
+  const isOwn = ({ author }: PostColumns): boolean => id !== 0 && author === id;
+  const hasAll = ({ type }: PostColumns, capabilities: readonly string[]): boolean =>
+    capabilities.every((capability) => canOf(type, capability));
+
+  function canReadUnpublished(post: PostColumns, status: PostStatus): boolean {
+    if (isOwn(post) && canOf(post.type, "read")) return true;
+    return hasAll(
+      post,
+      status === "private" ? ["read_private_posts"] : listNeeded("edit", post, isOwn(post)),
+    );
+  }
+
+  function canRead(post: PostColumns, parent: PostColumns | undefined): boolean {
+    if (post.type === "nav_menu_item" && !canEditSomething({ has })) return false;
+    const isInheriting = post.status === "inherit";
+    const status = isInheriting ? (parent?.status ?? "publish") : post.status;
+    // Published patterns are only for callers who write; other published posts are for everybody.
+    if (status === "publish") return post.type !== "wp_block" || canOf("wp_block", "read");
+    if (canReadUnpublished(post, status)) return true;
+    return isInheriting && parent !== undefined && canRead(parent, undefined);
+  }
+
+  const may: Caller["may"] = (action, post, parent) =>
+    action === "read" ? canRead(post, parent) : hasAll(post, listNeeded(action, post, isOwn(post)));
+  return Object.freeze({ user, id, has, may, canOf });
+}
+
+/** Returns the general capabilities that an action needs, all of them. */
+function listNeeded(
+  action: Exclude<PostAction, "read">,
+  post: PostColumns,
+  isOwn: boolean,
+): readonly string[] {
+  if (isOwn) return [isPublished(getStatusForOwner(post)) ? `${action}_published_posts` : `${action}_posts`];
+  const others = `${action}_others_posts`;
+  if (isPublished(post.status)) return [others, `${action}_published_posts`];
+  return post.status === "private" ? [others, `${action}_private_posts`] : [others];
+}
+
+const isPublished = (status: PostStatus): boolean => status === "publish" || status === "future";
+
+/** Returns the status before the trash: it decides what the author may do to a trashed post. */
+function getStatusForOwner({ status, beforeTrash }: PostColumns): PostStatus {
+  if (status !== "trash") return status;
+  if (beforeTrash === undefined) return "publish";
+  return beforeTrash?.status ?? "draft";
+}

@@ -4,7 +4,6 @@
  */
 
 import type { PostType, Taxonomy } from "../records/records.js";
-import type { Caller } from "./caller.js";
 
 /** Maps a general name, such as `edit_posts`, to the name that roles have. */
 export interface CapabilityNames {
@@ -80,5 +79,5 @@ export const impliedBy: ReadonlyMap<string, string> = new Map([
  * True if he may edit posts of some type. Then he can see menus and their items too, because an
  * editor shows navigation.
  */
-export const canEditSomething = ({ has }: Pick<Caller, "has">): boolean =>
+export const canEditSomething = ({ has }: { readonly has: (capability: string) => boolean }): boolean =>
   has("edit_theme_options") || has("edit_posts") || has("edit_pages");

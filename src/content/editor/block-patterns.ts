@@ -2,8 +2,8 @@
 
 import type { Json, JsonObject, Schema } from "../../schema/types.js";
 import { COUNTS, LENGTHS, NAMES } from "../argument-bounds.js";
-import { createItem } from "../rest/item.js";
 import { ALL } from "../rest/record-fields.js";
+import { createItem } from "../rest/serialise.js";
 import type { RestRoute } from "../rest/types.js";
 import type { EditorOptions } from "./editor-options.js";
 import { forEditors, readPlainOption, toMemberName } from "./editor-options.js";

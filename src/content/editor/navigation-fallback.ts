@@ -16,12 +16,12 @@ import type { PostBase } from "../posts/post-base.js";
 import { resolvePostDates } from "../posts/post-dates.js";
 import type { FieldView } from "../posts/post-field.js";
 import { createPostResource, type PostResource } from "../posts/post-resource.js";
-import { sanitiseValues } from "../posts/sanitised-values.js";
+import { sanitiseValues } from "../posts/write-post.js";
 import type { PostQuery } from "../query/types.js";
 import type { Term } from "../records/records.js";
 import { refusal } from "../rest/error.js";
-import { createItem } from "../rest/item.js";
 import { ALL } from "../rest/record-fields.js";
+import { createItem } from "../rest/serialise.js";
 import type { RestRequest, RestRoute } from "../rest/types.js";
 
 interface NavigationTexts {

@@ -2,7 +2,7 @@
 
 import type { Schema } from "../../schema/types.js";
 import { COUNTS, LENGTHS } from "../argument-bounds.js";
-import { POST_FORMATS } from "../records/post-formats.js";
+import { POST_FORMATS } from "../records/records.js";
 
 /**
  * The features of the site's theme, by WordPress's names. The block editor offers its controls

@@ -6,10 +6,9 @@ import { parseUrl } from "../../core/parse-url.js";
 import type { DestinationOptions } from "../../outbound/destination-options.js";
 import type { Embed } from "./embed.js";
 import { createFetchCache, createPageGet, type Fetched, isHtml, type PageGet } from "./fetch-cache.js";
-import { readForeign } from "./foreign.js";
 import { boundedParser } from "./parse.js";
 import { createProviderTable, type EmbedProvider, KNOWN_PROVIDERS } from "./providers.js";
-import { sandboxEmbed } from "./safe.js";
+import { readForeign, sandboxEmbed } from "./safe.js";
 
 /** `undefined`: the page has no embed, whatever the reason. `busy`: too many are waiting. */
 type EmbedResult = Embed | undefined | "busy";

@@ -3,7 +3,7 @@
 import { parseUrl } from "../../core/parse-url.js";
 import { trimEnd } from "../../core/trim-end.js";
 import type { ContentBase } from "../content-base.js";
-import { getMediaUrl } from "../media/media-url.js";
+import { getMediaUrl } from "../media/media-rules.js";
 import type { Post, PostColumns, PostType } from "../records/records.js";
 import { stripTags } from "../text/markup.js";
 import { authorAddress } from "../users/user-fields.js";

@@ -5,7 +5,7 @@ import type { Json } from "../../schema/types.js";
 import type { PostBase } from "../posts/post-base.js";
 import { resolvePostDates } from "../posts/post-dates.js";
 import type { PostResource } from "../posts/post-resource.js";
-import { sanitiseValues } from "../posts/sanitised-values.js";
+import { sanitiseValues } from "../posts/write-post.js";
 import type { MediaFile, Post } from "../records/records.js";
 import { listFileNames } from "../records/unique-names.js";
 import { RestError } from "../rest/error.js";

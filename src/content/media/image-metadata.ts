@@ -5,7 +5,7 @@
 
 import type { JsonObject } from "../../schema/types.js";
 import type { ImageMetadata, MediaFile } from "../records/records.js";
-import { stripAll } from "../text/plain.js";
+import { stripAll } from "../text/markup.js";
 import { sanitiseHtml } from "../text/sanitise-html.js";
 import { type JpegSegment, jpegSegments } from "./image-size.js";
 import {

@@ -3,6 +3,7 @@
  * and their files.
  */
 
+import { parseUrl } from "../../core/parse-url.js";
 import { toText } from "../../schema/text-of.js";
 import type { Context, Json, Schema } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
@@ -15,16 +16,16 @@ import {
   readRaw,
 } from "../posts/post-field.js";
 import { postPath } from "../posts/post-links.js";
-import type { MediaUploads, PermissionView, PostTypeRules } from "../posts/post-type-handler.js";
-import type { Values } from "../posts/write-context.js";
+import type { MediaUploads, PermissionView, PostTypeRules, Values } from "../posts/post-type-handler.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { MediaFile } from "../records/records.js";
 import { RestError, refusal } from "../rest/error.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import type { RestRequest } from "../rest/types.js";
+import type { Site } from "../site.js";
+import { toWebUrl } from "../text/urls.js";
 import { toImageMeta } from "./image-metadata.js";
 import { missingSizes, uploadedImage } from "./image-versions.js";
-import { getFileBaseName, getMediaUrl } from "./media-url.js";
 
 /**
  * Whoever attaches an item to a post must be allowed to edit that post. As in WordPress, nobody may
@@ -247,3 +248,18 @@ const mediaFields: PostFields = {
     () => false,
   ),
 };
+
+// The URLs of media files, which may be on another host.
+
+/** Returns the last segment of the name of a stored file. */
+export const getFileBaseName = (name: string): string => name.slice(name.lastIndexOf("/") + 1);
+
+/**
+ * Returns the URL of a file of the item: the one shown, or the one with `name`. A stored record may
+ * hold a URL that an earlier version took from an import unchecked, so it is checked here.
+ */
+export function getMediaUrl(file: MediaFile, site: Pick<Site, "upload">, name = file.name): string {
+  const whole = file.elsewhere === undefined ? "" : toWebUrl(file.elsewhere);
+  if (whole === "") return site.upload(name);
+  return name === file.name ? whole : (parseUrl(`./${getFileBaseName(name)}`, whole)?.href ?? whole);
+}

@@ -12,11 +12,15 @@ import { cutSlug } from "../text/slug.js";
 import type { PostBase } from "./post-base.js";
 import { resolvePostDates } from "./post-dates.js";
 import { assertAuthorExists, type PostResource } from "./post-resource.js";
-import { itemSchema, orUnchanged, writeArguments } from "./post-schema.js";
-import type { NewMediaFile, PostTypeHandler } from "./post-type-handler.js";
-import { sanitiseValues } from "./sanitised-values.js";
-import type { WriteContext } from "./write-context.js";
-import { findFreeSlug, reparentChildren } from "./write-post.js";
+import {
+  itemSchema,
+  type NewMediaFile,
+  orUnchanged,
+  type PostTypeHandler,
+  type WriteContext,
+  writeArguments,
+} from "./post-type-handler.js";
+import { findFreeSlug, reparentChildren, sanitiseValues } from "./write-post.js";
 
 export function createCreatePost(
   resource: PostResource,

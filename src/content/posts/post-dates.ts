@@ -5,7 +5,7 @@ import { RestError } from "../rest/error.js";
 import type { Site } from "../site.js";
 import { toDateFields } from "../text/dates.js";
 import type { FieldTarget } from "./post-field.js";
-import type { PostChange, PostDates, Values } from "./write-context.js";
+import type { PostChange, PostDates, Values } from "./post-type-handler.js";
 
 const MINUTE_MS = 60_000;
 

@@ -8,7 +8,7 @@ import type { SiteIndex } from "../query/site-index.js";
 import type { Post, PostColumns, PostType } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import type { FieldSelection } from "../rest/field-selection.js";
-import { createItem } from "../rest/item.js";
+import { createItem } from "../rest/serialise.js";
 import type { Item, RestRequest } from "../rest/types.js";
 import type { Site } from "../site.js";
 import type { FieldView } from "./post-field.js";

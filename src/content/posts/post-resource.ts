@@ -12,8 +12,7 @@ import { getTaxonomy } from "../terms/taxonomies.js";
 import type { Users } from "../users/users.js";
 import type { PostBase } from "./post-base.js";
 import { readExcerptLength } from "./post-renderer.js";
-import type { PostTypeHandler } from "./post-type-handler.js";
-import type { WriteContext } from "./write-context.js";
+import type { PostTypeHandler, WriteContext } from "./post-type-handler.js";
 
 export interface PostResource {
   readonly type: PostTypeHandler;

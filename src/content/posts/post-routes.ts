@@ -7,12 +7,10 @@ import { contextArgument } from "../rest/record-fields.js";
 import type { RestEndpoint, RestRoute } from "../rest/types.js";
 import { createCreatePost, createDeletePost, createUpdatePost, updateArguments } from "./change-post.js";
 import { postListArguments } from "./list-arguments.js";
-import { createListPosts } from "./list-posts.js";
-import { assertStatusesAllowed } from "./list-visibility.js";
+import { assertStatusesAllowed, createListPosts } from "./list-posts.js";
 import type { PostBase } from "./post-base.js";
 import { createPostResource, type PostResource } from "./post-resource.js";
-import { itemSchema } from "./post-schema.js";
-import type { PostTypeHandler } from "./post-type-handler.js";
+import { itemSchema, type PostTypeHandler } from "./post-type-handler.js";
 import { createReadPost } from "./read-post.js";
 import { emptyContent, mayBeEmpty } from "./write-post.js";
 

@@ -1,16 +1,18 @@
 /**
- * The interface between posts and their types. Media and menu items implement `PostTypeRules`; the
- * assembly of the content service passes the rules to `createPostTypes`.
+ * The interface between posts and their types: the rules of a type, its schema, and the types of a
+ * write. Media and menu items implement `PostTypeRules`; the assembly of the content service passes
+ * the rules to `createPostTypes`.
  */
 
-import type { Context, Json } from "../../schema/types.js";
+import type { Argument, Arguments, Context, Json, JsonObject, Schema } from "../../schema/types.js";
+import { validateValue } from "../../schema/validate.js";
 import type { Caller, PostAction } from "../auth/caller.js";
 import type { Collection } from "../collections.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { Post, PostColumns, PostStatus, PostType } from "../records/records.js";
 import type { Links, RestEndpoint, RestRequest } from "../rest/types.js";
+import type { Site } from "../site.js";
 import type { PostField, PostFields } from "./post-field.js";
-import type { PostWriter, Values } from "./write-context.js";
 
 /** Receives the file that comes with a new media item. */
 export interface MediaUploads {
@@ -85,3 +87,99 @@ export interface PostTypeHandler extends Omit<PostTypeRules, "fields" | "write">
 }
 
 export type PostTypes = { readonly [type in PostType]: PostTypeHandler };
+
+// The schema of a type's items and the arguments that write them, built from the fields.
+
+const describeField = ({ schema, schemaOfType }: PostField, collection: Collection): Schema => ({
+  ...schema,
+  ...schemaOfType?.(collection),
+});
+
+export function itemSchema({ collection, fields }: PostTypeHandler): Schema {
+  const properties = [...fields].map(([name, field]) => [name, describeField(field, collection)] as const);
+  return { title: collection.type, type: "object", properties: Object.fromEntries(properties) };
+}
+
+/** Returns the arguments that create or update an item: every field that can be written. */
+export function writeArguments(
+  { collection, fields }: PostTypeHandler,
+  overrides: Arguments = {},
+): Arguments {
+  const own = [...fields].flatMap(([name, field]) => {
+    if (field.schema.readonly === true) return [];
+    const { context: _, required: __, ...schema } = describeField(field, collection);
+    return [[name, { ...schema, ...field.argument, ...overrides[name] } as Argument] as const];
+  });
+  return Object.fromEntries(own);
+}
+
+/**
+ * Returns the id in the path of an update. A request that creates an item may give anything under
+ * that name; the result is NaN then.
+ */
+const readId = ({ id }: JsonObject): number => (typeof id === "number" ? id : Number.NaN);
+
+/**
+ * Accepts what the schema accepts, and the value that the record already has: a trashed post may be
+ * saved with the status `trash`.
+ */
+export const orUnchanged =
+  (schema: Schema, stored: (id: number) => string | undefined): NonNullable<Argument["validate"]> =>
+  (value, name, given) =>
+    value === stored(readId(given)) ? undefined : validateValue(value, schema, name);
+
+/**
+ * Returns the part of a field's value that `context` shows. Drops members without a schema. As in
+ * WordPress, an object without any member left becomes an empty list.
+ */
+export function renderFields(value: Json, schema: Schema, context: Context): Json {
+  const { properties } = schema;
+  if (properties === undefined || typeof value !== "object" || value === null || Array.isArray(value))
+    return value;
+  const members = Object.entries(value as JsonObject).filter(
+    ([name]) => properties[name]?.context?.includes(context) === true,
+  );
+  return members.length === 0 ? [] : Object.fromEntries(members);
+}
+
+// The types of a write: the values, the context, and the function that applies them.
+
+/** The arguments of a request. Absent ones are `undefined`. */
+export type Values = { readonly [name: string]: Json | undefined };
+
+declare const isSanitised: unique symbol;
+
+/**
+ * Values whose HTML is sanitised, unless the caller has `unfiltered_html`. Only `sanitiseValues`
+ * makes them, so that no other text can be stored.
+ */
+export type SanitisedValues = Values & { readonly [isSanitised]: true };
+
+export interface WriteContext {
+  readonly collection: Collection;
+  /** The category of a new post for which the client names none. */
+  readonly defaultCategory: number | undefined;
+  readonly caller: Caller;
+  readonly site: Site;
+  readonly index: SiteIndex;
+  /** Epoch ms. */
+  readonly now: number;
+}
+
+export interface PostDates {
+  /** The date that `date` or `date_gmt` names, in both forms, epoch ms. */
+  readonly given: { readonly date: number; readonly dateGmt: number } | null;
+  /** True if one of them is `null`: the date becomes now, and floats in a draft. */
+  readonly isReset: boolean;
+}
+
+export interface PostChange {
+  readonly values: SanitisedValues;
+  /** The stored post; `null` for a new one. */
+  readonly previous: Post | null;
+  readonly id: number;
+  readonly dates: PostDates;
+}
+
+/** Returns the record that results from a change. Pure. @throws RestError 400 or 403 */
+type PostWriter = (change: PostChange, context: WriteContext) => Post;

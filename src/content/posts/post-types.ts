@@ -8,8 +8,13 @@ import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import type { PostField, PostFields, SharedPostField } from "./post-field.js";
 import { postFields } from "./post-fields.js";
 import { readMeta } from "./post-meta.js";
-import { renderFields } from "./post-schema.js";
-import type { PostTypeHandler, PostTypeRules, PostTypes, ShownField } from "./post-type-handler.js";
+import {
+  type PostTypeHandler,
+  type PostTypeRules,
+  type PostTypes,
+  renderFields,
+  type ShownField,
+} from "./post-type-handler.js";
 import {
   createTermField,
   metaField,

@@ -1,8 +1,7 @@
 /** Finds the parts of the indexes whose rows a driving index leads to. */
 
 import type { PostType, Taxonomy } from "../records/records.js";
-import { type Indexes, isOrphan } from "./indexes.js";
-import type { Part } from "./partitions.js";
+import { type Indexes, isOrphan, type Part } from "./indexes.js";
 import type { AccessPath, DrivingIndex, Plan, PlanCheck } from "./plan.js";
 import type { PostRow } from "./row.js";
 import type { TermFilter } from "./types.js";

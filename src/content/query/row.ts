@@ -1,7 +1,7 @@
 /** A post as the indexes hold it, and the orders of lists. */
 
 import type { PostColumns, PostStatus } from "../records/records.js";
-import { fold } from "./folding.js";
+import { fold } from "../text/normalise.js";
 import type { Compare } from "./sorted-list.js";
 import type { PostOrder } from "./types.js";
 

@@ -1,7 +1,6 @@
 /** Parses search texts and matches posts against them. Knows no index and no storage. */
 
-import { contains } from "./contains.js";
-import { fold } from "./folding.js";
+import { contains, fold } from "../text/normalise.js";
 import type { PostQuery } from "./types.js";
 
 export type PostSearch = NonNullable<PostQuery["search"]>;

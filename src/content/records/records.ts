@@ -248,3 +248,19 @@ export const COLLECTION_NAMES = {
   nav_menu: "menus",
   wp_pattern_category: "wp_pattern_category",
 } as const satisfies { readonly [type in PostType | Taxonomy]: string };
+
+// The formats of posts, such as an aside or a quote.
+
+/** The post formats of WordPress. A post without a format has `standard`. */
+export const POST_FORMATS = [
+  "standard",
+  "aside",
+  "chat",
+  "gallery",
+  "link",
+  "image",
+  "quote",
+  "status",
+  "video",
+  "audio",
+] as const;

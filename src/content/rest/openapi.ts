@@ -14,12 +14,6 @@ import { ERROR_STATUSES, errorResponse, refusedResponse } from "./error-codes.js
 import { toRoutePath } from "./index-routes.js";
 import {
   describedReadHeaders,
-  sharedHeaders,
-  sharedParameters,
-  sharedSchemas,
-} from "./openapi-components.js";
-import { createRecordNames, type NameRecord } from "./openapi-records.js";
-import {
   describeFields,
   describeQueryParameters,
   describeResponses,
@@ -27,7 +21,11 @@ import {
   endsInParameter,
   getResponseForm,
   type NamedArgument,
+  sharedHeaders,
+  sharedParameters,
+  sharedSchemas,
 } from "./openapi-responses.js";
+import { createRecordNames, type NameRecord } from "./openapi-schema.js";
 import { listParameterNames, MAX_SEGMENT } from "./route-tree.js";
 import type { Method, RestEndpoint, RestRoute } from "./types.js";
 

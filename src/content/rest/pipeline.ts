@@ -15,7 +15,15 @@ import type { Cors } from "./cors.js";
 import { RestError } from "./error.js";
 import { describePath } from "./index-routes.js";
 import { estimateSize, type ListLimits } from "./list-limits.js";
-import { createRenderer, type Renderer, toErrorOutcome } from "./render.js";
+import {
+  createRenderer,
+  PLAIN_VIEW,
+  parseView,
+  type Renderer,
+  type ResponseView,
+  refuseCallback,
+  toErrorOutcome,
+} from "./render.js";
 import {
   buildLenientRequest,
   buildRestRequest,
@@ -28,9 +36,7 @@ import {
   refuseOtherIds,
   SMALL_BODY_BYTES,
 } from "./request-input.js";
-import type { FreshResponse } from "./response-cache.js";
-import { knownQuery } from "./response-cache-key.js";
-import { PLAIN_VIEW, parseView, type ResponseView, refuseCallback } from "./response-view.js";
+import { type FreshResponse, knownQuery } from "./response-cache.js";
 import type { RouteTable } from "./route-table.js";
 import { decodeSegments } from "./route-tree.js";
 import { type FetchEmbeddedAs, fetchOnce, toJson } from "./serialise.js";

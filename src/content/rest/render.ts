@@ -1,28 +1,24 @@
-/** The stage "render": turns the outcome of a call, or an error, into JSON and an HTTP response. */
+/**
+ * The stage "render": turns the outcome of a call, or an error, into JSON and an HTTP response, in
+ * the form that the client wants.
+ */
 
+import { createHash } from "node:crypto";
 import { isPostbellError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import type { HttpRequest } from "../../http/types.js";
-import type { Json } from "../../schema/types.js";
+import type { Json, JsonObject } from "../../schema/types.js";
 import { type Caller, isAnonymous } from "../auth/caller.js";
-import type { Cors } from "./cors.js";
+import { type Cors, type Headers, SHARED_HEADERS } from "./cors.js";
 import { RestError } from "./error.js";
-import { parseFields } from "./field-selection.js";
+import { parseFields, refuseLongSelection } from "./field-selection.js";
 import type { RenderedResponse } from "./response-cache.js";
-import { asScript, buildHeaders, entityTag, JSONP_TYPE } from "./response-headers.js";
-import {
-  getContentType,
-  INVALID_CALLBACK,
-  isDocument,
-  PLAIN_VIEW,
-  type ResponseView,
-} from "./response-view.js";
-import { toWordPressNames } from "./rest-headers.js";
+import { type RestHeaders, toWordPressNames } from "./rest-headers.js";
 import { type FetchEmbeddedAs, parseEmbed, select, toBytes, toJson, toJsonText } from "./serialise.js";
 import type { RouteOutcome } from "./types.js";
 
 /** An outcome with everything its rendering depends on. */
-export interface Rendering {
+interface Rendering {
   readonly outcome: RouteOutcome;
   readonly view: ResponseView;
   /** `undefined`: authentication failed. */
@@ -103,4 +99,148 @@ function toOutcome({ status, code, message, data, additional, retryAfter }: Rest
       code === INVALID_CALLBACK ? { text: JSON.stringify({ code, message }), type: JSONP_TYPE } : { json },
     isError: true,
   };
+}
+
+// Builds the HTTP headers of responses: caching, validators, JSONP. Pure; knows no route.
+
+const COMMON_HEADERS: Headers = Object.freeze({
+  "x-content-type-options": "nosniff",
+  "x-robots-tag": "noindex",
+  ...SHARED_HEADERS,
+});
+
+const PRIVATE_HEADERS: Headers = Object.freeze({
+  "cache-control": "no-cache, must-revalidate, max-age=0, no-store, private",
+  expires: "Wed, 11 Jan 1984 05:00:00 GMT",
+});
+
+/**
+ * For an origin whose pages may sign in, whose cache must not show the anonymous response later.
+ */
+const REVALIDATED: Headers = Object.freeze({ "cache-control": "no-cache" });
+
+const JSON_TYPE = "application/json; charset=UTF-8";
+const JSONP_TYPE = "application/javascript; charset=UTF-8";
+
+interface ResponseTraits {
+  readonly type: string;
+  readonly baseUrl: string;
+  /** True if nobody may cache it: an error, the response to a write, or one for a known caller. */
+  readonly isPrivate: boolean;
+  readonly cors: Headers;
+  /** The headers that the route set. */
+  readonly headers: RestHeaders;
+}
+
+/**
+ * Builds all headers except the validator. `link` leads to the index first.
+ *
+ * As in WordPress, `vary` is `Origin` for a public response to an origin that may send credentials.
+ * Otherwise it also names `Authorization`, since a known caller gets another response.
+ */
+function buildHeaders({ type, baseUrl, isPrivate, cors, headers }: ResponseTraits): Record<string, string> {
+  const { link, ...others } = headers;
+  const root = `<${baseUrl}/>; rel="https://api.w.org/"`;
+  const isTrusted = cors["access-control-allow-credentials"] !== undefined;
+  return {
+    "content-type": type,
+    ...COMMON_HEADERS,
+    link: link === undefined ? root : `${root}, ${link}`,
+    vary: isTrusted && !isPrivate ? "Origin" : "Origin, Authorization",
+    ...cors,
+    ...(isPrivate ? PRIVATE_HEADERS : isTrusted ? REVALIDATED : {}),
+    ...others,
+  };
+}
+
+/** Returns a weak validator of the bytes and of the headers that belong to them. */
+function entityTag(bytes: Uint8Array, headers: RestHeaders): string {
+  const hash = createHash("sha256").update(JSON.stringify(headers)).update(bytes);
+  return `W/"${hash.digest("base64url").slice(0, 27)}"`;
+}
+
+const CALLBACK = /^[\w.]{1,128}$/;
+
+const isCallback = (name: unknown): name is string => typeof name === "string" && CALLBACK.test(name);
+
+/**
+ * Returns a script that calls `callback` with the value. The comment in front keeps browsers from
+ * reading the response as anything but a script.
+ */
+const asScript = (callback: string, json: string): string =>
+  `/**/${callback}(${json.replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029")})`;
+
+// The form in which the client wants the response: `_fields`, `_embed`, `_envelope`, `_pretty`,
+// `_jsonp`.
+
+export interface ResponseView {
+  readonly fields: Json | undefined;
+  readonly embed: Json | undefined;
+  readonly isEnveloped: boolean;
+  readonly isPretty: boolean;
+  readonly callback: string | undefined;
+}
+
+export const PLAIN_VIEW: ResponseView = {
+  fields: undefined,
+  embed: undefined,
+  isEnveloped: false,
+  isPretty: false,
+  callback: undefined,
+};
+
+/**
+ * Returns `PLAIN_VIEW` itself where the client wants nothing special. `fields`: the `_fields` that
+ * count, from the query or the body.
+ *
+ * @throws RestError 400 `rest_invalid_param` for a selection that is too long
+ */
+export function parseView(query: JsonObject, fields: Json | undefined): ResponseView {
+  refuseLongSelection(fields, "_fields");
+  refuseLongSelection(query["_embed"], "_embed");
+  const view = {
+    fields,
+    embed: query["_embed"],
+    isEnveloped: query["_envelope"] !== undefined,
+    isPretty: query["_pretty"] !== undefined,
+    callback: parseCallback(query["_jsonp"]),
+  };
+  const isPlain = fields === undefined && view.embed === undefined && view.callback === undefined;
+  return isPlain && !view.isEnveloped && !view.isPretty ? PLAIN_VIEW : view;
+}
+
+/**
+ * A value that is not a string becomes its JSON, which is not a valid name and is refused later.
+ */
+function parseCallback(given: Json | undefined): string | undefined {
+  if (given === undefined || given === "") return undefined;
+  return typeof given === "string" ? given : JSON.stringify(given);
+}
+
+/** The code of the error that WordPress sends as a script, without `data`. */
+const INVALID_CALLBACK = "rest_callback_invalid";
+
+/**
+ * @throws RestError 400 `rest_callback_disabled` unless the request is an anonymous GET,
+ *   `rest_callback_invalid`
+ */
+export function refuseCallback(callback: string, { method }: HttpRequest, caller: Caller): void {
+  if (!isAnonymous(caller) || (method !== "GET" && method !== "HEAD")) {
+    throw new RestError(
+      400,
+      "rest_callback_disabled",
+      "A callback is only called with the response to an anonymous GET.",
+    );
+  }
+  if (!isCallback(callback))
+    throw new RestError(400, INVALID_CALLBACK, "Invalid JSONP callback export function.");
+}
+
+/** True if the outcome is sent as the document it is, with nothing around it. */
+const isDocument = ({ body }: RouteOutcome, { isEnveloped, callback }: ResponseView): boolean =>
+  "text" in body && !isEnveloped && callback === undefined;
+
+function getContentType(outcome: RouteOutcome, view: ResponseView): string {
+  if ("text" in outcome.body && isDocument(outcome, view)) return outcome.body.type;
+  return view.callback === undefined ? JSON_TYPE : JSONP_TYPE;
 }

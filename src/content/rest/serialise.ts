@@ -1,10 +1,9 @@
-/** Serialises the body of a response, with its members selected and its links embedded. */
+/** Serialises records and the bodies of responses, with members selected and links embedded. */
 
 import { nextTurn, TURN_CHARACTERS } from "../../core/next-turn.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import { type FieldSelection, pickFields, toFieldList } from "./field-selection.js";
-import { compactLinks, withLinks } from "./item.js";
 import type { Item, ItemLink, Links, RestBody } from "./types.js";
 
 /** The JSON shares its parts with the body and must not be changed. */
@@ -59,7 +58,7 @@ export async function toJsonText(json: Json, indent: number): Promise<string> {
   return indent === 0 ? `[${texts.join(",")}]` : `[${line}${texts.join(`,${line}`)}\n]`;
 }
 
-export interface Selection {
+interface Selection {
   readonly fields: FieldSelection | undefined;
   readonly embed: EmbedSelection | undefined;
 }
@@ -109,7 +108,7 @@ async function embedInto(
 type EmbedSelection = "all" | ReadonlySet<string>;
 
 /** Returns the JSON at the URL of a link, or `undefined` if the link leads elsewhere. */
-export type FetchEmbedded = (href: string) => Promise<Json | undefined>;
+type FetchEmbedded = (href: string) => Promise<Json | undefined>;
 
 export type FetchEmbeddedAs = (caller: Caller, baseUrl: string) => FetchEmbedded;
 
@@ -164,3 +163,47 @@ async function embeddedFor(
 }
 
 const isEmbeddable = (link: ItemLink): boolean => link["embeddable"] === true;
+
+// A record as responses show it: fields, links under short names, and bytes. Knows no record type.
+
+const API_RELATIONS = "https://api.w.org/";
+
+const CURIES: readonly ItemLink[] = Object.freeze([
+  Object.freeze({ name: "wp", href: `${API_RELATIONS}{rel}`, templated: true }),
+]);
+
+/**
+ * Shortens `https://api.w.org/term` to `wp:term`, and adds `curies`, which explains the short form.
+ */
+function compactLinks(links: Links): Links {
+  const compact: Record<string, readonly ItemLink[]> = {};
+  let hasShort = false;
+  for (const [relation, list] of Object.entries(links)) {
+    const isLong = relation.startsWith(API_RELATIONS);
+    hasShort ||= isLong || relation.startsWith("wp:");
+    compact[isLong ? `wp:${relation.slice(API_RELATIONS.length)}` : relation] = list;
+  }
+  if (hasShort) compact["curies"] = CURIES;
+  return compact;
+}
+
+/** Returns `fields` with `links` as the last member `_links`, unless there are no links. */
+export function withLinks(fields: JsonObject, links: Links): JsonObject {
+  return Object.keys(links).length === 0 ? fields : { ...fields, _links: links };
+}
+
+/**
+ * `links` may have relations in their long or short form. Neither object may be changed afterwards.
+ */
+export function createItem(fields: JsonObject, links: Links): Item {
+  const compact = compactLinks(links);
+  let bytes: Uint8Array | undefined;
+  return Object.freeze({
+    fields,
+    links: compact,
+    bytes: () => {
+      bytes ??= Buffer.from(JSON.stringify(withLinks(fields, compact)));
+      return bytes;
+    },
+  });
+}

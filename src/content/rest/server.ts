@@ -10,20 +10,26 @@ import type { Logger } from "../../core/logger.js";
 import type { BodyPace } from "../../http/body-chunks.js";
 import { isMatch } from "../../http/entity-tag.js";
 import type { DirectHandler, HttpRequest, HttpResponse } from "../../http/types.js";
-import type { JsonObject } from "../../schema/types.js";
+import type { Json, JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import { batchRoute } from "./batch.js";
 import { createCors, isPreflight } from "./cors.js";
 import { RestError } from "./error.js";
-import { createInProcessServer, type InternalRequest, type InternalResponse } from "./in-process.js";
 import { openApiRoute, withIndex } from "./index-routes.js";
 import type { ListLimits } from "./list-limits.js";
-import { createPipeline } from "./pipeline.js";
-import { createResponseCache, type RenderedResponse } from "./response-cache.js";
-import { createResponseCacheKeys } from "./response-cache-key.js";
-import { PLAIN_VIEW } from "./response-view.js";
+import { createPipeline, type Pipeline } from "./pipeline.js";
+import { PLAIN_VIEW, parseView } from "./render.js";
+import { mergeParameters, readObject, readQuery } from "./request-input.js";
+import {
+  createResponseCache,
+  createResponseCacheKeys,
+  knownQuery,
+  type RenderedResponse,
+} from "./response-cache.js";
+import { toWordPressNames } from "./rest-headers.js";
 import { createOwnPaths, createRouteTable } from "./route-table.js";
-import type { RestRoute } from "./types.js";
+import { decodeSegments } from "./route-tree.js";
+import type { RestRoute, RouteCall, RouteOutcome } from "./types.js";
 
 type MaybePromise<T> = T | Promise<T>;
 
@@ -207,3 +213,74 @@ const withoutBody = ({ status, headers, body }: RenderedResponse): HttpResponse 
   headers: { ...headers, "content-length": String(body.length) },
   body: null,
 });
+
+// Requests from inside the process: the same routes and checks, without what belongs to HTTP.
+
+/** A request from inside the process, on behalf of `caller`. */
+interface InternalRequest {
+  readonly method: string;
+  /** `/core/v2/posts/12`, encoded as in a URL, without a query. */
+  readonly path: string;
+  readonly query?: string | JsonObject | undefined;
+  /** Names in lower case. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** The parameters that a JSON body would have. */
+  readonly body?: JsonObject | undefined;
+  readonly caller: Caller;
+  /** Links in the response begin with it. */
+  readonly baseUrl: string;
+}
+
+interface InternalResponse {
+  readonly status: number;
+  /** Names as WordPress writes them: `X-WP-Total`. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** A copy that belongs to the caller; `null` for HEAD. */
+  readonly body: Json;
+}
+
+/**
+ * The returned function never rejects for what the request holds: that becomes an error response.
+ */
+function createInProcessServer(
+  { find, dispatch, fail, renderJson }: Pick<Pipeline, "find" | "dispatch" | "fail" | "renderJson">,
+  ready: (method: string) => void | Promise<void>,
+) {
+  const readInternal = ({ query = "", body = {}, ...request }: InternalRequest, method: string) => {
+    const { path, headers = {}, caller, baseUrl } = request;
+    const segments = decodeSegments(path);
+    const match = find(segments);
+    const given = typeof query === "string" ? readQuery(query) : readObject(copyJson(query));
+    const call: RouteCall = {
+      method: method === "HEAD" ? "GET" : method,
+      path: `/${segments.join("/")}`,
+      match,
+      query: knownQuery(given, match),
+      body: readObject(copyJson(body), match?.row.byMethod.get(method)?.noObject),
+      headers,
+      caller,
+      baseUrl,
+    };
+    return { call, view: parseView(given, mergeParameters(call.body, given)["_fields"]) };
+  };
+
+  return async (request: InternalRequest): Promise<InternalResponse> => {
+    const { caller, baseUrl } = request;
+    const method = request.method.toUpperCase();
+    let outcome: RouteOutcome;
+    let view = PLAIN_VIEW;
+    try {
+      await ready(method);
+      const read = readInternal(request, method);
+      view = read.view;
+      outcome = await dispatch(read.call);
+    } catch (error) {
+      outcome = fail(error);
+    }
+    const json = method === "HEAD" ? null : await renderJson({ outcome, view, caller, baseUrl });
+    const headers = toWordPressNames(outcome.headers);
+    return { status: outcome.status, headers, body: copyJson(json) };
+  };
+}
+
+const copyJson = <T extends Json>(json: T): T => JSON.parse(JSON.stringify(json)) as T;

@@ -1,7 +1,7 @@
 /** Finds the post formats in use. A format has a page on the website once a post is published. */
 
 import { nextTurn } from "../../core/next-turn.js";
-import { POST_FORMATS } from "../records/post-formats.js";
+import { POST_FORMATS } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
 import type { SearchHandler } from "./search-handler.js";

@@ -3,7 +3,7 @@
 import type { JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import { type Collection, collections, getCollection } from "../collections.js";
-import { resolveEditable } from "../posts/list-visibility.js";
+import { resolveEditable } from "../posts/list-posts.js";
 import { postPath } from "../posts/post-links.js";
 import type { PostQuery, VisibilityScope } from "../query/types.js";
 import { COLLECTION_NAMES, type Post, type PostType, type Taxonomy, type Term } from "../records/records.js";

@@ -7,7 +7,7 @@ import type { Json } from "../../schema/types.js";
 import type { Term } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
-import { stripAll } from "../text/plain.js";
+import { stripAll } from "../text/markup.js";
 import { toSlug, uniqueSlug } from "../text/slug.js";
 import type { TaxonomyDefinition } from "./taxonomies.js";
 import { listTermAncestors } from "./term-fields.js";

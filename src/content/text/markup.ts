@@ -1,9 +1,9 @@
 /**
  * Splits HTML into text and tags in one linear pass, for code that works on the text between the
- * tags. Does not make HTML safe: `sanitise-html.ts` does.
+ * tags, and for fields that hold no markup. Does not make HTML safe: `sanitise-html.ts` does.
  */
 
-export interface HtmlToken {
+interface HtmlToken {
   /** `raw`: the content of a script, a style sheet or a text area. */
   readonly kind: "text" | "tag" | "comment" | "raw";
   readonly text: string;
@@ -86,7 +86,7 @@ function createEndFinder(html: string): (close: RegExp, from: number) => number 
 }
 
 /** Tokens that are processed in one step: about a millisecond. */
-export const TOKENS_PER_STEP = 1_024;
+const TOKENS_PER_STEP = 1_024;
 
 /** Yields the tokens of `html` like {@link tokenise}, in groups of one step each. */
 export function* tokenGroups(html: string): Generator<readonly HtmlToken[], void> {
@@ -134,3 +134,36 @@ export const escapeText = (text: string): string =>
     .replaceAll("<", "&lt;")
     .replaceAll(">", "&gt;")
     .replaceAll("\u00a0", "&nbsp;");
+
+// Fields that hold no markup: alternative texts, attributes and class names of menu items.
+
+/**
+ * One line of text without tags, percent-encoded octets and control characters, blanks collapsed:
+ * WordPress's rule for text fields. A `<` that begins no tag is `&lt;`.
+ *
+ * Guarantee: no `<` is left, and doing it again changes nothing. Linear.
+ */
+export function stripAll(raw: string): string {
+  const text = stripTags(raw.replace(/[\p{Cc}\p{Cs}]/gu, (character) => (/\s/.test(character) ? " " : "")));
+  return withoutOctets(text).replace(/\s+/g, " ").trim();
+}
+
+/** Also those that come about when others are taken out. */
+function withoutOctets(text: string): string {
+  if (!text.includes("%")) return text;
+  const kept: string[] = [];
+  for (const character of text) {
+    kept.push(character);
+    if (/^%[\da-f]{2}$/i.test(kept.slice(-3).join(""))) kept.length -= 3;
+  }
+  return kept.join("");
+}
+
+/**
+ * Class names, or relations of a link, with nothing but letters, digits, `-` and `_`; a name that
+ * holds blanks is one name. As in WordPress an empty list comes back as `[""]`.
+ */
+export function cleanClasses(classes: readonly string[]): string[] {
+  if (classes.length === 0) return [""];
+  return classes.map((name) => name.replace(/%[\da-f]{2}/gi, "").replace(/[^\w-]/g, ""));
+}

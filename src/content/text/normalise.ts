@@ -1,4 +1,4 @@
-/** Unicode normalisation whose time grows with the text alone. */
+/** Normalises texts and compares them as WordPress does, in time that grows with the text alone. */
 
 /**
  * Marks that may follow each other. No writing system needs more; UAX #15 ("Stream-Safe Text
@@ -21,7 +21,7 @@ export const normaliseBounded = (text: string, form: "NFC" | "NFD" | "NFKD"): st
   isAscii(text) ? text : text.replace(MARKS, firstMarks).normalize(form);
 
 /** True for a text that is its own normal form, whatever the form. */
-export const isAscii = (text: string): boolean => !/[\u0080-\uffff]/.test(text);
+const isAscii = (text: string): boolean => !/[\u0080-\uffff]/.test(text);
 
 const firstMarks = (marks: string): string =>
   marks.length <= MAX_MARKS
@@ -29,3 +29,25 @@ const firstMarks = (marks: string): string =>
     : Array.from(marks.slice(0, 2 * MAX_MARKS))
         .slice(0, MAX_MARKS)
         .join("");
+
+// Folds texts, so that comparisons ignore case and accents as in WordPress.
+
+/**
+ * Returns the same text for all texts that differ only in case, accents and compatibility forms.
+ * Linear.
+ */
+export const fold = (text: string): string =>
+  isAscii(text)
+    ? text.toLowerCase()
+    : normaliseBounded(text, "NFKD").replace(/\p{M}/gu, "").toUpperCase().toLowerCase();
+
+// Finds a search term in a stored text. Both must be folded.
+
+/**
+ * The number of characters of a term that are compared. For longer ones, V8 needs time that grows
+ * with the product of both lengths: a periodic text of 1 MB would take hundreds of milliseconds.
+ */
+const MAX_COMPARED = 250;
+
+/** True if `text` contains the first {@link MAX_COMPARED} characters of `term`. */
+export const contains = (text: string, term: string): boolean => text.includes(term.slice(0, MAX_COMPARED));

@@ -9,8 +9,14 @@ import { type AttributesByTag, POST_GLOBALS, POST_TAGS, TITLE_TAGS } from "./all
 import { createDelimiterFilter } from "./block-attributes.js";
 import { splitBlocks } from "./blocks.js";
 import { escapeText, stripTags } from "./markup.js";
-import { closingTags, type HtmlPiece, type NestingRules, nestHtml, openingTags } from "./nested-html.js";
-import { restoreSpelling } from "./restore-spelling.js";
+import {
+  closingTags,
+  type HtmlPiece,
+  type NestingRules,
+  nestHtml,
+  openingTags,
+  restoreSpelling,
+} from "./nested-html.js";
 import { cleanStyle } from "./style-attribute.js";
 import { isSafeUrl, isSitePdf, URL_SCHEMES } from "./urls.js";
 

@@ -4,8 +4,7 @@ import { capabilityNames } from "../auth/capabilities.js";
 import { type Collection, collections } from "../collections.js";
 import type { PostType } from "../records/records.js";
 import { ALL, EDIT, FULL, type RecordFields } from "../rest/record-fields.js";
-import type { KeyedTable } from "./keyed-routes.js";
-import { typeLabels } from "./labels.js";
+import { type KeyedTable, typeLabels } from "./keyed-routes.js";
 
 /** The icons that editors show for the types. */
 const ICONS: { readonly [type in PostType]: string | null } = {

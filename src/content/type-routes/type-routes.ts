@@ -6,8 +6,7 @@ import type { PostStatus } from "../records/records.js";
 import { ALL, EDIT, FULL, type RecordFields } from "../rest/record-fields.js";
 import type { RestRoute } from "../rest/types.js";
 import { type TaxonomyDefinition, taxonomies } from "../terms/taxonomies.js";
-import { type KeyedTable, keyedRoutes } from "./keyed-routes.js";
-import { taxonomyLabels } from "./labels.js";
+import { type KeyedTable, keyedRoutes, taxonomyLabels } from "./keyed-routes.js";
 import { typesTable } from "./post-types.js";
 
 /** `namespace`: `core/v2`. */

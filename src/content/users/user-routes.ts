@@ -9,12 +9,9 @@ import type { Caller } from "../auth/caller.js";
 import { canEditSomething } from "../auth/capabilities.js";
 import type { Roles } from "../auth/roles.js";
 import type { Callers } from "../callers.js";
-import { contains } from "../query/contains.js";
-import { fold } from "../query/folding.js";
 import type { User } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
-import { createItem } from "../rest/item.js";
 import { respondWithPage } from "../rest/paging.js";
 import {
   contextArgument,
@@ -23,8 +20,10 @@ import {
   recordSchema,
   selectRecordFields,
 } from "../rest/record-fields.js";
+import { createItem } from "../rest/serialise.js";
 import type { Item, Links, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
 import type { Site } from "../site.js";
+import { contains, fold } from "../text/normalise.js";
 import { type ShownUser, userFields } from "./user-fields.js";
 import type { Users } from "./users.js";
 import { createUserVisibility } from "./users.js";

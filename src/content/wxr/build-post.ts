@@ -1,29 +1,34 @@
-/** Builds the record that a candidate is stored as, with the references that can be resolved. */
+/**
+ * Selects the items of a file that become posts, and builds their records, with the references that
+ * can be resolved.
+ */
 
 import { isDeepStrictEqual } from "node:util";
-import type { WriteContext } from "../posts/write-context.js";
+import { type Collection, findCollection } from "../collections.js";
+import type { WriteContext } from "../posts/post-type-handler.js";
 import type { Post } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
-import type { ImportCandidate } from "./import-candidates.js";
+import { getIdentity, getImportState, getMenu, toIdentity } from "./identity.js";
 import type { FileImport, ImportedMediaFile } from "./import-files.js";
 import type { TermImport } from "./import-terms.js";
 import { type PlannedPost, toPlannedPost } from "./item-to-post.js";
-import type { Placement } from "./placement.js";
+import type { ImportSummaryBuilder } from "./options.js";
 import {
   isWaiting,
   listUnresolved,
   type PendingPost,
+  type Placement,
   type ReferenceTargets,
   type ResolvedPost,
   resolveReferences,
   toWaitingSlug,
   withUnresolved,
 } from "./resolve-references.js";
-import type { WxrItem } from "./types.js";
+import type { WxrItem, WxrSite } from "./types.js";
 
 /** The state of a candidate on this site. */
-export interface ExistingPost {
+interface ExistingPost {
   readonly id: number;
   readonly previous: Post | undefined;
   /** A file that was stored for it just now. */
@@ -39,7 +44,7 @@ export interface BuiltPost {
   readonly unknownMeta: readonly string[];
 }
 
-export type PostBuilder = (
+type PostBuilder = (
   candidate: ImportCandidate,
   existing: ExistingPost,
   targets: ReferenceTargets,
@@ -156,4 +161,73 @@ function placePost(
     return placement.keep({ ...post, slug: toWaitingSlug(post.id) });
   if (slug === undefined && post.parent === previous?.parent) return placement.keep(post);
   return placement.place(post, slug ?? post.slug);
+}
+
+// Selects the items of a file that become posts, and gives each its identity.
+
+/** An item that becomes a post of this site. */
+export interface ImportCandidate {
+  readonly item: WxrItem;
+  readonly collection: Collection;
+  /** Finds the post again in later imports. */
+  readonly identity: string;
+  /** Digest of the item; the same digest means that nothing changed in the file. */
+  readonly state: string;
+}
+
+interface CandidateSelection {
+  /** Returns `undefined` for an item that is left out; the summary says why. */
+  readonly select: (item: WxrItem) => ImportCandidate | undefined;
+  /**
+   * Identity of the post with this id in the file; empty if the file has no such post. `menu`: the
+   * slug of its menu if it is a menu item, else empty.
+   */
+  readonly toIdentity: (id: number, menu: string) => string;
+}
+
+export function createCandidateSelection({
+  summary,
+  source,
+  isTrusted,
+  getAuthorId,
+}: {
+  readonly summary: ImportSummaryBuilder;
+  /** The site that wrote the file. */
+  readonly source: Pick<WxrSite, "url" | "title">;
+  readonly isTrusted: boolean;
+  readonly getAuthorId: (login: string) => number;
+}): CandidateSelection {
+  const { url } = source;
+  const seen = new Set<string>();
+  /** Identities by id and menu, for a file that does not name its site. */
+  const byId = new Map<string, string>();
+
+  function skip(collection: string): undefined {
+    summary.count(collection, "skipped");
+    return undefined;
+  }
+
+  return {
+    select(item) {
+      summary.leaveOut("comments", item.comments);
+      const collection = findCollection(item.type);
+      if (collection === undefined) {
+        summary.leaveOut(`type ${item.type}`);
+        return skip("others");
+      }
+      const identity = getIdentity(source, item);
+      if (seen.has(identity)) {
+        summary.warn(
+          item.line,
+          `The item ${item.id} was skipped: the file has it twice. The first one counts.`,
+        );
+        return skip(collection.base);
+      }
+      seen.add(identity);
+      if (url === "" && item.id > 0) byId.set(`${item.id} ${getMenu(item)}`, identity);
+      const state = getImportState(item, { isTrusted, author: getAuthorId(item.creator) });
+      return { item, collection, identity, state };
+    },
+    toIdentity: (id, menu) => (url === "" ? (byId.get(`${id} ${menu}`) ?? "") : toIdentity(url, id, menu)),
+  };
 }

@@ -5,7 +5,7 @@ import { toText } from "../../schema/text-of.js";
 import { getCollection } from "../collections.js";
 import type { ContentBase } from "../content-base.js";
 import { toImageMeta } from "../media/image-metadata.js";
-import { getFileBaseName } from "../media/media-url.js";
+import { getFileBaseName } from "../media/media-rules.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { MediaFile, MenuItem, Post, PostType, Taxonomy, Term } from "../records/records.js";
 import type { Site } from "../site.js";
@@ -15,7 +15,6 @@ import { formatDate } from "../text/dates.js";
 import { cleanUrl, toWebUrl } from "../text/urls.js";
 import { serializePhp } from "./php-serialize.js";
 import { listPostIdsOfType } from "./post-ids.js";
-import { escapeXml, writeCdata, writeElement } from "./xml.js";
 
 /**
  * Options of `content.export`.
@@ -37,7 +36,7 @@ export interface ExportProgress {
   readonly itemsTotal: number;
 }
 
-export type Export = (options?: ExportOptions) => AsyncIterable<string>;
+type Export = (options?: ExportOptions) => AsyncIterable<string>;
 
 /** Posts that are read from the storage at once. */
 const BATCH = 100;
@@ -270,3 +269,29 @@ function listMenuItemMeta(item: MenuItem, { id, parent }: Post): Meta {
     ["_menu_item_url", cleanUrl(item.url)],
   ];
 }
+
+// Writes texts as XML. Pure.
+
+/** Invalid in XML 1.0: control characters, lone surrogates and two noncharacters. */
+const INVALID = /(?![\t\n\r\u007f-\u009f])\p{Cc}|[\ufffe\uffff]|\p{Surrogate}/gu;
+
+const removeInvalid = (text: string): string => text.replace(INVALID, "");
+
+/** Writes a CDATA section, so that markup stays readable. `]]>` is split over two of them. */
+const writeCdata = (text: string): string =>
+  `<![CDATA[${removeInvalid(text).replaceAll("]]>", "]]]]><![CDATA[>")}]]>`;
+
+const ENTITIES: { readonly [sign: string]: string } = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+};
+
+/** Escapes a text, or an attribute in double quotes. */
+export const escapeXml = (text: string): string =>
+  removeInvalid(text).replace(/[&<>"]/g, (sign) => ENTITIES[sign] ?? "");
+
+/** Writes an element with a text on a line of its own. */
+const writeElement = (name: string, text: string | number): string =>
+  `\t\t<${name}>${typeof text === "number" ? text : writeCdata(text)}</${name}>\n`;

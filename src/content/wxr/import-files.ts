@@ -11,9 +11,8 @@ import { stageImportedFile } from "../media/staged-upload.js";
 import type { StoredImages } from "../media/stored-images.js";
 import type { MediaFile, Post } from "../records/records.js";
 import type { SiteZone } from "../text/dates.js";
-import type { ImportSummaryBuilder } from "./import-summary.js";
 import { readItemDates } from "./item-to-post.js";
-import { type FileSource, getItemFile } from "./options.js";
+import { type FileSource, getItemFile, type ImportSummaryBuilder } from "./options.js";
 import type { WxrItem } from "./types.js";
 
 /** A stored file that no record names yet. */

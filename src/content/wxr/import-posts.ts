@@ -5,23 +5,28 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { nextTurn } from "../../core/next-turn.js";
-import type { WriteContext } from "../posts/write-context.js";
+import type { WriteContext } from "../posts/post-type-handler.js";
 import type { Post } from "../records/records.js";
 import type { ContentRepository, Transaction } from "../repository/content-repository.js";
 import { splitIntoBatches } from "./batches.js";
-import { type BuiltPost, createPostBuilder } from "./build-post.js";
-import { createCandidateSelection, type ImportCandidate } from "./import-candidates.js";
+import {
+  type BuiltPost,
+  createCandidateSelection,
+  createPostBuilder,
+  type ImportCandidate,
+} from "./build-post.js";
 import type { FileImport, ImportedMediaFile } from "./import-files.js";
-import type { ImportResult, ImportSummaryBuilder } from "./import-summary.js";
 import type { TermImport } from "./import-terms.js";
-import { createPlacement, type Placement } from "./placement.js";
+import type { ImportResult, ImportSummaryBuilder } from "./options.js";
 import { listPostIds } from "./post-ids.js";
 import {
+  createPlacement,
   type ImportNote,
   isWaiting,
   listUnresolved,
   listUnresolvedWarnings,
   type PendingPost,
+  type Placement,
   type ReferenceTargets,
   resolveReferences,
   withUnresolved,

@@ -10,11 +10,9 @@ import type { ContentRepository, Transaction } from "../repository/content-repos
 import type { Site } from "../site.js";
 import { getTaxonomy, taxonomies } from "../terms/taxonomies.js";
 import { splitIntoBatches } from "./batches.js";
-import { getImportState } from "./identity.js";
-import type { ImportResult, ImportSummaryBuilder } from "./import-summary.js";
-import { listAncestorIds } from "./placement.js";
-import type { ImportNote } from "./resolve-references.js";
-import { type NamedTerm, termNameKey, termSlugKey } from "./term-key.js";
+import { getImportState, type NamedTerm, termNameKey, termSlugKey } from "./identity.js";
+import type { ImportResult, ImportSummaryBuilder } from "./options.js";
+import { type ImportNote, listAncestorIds } from "./resolve-references.js";
 import type { WxrTerm } from "./types.js";
 
 export interface TermImport {

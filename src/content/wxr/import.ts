@@ -20,9 +20,14 @@ import { toSlug } from "../text/slug.js";
 import type { Users } from "../users/users.js";
 import { abortableIteration, createFileImport, type FileImport, openFetch } from "./import-files.js";
 import { createPostImport, type PostImport } from "./import-posts.js";
-import { createImportSummary, type ImportSummaryBuilder } from "./import-summary.js";
 import { createTermImport, type TermImport } from "./import-terms.js";
-import type { ImportOptions, ImportProgress, ImportSummary } from "./options.js";
+import {
+  createImportSummary,
+  type ImportOptions,
+  type ImportProgress,
+  type ImportSummary,
+  type ImportSummaryBuilder,
+} from "./options.js";
 import type { WxrAuthor, WxrEntry, WxrItem, WxrRefusedEntry, WxrSite, WxrTerm } from "./types.js";
 import { createWxrReader } from "./wxr-reader.js";
 

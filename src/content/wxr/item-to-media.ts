@@ -6,7 +6,7 @@ import { toBaseName } from "../media/file-name.js";
 import { parseImageMeta } from "../media/image-metadata.js";
 import { findMimeType } from "../media/media-type.js";
 import type { ImageMetadata, MediaFile } from "../records/records.js";
-import { stripAll } from "../text/plain.js";
+import { stripAll } from "../text/markup.js";
 import { toWebUrl } from "../text/urls.js";
 import { type PhpArray, type PhpValue, unserializePhp } from "./php-serialize.js";
 import type { WxrItem } from "./types.js";

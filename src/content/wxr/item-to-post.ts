@@ -4,20 +4,24 @@ import type { Json } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import type { Collection } from "../collections.js";
 import { writeMeta } from "../posts/post-meta.js";
-import type { WriteContext } from "../posts/write-context.js";
+import type { WriteContext } from "../posts/post-type-handler.js";
 import { createPost } from "../posts/write-post.js";
 import { STATUSES } from "../query/row.js";
-import { POST_FORMATS } from "../records/post-formats.js";
-import type { MenuItem, Post, PostStatus, Taxonomy } from "../records/records.js";
+import {
+  type MenuItem,
+  POST_FORMATS,
+  type Post,
+  type PostStatus,
+  type Taxonomy,
+} from "../records/records.js";
 import { parseDate, type SiteZone } from "../text/dates.js";
-import { cleanClasses, stripAll } from "../text/plain.js";
+import { cleanClasses, stripAll } from "../text/markup.js";
 import { cleanUrl } from "../text/urls.js";
-import { parseWholeNumber } from "./elements.js";
-import { getMenu } from "./identity.js";
+import { parseWholeNumber } from "./entry-collector.js";
+import { getMenu, type NamedTerm } from "./identity.js";
 import { toMedia } from "./item-to-media.js";
 import { isRelativePath } from "./options.js";
 import { unserializePhp } from "./php-serialize.js";
-import type { NamedTerm } from "./term-key.js";
 import type { WxrItem } from "./types.js";
 
 /** References of a post, by the ids of the file; 0 for none. */

@@ -2,8 +2,7 @@
 
 import sax from "sax";
 import { PostbellError } from "../../core/errors.js";
-import { getLongest, isTextRead } from "./elements.js";
-import { createEntryCollector } from "./entry-collector.js";
+import { createEntryCollector, getLongest, isTextRead } from "./entry-collector.js";
 import type { WxrEntry } from "./types.js";
 
 export interface WxrReader {

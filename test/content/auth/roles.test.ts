@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createAuthorization } from "../../../src/content/auth/authorization.js";
+import { createAuthorization } from "../../../src/content/auth/caller.js";
 import { type RoleOptions, readRoles } from "../../../src/content/auth/roles.js";
 import type { Post, PostColumns, PostStatus, PostType, User } from "../../../src/content/records/records.js";
 import { isPostbellError } from "../../../src/core/errors.js";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { EditorOptions } from "../../../src/content/editor/editor-options.js";
-import { POST_FORMATS } from "../../../src/content/records/post-formats.js";
+import { POST_FORMATS } from "../../../src/content/records/records.js";
 import { contentSite } from "../../support/content-site.js";
 import { type SocketSite, seenBy, socketSite } from "../../support/socket-calls.js";
 

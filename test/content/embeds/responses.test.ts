@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { readForeign } from "../../../src/content/embeds/foreign.js";
 import { createProviderTable, isPattern, KNOWN_PROVIDERS } from "../../../src/content/embeds/providers.js";
-import { sandboxEmbed } from "../../../src/content/embeds/safe.js";
+import { readForeign, sandboxEmbed } from "../../../src/content/embeds/safe.js";
 import { checkUrl } from "../../../src/outbound/address-policy.js";
 import { callsOf } from "../../support/content-call.js";
 import { contentSite } from "../../support/content-site.js";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createAuthorization } from "../../../src/content/auth/authorization.js";
+import { createAuthorization } from "../../../src/content/auth/caller.js";
 import { readRoles } from "../../../src/content/auth/roles.js";
 import { createPostTypes } from "../../../src/content/posts/post-types.js";
 import { createRevisionKeeper } from "../../../src/content/posts/revisions/keep-revisions.js";

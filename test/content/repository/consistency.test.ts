@@ -4,7 +4,7 @@
  */
 
 import { describe, expect, it } from "vitest";
-import { coalesceCalls } from "../../../src/content/repository/request-coalescer.js";
+import { coalesceCalls } from "../../../src/content/repository/resident-site.js";
 import type { ContentContext, ContentStorage, ContentStore } from "../../../src/content/store.js";
 import { PostbellError } from "../../../src/core/errors.js";
 import { silentLogger } from "../../../src/core/logger.js";

@@ -5,9 +5,8 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createItem } from "../../../src/content/rest/item.js";
 import { createListLimits, type ListLimits } from "../../../src/content/rest/list-limits.js";
-import { toBytes, toJson, toJsonText } from "../../../src/content/rest/serialise.js";
+import { createItem, toBytes, toJson, toJsonText } from "../../../src/content/rest/serialise.js";
 import { nextTurn } from "../../../src/core/next-turn.js";
 import type { Json, JsonObject } from "../../../src/schema/types.js";
 import { memoryStorage } from "../../../storage/memory/index.js";

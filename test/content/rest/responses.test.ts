@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Caller } from "../../../src/content/auth/caller.js";
-import { createItem } from "../../../src/content/rest/item.js";
+import { createItem } from "../../../src/content/rest/serialise.js";
 import type { RestServerOptions } from "../../../src/content/rest/server.js";
 import type { HttpResponse } from "../../../src/http/types.js";
 import {

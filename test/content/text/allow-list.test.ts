@@ -6,17 +6,17 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import {
-  STYLE_FAMILIES,
-  STYLE_FUNCTIONS,
-  STYLE_PROPERTIES,
-} from "../../../src/content/text/allowed-styles.js";
-import {
   type AttributesByTag,
   POST_GLOBALS,
   POST_TAGS,
   TITLE_TAGS,
 } from "../../../src/content/text/allowed-tags.js";
-import { cleanStyle } from "../../../src/content/text/style-attribute.js";
+import {
+  cleanStyle,
+  STYLE_FAMILIES,
+  STYLE_FUNCTIONS,
+  STYLE_PROPERTIES,
+} from "../../../src/content/text/style-attribute.js";
 import { isSafeUrl, URL_SCHEMES } from "../../../src/content/text/urls.js";
 
 interface Elements {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cleanClasses, stripAll } from "../../../src/content/text/plain.js";
+import { cleanClasses, stripAll } from "../../../src/content/text/markup.js";
 import { sanitiseHtml, sanitiseTitle } from "../../../src/content/text/sanitise-html.js";
 import { cleanUrl, isSafeUrl } from "../../../src/content/text/urls.js";
 import { expectLinear } from "../../support/cpu-time.js";

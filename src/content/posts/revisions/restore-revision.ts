@@ -9,7 +9,7 @@ import { RestError, refusal } from "../../rest/error.js";
 import { assertUnmodified } from "../change-post.js";
 import type { PostBase } from "../post-base.js";
 import { resolvePostDates } from "../post-dates.js";
-import { sanitiseValues } from "../sanitised-values.js";
+import { sanitiseValues } from "../write-post.js";
 import { createRevisionPermissions } from "./revision-permissions.js";
 
 /**

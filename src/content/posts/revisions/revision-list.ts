@@ -2,11 +2,11 @@
 
 import type { Argument, Arguments, Json } from "../../../schema/types.js";
 import { IDS as ID_LIST, LENGTHS } from "../../argument-bounds.js";
-import { fold } from "../../query/folding.js";
 import { createSearchMatch, type SearchMatch } from "../../query/search.js";
 import type { Revision } from "../../records/records.js";
 import { RestError } from "../../rest/error.js";
 import { contextArgument, pageArguments } from "../../rest/record-fields.js";
+import { fold } from "../../text/normalise.js";
 
 const ORDERS = ["date", "id", "include", "relevance", "slug", "include_slugs", "title"] as const;
 

@@ -6,15 +6,14 @@ import type { ContentBase } from "../../content-base.js";
 import type { SiteIndex } from "../../query/site-index.js";
 import type { Post, PostColumns, Revision } from "../../records/records.js";
 import { listAutosaves } from "../../repository/remove-posts.js";
-import { createItem } from "../../rest/item.js";
 import { ALL, EDIT, FULL } from "../../rest/record-fields.js";
+import { createItem } from "../../rest/serialise.js";
 import type { Item } from "../../rest/types.js";
 import type { Site } from "../../site.js";
 import { formatDate } from "../../text/dates.js";
 import { postPath } from "../post-links.js";
 import { metaSchema } from "../post-meta.js";
-import { renderFields } from "../post-schema.js";
-import type { PostTypeHandler } from "../post-type-handler.js";
+import { type PostTypeHandler, renderFields } from "../post-type-handler.js";
 import { REVISIONED_TEXTS } from "./keep-revisions.js";
 
 export interface RevisionRenderer {
