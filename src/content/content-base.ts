@@ -5,7 +5,7 @@ import type { Logger } from "../core/logger.js";
 import type { Callers } from "./callers.js";
 import type { MenuLocations } from "./menu-locations/menu-locations.js";
 import type { ContentRepository } from "./repository/content-repository.js";
-import type { ListLimits } from "./rest/list-limits.js";
+import type { ListLimits } from "./rest/lists.js";
 import type { Site } from "./site.js";
 import type { Users } from "./users/users.js";
 

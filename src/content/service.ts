@@ -50,7 +50,7 @@ import { createContentRepository } from "./repository/content-repository.js";
 import { guardContentStore } from "./repository/guarded-store.js";
 import { createOrphanFileJournal } from "./repository/orphan-file-journal.js";
 import { createScheduledPosts } from "./repository/scheduled-posts.js";
-import { createListLimits } from "./rest/list-limits.js";
+import { createListLimits } from "./rest/lists.js";
 import { describeContentOpenApi } from "./rest/openapi.js";
 import { createRestServer } from "./rest/server.js";
 import type { RestRoute } from "./rest/types.js";

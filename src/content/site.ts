@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { runInTurns, type Steps } from "../core/next-turn.js";
-import { listAncestors } from "./query/page-tree.js";
+import { listAncestors } from "./query/row.js";
 import type { SiteIndex } from "./query/site-index.js";
 import type { Post, PostColumns } from "./records/records.js";
 import type { SiteZone } from "./text/dates.js";

@@ -3,7 +3,7 @@
 import type { Caller } from "../../src/content/auth/caller.js";
 import type { User } from "../../src/content/records/records.js";
 import { RestError } from "../../src/content/rest/error.js";
-import { createListLimits } from "../../src/content/rest/list-limits.js";
+import { createListLimits } from "../../src/content/rest/lists.js";
 import { createItem } from "../../src/content/rest/serialise.js";
 import { createRestServer, type RestServer, type RestServerOptions } from "../../src/content/rest/server.js";
 import type { Item, RestEndpoint, RestRequest, RestRoute } from "../../src/content/rest/types.js";

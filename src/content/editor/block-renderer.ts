@@ -11,8 +11,7 @@ import type { Post, User } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
 import type { RestEndpoint, RestRequest, RestRoute } from "../rest/types.js";
-import { readAttributes } from "./block-type-fields.js";
-import type { BlockTypes } from "./block-types.js";
+import { type BlockTypes, readAttributes } from "./block-types.js";
 import type { BlockPreview, RenderBlock } from "./editor-options.js";
 
 const RENDERED: Schema = {

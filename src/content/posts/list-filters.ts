@@ -12,6 +12,13 @@ import { getTaxonomy } from "../terms/taxonomies.js";
 import { ADDRESSED_TYPES } from "./post-field.js";
 import type { Values } from "./post-type-handler.js";
 
+/** The columns that a search can be limited to, by WordPress's names. */
+export const SEARCH_COLUMNS = {
+  post_title: "title",
+  post_content: "content",
+  post_excerpt: "excerpt",
+} as const;
+
 interface ListFilter {
   /** Left out where the taxonomies of a type decide. */
   readonly types?: readonly PostType[];

@@ -7,20 +7,18 @@ import type { Collection } from "../collections.js";
 import type { PostOrder, PostQuery, TermFilter, Visibility, VisibilityScope } from "../query/types.js";
 import type { PostColumns, PostStatus, PostType } from "../records/records.js";
 import { RestError } from "../rest/error.js";
-import { parseFields } from "../rest/field-selection.js";
-import type { ListLimit } from "../rest/list-limits.js";
-import { pageHeaders } from "../rest/paging.js";
+import { type ListLimit, pageHeaders } from "../rest/lists.js";
 import { readContext } from "../rest/record-fields.js";
+import { parseFields } from "../rest/serialise.js";
 import type { Item, RestRequest, RestResponse } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { parseDate } from "../text/dates.js";
-import { SEARCH_COLUMNS } from "./list-arguments.js";
-import { createFilterQuery, nonEmpty, toTermFilters } from "./list-filters.js";
+import { createFilterQuery, nonEmpty, SEARCH_COLUMNS, toTermFilters } from "./list-filters.js";
 import type { PostBase } from "./post-base.js";
+import { readPassword } from "./post-passwords.js";
 import { type RenderPostRequest, readExcerptLength } from "./post-renderer.js";
 import type { PostResource } from "./post-resource.js";
 import type { Values } from "./post-type-handler.js";
-import { readPassword } from "./read-post.js";
 
 /** Whole records that a list loads before it renders them. */
 const BATCH = 25;

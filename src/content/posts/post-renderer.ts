@@ -3,12 +3,11 @@
 import { LRUCache } from "lru-cache";
 import type { Context, Json } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
-import { listAncestors } from "../query/page-tree.js";
+import { listAncestors } from "../query/row.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { Post, PostColumns, PostType } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
-import type { FieldSelection } from "../rest/field-selection.js";
-import { createItem } from "../rest/serialise.js";
+import { createItem, type FieldSelection } from "../rest/serialise.js";
 import type { Item, RestRequest } from "../rest/types.js";
 import type { Site } from "../site.js";
 import type { FieldView } from "./post-field.js";

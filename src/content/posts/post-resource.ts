@@ -2,7 +2,7 @@
 
 import type { Context } from "../../schema/types.js";
 import type { Caller, PostAction } from "../auth/caller.js";
-import { listAncestors } from "../query/page-tree.js";
+import { listAncestors } from "../query/row.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { Post, PostColumns } from "../records/records.js";
 import type { Transaction } from "../repository/content-repository.js";

@@ -1,17 +1,18 @@
-/** The routes of a post type: list, create, read, update, delete. */
+/** The routes of a post type, with their arguments: list, create, read, update, delete. */
 
 import { toText } from "../../schema/text-of.js";
 import type { Argument, Arguments, Json } from "../../schema/types.js";
-import { LENGTHS } from "../argument-bounds.js";
-import { contextArgument } from "../rest/record-fields.js";
-import type { RestEndpoint, RestRoute } from "../rest/types.js";
+import { COUNTS, IDS, LENGTHS, SLUGS } from "../argument-bounds.js";
+import type { Collection } from "../collections.js";
+import { contextArgument, pageArguments, readContext } from "../rest/record-fields.js";
+import type { RestEndpoint, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
 import { createCreatePost, createDeletePost, createUpdatePost, updateArguments } from "./change-post.js";
-import { postListArguments } from "./list-arguments.js";
+import { filterArguments, SEARCH_COLUMNS } from "./list-filters.js";
 import { assertStatusesAllowed, createListPosts } from "./list-posts.js";
 import type { PostBase } from "./post-base.js";
+import { readPassword } from "./post-passwords.js";
 import { createPostResource, type PostResource } from "./post-resource.js";
 import { itemSchema, type PostTypeHandler } from "./post-type-handler.js";
-import { createReadPost } from "./read-post.js";
 import { emptyContent, mayBeEmpty } from "./write-post.js";
 
 const idArgument: Argument = { description: "Unique identifier for the post.", type: "integer" };
@@ -154,3 +155,132 @@ const withDefaults = (args: Arguments, defaults: { readonly [name: string]: Json
       Object.hasOwn(defaults, name) ? { ...argument, default: defaults[name] as Json } : argument,
     ]),
   );
+
+// The arguments of the list of a post type.
+
+const ids: Argument = { ...IDS, default: [] };
+const dateTime: Argument = { type: "string", format: "date-time", maxLength: LENGTHS.date };
+
+const SEARCH: Argument = {
+  description: "Limit results to those matching a string.",
+  type: "string",
+  maxLength: LENGTHS.search,
+};
+
+const dateArguments: Arguments = {
+  after: {
+    description: "Limit response to posts published after a given ISO8601 compliant date.",
+    ...dateTime,
+  },
+  modified_after: {
+    description: "Limit response to posts modified after a given ISO8601 compliant date.",
+    ...dateTime,
+  },
+  before: {
+    description: "Limit response to posts published before a given ISO8601 compliant date.",
+    ...dateTime,
+  },
+  modified_before: {
+    description: "Limit response to posts modified before a given ISO8601 compliant date.",
+    ...dateTime,
+  },
+};
+
+const idArguments: Arguments = {
+  exclude: { description: "Ensure result set excludes specific IDs.", ...ids },
+  include: { description: "Limit result set to specific IDs.", ...ids },
+};
+
+const orderArguments = ({ list }: Collection): Arguments => ({
+  search_semantics: { description: "How to interpret the search input.", type: "string", enum: ["exact"] },
+  offset: { description: "Offset the result set by a specific number of items.", type: "integer" },
+  order: {
+    description: "Order sort attribute ascending or descending.",
+    type: "string",
+    default: list.order,
+    enum: ["asc", "desc"],
+  },
+  orderby: {
+    description: "Sort collection by post attribute.",
+    type: "string",
+    default: list.orderBy,
+    enum: list.orders,
+  },
+});
+
+const columnArguments = ({ list }: Collection): Arguments => ({
+  search_columns: {
+    description: "Array of column names to be searched.",
+    type: "array",
+    mostItems: COUNTS.names,
+    default: [],
+    items: { type: "string", enum: Object.keys(SEARCH_COLUMNS) },
+  },
+  slug: { description: "Limit result set to posts with one or more specific slugs.", ...SLUGS },
+  status: {
+    description: "Limit result set to posts assigned one or more statuses.",
+    type: "array",
+    mostItems: COUNTS.names,
+    default: list.status,
+    items: { type: "string", enum: list.statuses },
+  },
+});
+
+/** Like WordPress, validates these arguments after all others are valid. */
+const validateLate = (args: Arguments): Arguments =>
+  Object.fromEntries(Object.entries(args).map(([name, argument]) => [name, { ...argument, late: true }]));
+
+const postListArguments = (collection: Collection): Arguments => ({
+  context: contextArgument,
+  ...pageArguments,
+  per_page: { ...pageArguments["per_page"], default: collection.list.perPage },
+  search: SEARCH,
+  ...validateLate({
+    ...dateArguments,
+    ...idArguments,
+    ...orderArguments(collection),
+    ...columnArguments(collection),
+    ...filterArguments(collection),
+  }),
+});
+
+// Reads one post. A client can unlock the texts of a protected post with its password.
+
+function createReadPost(
+  { permissions, load, render }: PostResource,
+  { renderer, passwords }: Pick<PostBase, "renderer" | "passwords">,
+): Pick<RestEndpoint, "permit" | "handle"> {
+  /**
+   * Compares the password once per request, although `permit` may run several times: each wrong one
+   * counts. A request of another method has no state, so it tries no password and learns nothing
+   * about it from `Allow`.
+   */
+  const isUnlocked = async ({ query, values, caller, state }: RestRequest): Promise<boolean> => {
+    const given = readPassword(query);
+    if (given === undefined || state === undefined) return true;
+    if (state.matchedPassword === undefined) {
+      const post = await load(Number(values["id"]));
+      // Any password is wrong for a caller who could not read the post with the right one either.
+      const isRight = permissions.may(caller, "read", post) && passwords.open([post], given).has(post.id);
+      state.matchedPassword = isRight ? post.password : null;
+    }
+    return state.matchedPassword !== null;
+  };
+
+  return {
+    permit: async (request) => permissions.read(request, undefined, await isUnlocked(request)),
+    async handle(request): Promise<RestResponse> {
+      const { values, caller, url, query, isGiven } = request;
+      const id = Number(values["id"]);
+      const context = readContext(request);
+      const isPlain = readPassword(query) === undefined && !isGiven("excerpt_length");
+      // The post may have changed since `permit`: what is returned is judged again.
+      permissions.read(request);
+      const cached = isPlain ? renderer.getCached(id, { context, caller, url }) : undefined;
+      if (cached !== undefined) return { status: 200, headers: {}, body: { item: cached } };
+      const post = await load(id);
+      permissions.read(request, post);
+      return { status: 200, headers: {}, body: { item: await render(post, request, context) } };
+    },
+  };
+}

@@ -7,7 +7,6 @@ import type { PostType } from "../records/records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import type { PostField, PostFields, SharedPostField } from "./post-field.js";
 import { postFields } from "./post-fields.js";
-import { readMeta } from "./post-meta.js";
 import {
   type PostTypeHandler,
   type PostTypeRules,
@@ -19,6 +18,7 @@ import {
   createTermField,
   metaField,
   PROTECTED,
+  readMeta,
   readProtectedContent,
   readShownMeta,
   textFields,

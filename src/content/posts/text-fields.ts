@@ -1,8 +1,12 @@
-/** The fields title, content and excerpt, which a client writes raw and reads rendered. */
+/** The fields of a post that hold texts, terms or meta values. */
 
+import { coerceValue } from "../../schema/coerce.js";
 import type { Context, Json, JsonObject, Schema } from "../../schema/types.js";
-import { IDS, LENGTHS } from "../argument-bounds.js";
+import { validateValue } from "../../schema/validate.js";
+import { COUNTS, IDS, LENGTHS } from "../argument-bounds.js";
+import type { MetaField } from "../collections.js";
 import type { Taxonomy } from "../records/records.js";
+import { RestError } from "../rest/error.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import { hasBlocks } from "../text/blocks.js";
 import {
@@ -17,10 +21,9 @@ import {
   TYPES_WITH_EXCERPT,
   TYPES_WITH_TEXTS,
 } from "./post-field.js";
-import { metaSchema, readMeta } from "./post-meta.js";
 
 /** True if a password protects the texts and the reader has not given it. */
-export const isHidden = ({ post, isRevealed }: FieldView): boolean => post.password !== "" && !isRevealed;
+const isHidden = ({ post, isRevealed }: FieldView): boolean => post.password !== "" && !isRevealed;
 
 function writeText(name: "title" | "content" | "excerpt") {
   return (value: Json, target: FieldTarget): void => {
@@ -157,3 +160,58 @@ export const createTermField = (taxonomy: Taxonomy): PostField => ({
     post.terms = { ...post.terms, [taxonomy]: [...new Set(ids)].sort((a, b) => a - b) };
   },
 });
+
+// Reads and writes the registered meta fields of a post type. Others are never stored.
+
+type MetaFields = { readonly [name: string]: MetaField };
+
+/**
+ * A pattern's response has it as a field of its own; a revision's has null for an unknown value.
+ */
+const choiceInResponses = (choices: readonly string[]): Schema => ({
+  sometimes: true,
+  answered: { type: ["string", "null"], enum: [...choices, null] },
+});
+
+/** Texts of meta fields, such as footnotes, may be HTML. */
+const withMaxLength = (field: MetaField): Schema =>
+  field.type === "string" && field.enum === undefined ? { ...field, maxLength: LENGTHS.content } : field;
+
+export const metaSchema = (fields: MetaFields): Schema => ({
+  type: "object",
+  maxProperties: COUNTS.members,
+  properties: Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => [
+      name,
+      {
+        ...withMaxLength(field),
+        context: ["view", "edit"],
+        ...(field.enum === undefined ? {} : choiceInResponses(field.enum)),
+      } as Schema,
+    ]),
+  ),
+});
+
+export const readMeta = (stored: JsonObject, fields: MetaFields): JsonObject =>
+  Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, stored[name] ?? field.default]));
+
+/**
+ * Returns `stored` with the written values, which are sanitised. `null` resets a field to its
+ * default; names that are not registered are ignored.
+ *
+ * @throws RestError 400 with the schema's code for an invalid value
+ */
+export function writeMeta(stored: JsonObject, value: Json, fields: MetaFields): JsonObject {
+  const given =
+    typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
+  const changed = Object.entries(fields).flatMap(([name, field]) => {
+    const meta = Object.hasOwn(given, name) ? given[name] : undefined;
+    if (meta === undefined) return [];
+    if (meta === null) return [[name, field.default] as const];
+    const schema = field as Schema;
+    const problem = validateValue(meta, schema, `meta.${name}`);
+    if (problem !== undefined) throw new RestError(400, problem.code, problem.message);
+    return [[name, coerceValue(meta, schema)] as const];
+  });
+  return { ...stored, ...Object.fromEntries(changed) };
+}

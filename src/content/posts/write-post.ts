@@ -12,7 +12,6 @@ import type { Site } from "../site.js";
 import { isReservedSlug, uniqueSlug } from "../text/slug.js";
 import { resolveScheduledStatus, setDates } from "./post-dates.js";
 import { type FieldTarget, isEmptyText, readRaw } from "./post-field.js";
-import { writeMeta } from "./post-meta.js";
 import type {
   PostChange,
   PostTypeHandler,
@@ -20,6 +19,7 @@ import type {
   Values,
   WriteContext,
 } from "./post-type-handler.js";
+import { writeMeta } from "./text-fields.js";
 
 /**
  * Returns the record that results from a change.

@@ -1,4 +1,4 @@
-/** A post as the indexes hold it, and the orders of lists. */
+/** A post as the indexes hold it, the orders of lists, and the tree of pages. */
 
 import type { PostColumns, PostStatus } from "../records/records.js";
 import { fold } from "../text/normalise.js";
@@ -61,7 +61,7 @@ export function toPostRow(columns: StoredColumns, parent: PostColumns | undefine
 }
 
 /** The orders that only need the columns. */
-export type ColumnOrder = Exclude<PostOrder, "include" | "include_slugs" | "relevance">;
+type ColumnOrder = Exclude<PostOrder, "include" | "include_slugs" | "relevance">;
 
 /** An order with its direction. */
 export type Ordering = `${ColumnOrder}/${"asc" | "desc"}`;
@@ -114,4 +114,22 @@ const COMPARISONS = new Map<Ordering, Compare<PostRow>>(
 
 export function compareBy(ordering: Ordering): Compare<PostRow> {
   return COMPARISONS.get(ordering) as Compare<PostRow>;
+}
+
+// Walks up the tree of pages.
+
+/** Deeper than any real tree. A walk ends here, whatever is stored. */
+const MAX_DEPTH = 100;
+
+/** Returns the ids of the posts above a post, nearest first. Ends at a cycle, if one is stored. */
+export function listAncestors(
+  post: Pick<PostColumns, "id" | "parent">,
+  index: { readonly post: (id: number) => Pick<PostColumns, "id" | "parent"> | undefined },
+): readonly number[] {
+  const ancestors: number[] = [];
+  for (let at = index.post(post.parent); at !== undefined; at = index.post(at.parent)) {
+    if (at.id === post.id || ancestors.includes(at.id) || ancestors.length === MAX_DEPTH) break;
+    ancestors.push(at.id);
+  }
+  return ancestors;
 }

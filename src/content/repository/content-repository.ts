@@ -10,8 +10,12 @@ import type { SiteIndex } from "../query/site-index.js";
 import type { ContentChanged } from "../records/record-changes.js";
 import { decodePost } from "../records/record-codec.js";
 import type { ContentStore, ContentWrite } from "../store.js";
-import { createRecordCache, type RecordCache } from "./record-cache.js";
-import { createResidentSite, type ResidentSite } from "./resident-site.js";
+import {
+  createRecordCache,
+  createResidentSite,
+  type RecordCache,
+  type ResidentSite,
+} from "./resident-site.js";
 import { readUserMeta, type StoredUserMeta } from "./small-records.js";
 import { countCompatible, type OpenTransaction, openTransaction, type Transaction } from "./transaction.js";
 

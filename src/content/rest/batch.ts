@@ -8,13 +8,12 @@ import type { Argument, Arguments, Json, JsonObject, SchemaProblem } from "../..
 import { validateValue } from "../../schema/validate.js";
 import { COUNTS, LENGTHS } from "../argument-bounds.js";
 import { RestError } from "./error.js";
-import { parseFields, pickFields } from "./field-selection.js";
-import { estimateSize, type ListLimits } from "./list-limits.js";
+import { estimateSize, type ListLimits } from "./lists.js";
 import { type Pipeline, type ValidatedCall, validate } from "./pipeline.js";
 import { mergeParameters, noJsonObject, readQuery } from "./request-input.js";
 import { toWordPressNames } from "./rest-headers.js";
-import { splitPath } from "./route-tree.js";
-import { toJson } from "./serialise.js";
+import { splitPath } from "./route-table.js";
+import { parseFields, pickFields, toJson } from "./serialise.js";
 import type {
   Described,
   RestEndpoint,

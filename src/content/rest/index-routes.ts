@@ -7,12 +7,8 @@ import { toText } from "../../schema/text-of.js";
 import type { Arguments, Json, JsonObject, Schema } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import { RestError } from "./error.js";
-import { toPattern } from "./route-tree.js";
+import { toPattern, toRoutePath } from "./route-table.js";
 import type { RestBody, RestRequest, RestResponse, RestRoute } from "./types.js";
-
-/** Returns the path below the mount point: `/core/v2/posts/:id`. */
-export const toRoutePath = ({ namespace, path }: RestRoute): string =>
-  namespace === "" ? path : `/${namespace}${path}`;
 
 /** Links exist only for paths without parameters, as in WordPress. */
 function linksOf(route: RestRoute, baseUrl: string): JsonObject {

@@ -11,7 +11,6 @@ import {
 } from "../../http/openapi-document.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 import { ERROR_STATUSES, errorResponse, refusedResponse } from "./error-codes.js";
-import { toRoutePath } from "./index-routes.js";
 import {
   describedReadHeaders,
   describeFields,
@@ -26,7 +25,7 @@ import {
   sharedSchemas,
 } from "./openapi-responses.js";
 import { createRecordNames, type NameRecord } from "./openapi-schema.js";
-import { listParameterNames, MAX_SEGMENT } from "./route-tree.js";
+import { listParameterNames, MAX_SEGMENT, toRoutePath } from "./route-table.js";
 import type { Method, RestEndpoint, RestRoute } from "./types.js";
 
 /** Changes with the form of the interface, not with the package. */

@@ -14,7 +14,7 @@ import { type Caller, isAnonymous } from "../auth/caller.js";
 import type { Cors } from "./cors.js";
 import { RestError } from "./error.js";
 import { describePath } from "./index-routes.js";
-import { estimateSize, type ListLimits } from "./list-limits.js";
+import { estimateSize, type ListLimits } from "./lists.js";
 import {
   createRenderer,
   PLAIN_VIEW,
@@ -37,8 +37,7 @@ import {
   SMALL_BODY_BYTES,
 } from "./request-input.js";
 import { type FreshResponse, knownQuery } from "./response-cache.js";
-import type { RouteTable } from "./route-table.js";
-import { decodeSegments } from "./route-tree.js";
+import { decodeSegments, type RouteTable } from "./route-table.js";
 import { type FetchEmbeddedAs, fetchOnce, toJson } from "./serialise.js";
 import type {
   Method,

@@ -11,10 +11,18 @@ import type { Json, JsonObject } from "../../schema/types.js";
 import { type Caller, isAnonymous } from "../auth/caller.js";
 import { type Cors, type Headers, SHARED_HEADERS } from "./cors.js";
 import { RestError } from "./error.js";
-import { parseFields, refuseLongSelection } from "./field-selection.js";
 import type { RenderedResponse } from "./response-cache.js";
 import { type RestHeaders, toWordPressNames } from "./rest-headers.js";
-import { type FetchEmbeddedAs, parseEmbed, select, toBytes, toJson, toJsonText } from "./serialise.js";
+import {
+  type FetchEmbeddedAs,
+  parseEmbed,
+  parseFields,
+  refuseLongSelection,
+  select,
+  toBytes,
+  toJson,
+  toJsonText,
+} from "./serialise.js";
 import type { RouteOutcome } from "./types.js";
 
 /** An outcome with everything its rendering depends on. */

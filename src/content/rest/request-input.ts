@@ -12,8 +12,7 @@ import { checkJsonLimits } from "../../schema/json-limits.js";
 import { parseQuery } from "../../schema/query-string.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 import { RestError } from "./error.js";
-import type { PathParameters } from "./route-tree.js";
-import type { Method, RestEndpoint, RestRequest, RouteCall } from "./types.js";
+import type { Method, PathParameters, RestEndpoint, RestRequest, RouteCall } from "./types.js";
 
 const NOTHING: JsonObject = Object.freeze(Object.create(null));
 

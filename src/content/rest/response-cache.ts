@@ -9,8 +9,8 @@ import type { JsonObject } from "../../schema/types.js";
 import { type Caller, isAnonymous } from "../auth/caller.js";
 import type { Cors } from "./cors.js";
 import { readQuery } from "./request-input.js";
-import { decodeSegments, type RouteMatch } from "./route-tree.js";
-import type { RouteRow } from "./types.js";
+import { decodeSegments } from "./route-table.js";
+import type { RouteMatch, RouteRow } from "./types.js";
 
 /** A response to GET with all its bytes. Frozen, since many requests share it. */
 export interface RenderedResponse extends HttpResponse {

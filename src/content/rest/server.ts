@@ -16,7 +16,7 @@ import { batchRoute } from "./batch.js";
 import { createCors, isPreflight } from "./cors.js";
 import { RestError } from "./error.js";
 import { openApiRoute, withIndex } from "./index-routes.js";
-import type { ListLimits } from "./list-limits.js";
+import type { ListLimits } from "./lists.js";
 import { createPipeline, type Pipeline } from "./pipeline.js";
 import { PLAIN_VIEW, parseView } from "./render.js";
 import { mergeParameters, readObject, readQuery } from "./request-input.js";
@@ -27,8 +27,7 @@ import {
   type RenderedResponse,
 } from "./response-cache.js";
 import { toWordPressNames } from "./rest-headers.js";
-import { createOwnPaths, createRouteTable } from "./route-table.js";
-import { decodeSegments } from "./route-tree.js";
+import { createOwnPaths, createRouteTable, decodeSegments } from "./route-table.js";
 import type { RestRoute, RouteCall, RouteOutcome } from "./types.js";
 
 type MaybePromise<T> = T | Promise<T>;

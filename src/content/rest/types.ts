@@ -8,7 +8,6 @@ import type { Arguments, Context, Json, JsonObject, Schema } from "../../schema/
 import type { Caller } from "../auth/caller.js";
 import type { RestError } from "./error.js";
 import type { RestHeaders } from "./rest-headers.js";
-import type { RouteMatch } from "./route-tree.js";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
@@ -166,6 +165,14 @@ export interface RestRoute {
   readonly endpoints: readonly RestEndpoint[];
   /** The schema of its items, for OPTIONS. */
   readonly schema?: Schema | undefined;
+}
+
+/** The parameters of a path: a number for `:id`, a string for `:name(word)`. Without prototype. */
+export type PathParameters = { readonly [name: string]: number | string };
+
+export interface RouteMatch<T> {
+  readonly row: T;
+  readonly parameters: PathParameters;
 }
 
 /** One path of the route table with its endpoints by method. */

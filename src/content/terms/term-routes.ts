@@ -9,7 +9,7 @@ import { STATUSES } from "../query/row.js";
 import type { Term } from "../records/records.js";
 import { removePosts } from "../repository/remove-posts.js";
 import { RestError } from "../rest/error.js";
-import { respondWithPage } from "../rest/paging.js";
+import { respondWithPage } from "../rest/lists.js";
 import { contextArgument, readContext, writableArguments } from "../rest/record-fields.js";
 import { countSanitised } from "../rest/sanitised-characters.js";
 import type { RestEndpoint, RestRequest, RestResponse, RestRoute } from "../rest/types.js";

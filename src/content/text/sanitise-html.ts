@@ -6,8 +6,7 @@
 import sanitizeHtml from "sanitize-html";
 import { runSteps, type Steps } from "../../core/next-turn.js";
 import { type AttributesByTag, POST_GLOBALS, POST_TAGS, TITLE_TAGS } from "./allowed-tags.js";
-import { createDelimiterFilter } from "./block-attributes.js";
-import { splitBlocks } from "./blocks.js";
+import { createDelimiterFilter, splitBlocks } from "./blocks.js";
 import { escapeText, stripTags } from "./markup.js";
 import {
   closingTags,

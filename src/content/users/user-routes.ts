@@ -12,7 +12,7 @@ import type { Callers } from "../callers.js";
 import type { User } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
-import { respondWithPage } from "../rest/paging.js";
+import { respondWithPage } from "../rest/lists.js";
 import {
   contextArgument,
   pageArguments,

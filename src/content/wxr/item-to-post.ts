@@ -3,8 +3,8 @@
 import type { Json } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import type { Collection } from "../collections.js";
-import { writeMeta } from "../posts/post-meta.js";
 import type { WriteContext } from "../posts/post-type-handler.js";
+import { writeMeta } from "../posts/text-fields.js";
 import { createPost } from "../posts/write-post.js";
 import { STATUSES } from "../query/row.js";
 import {

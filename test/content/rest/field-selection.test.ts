@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseFields, pickFields } from "../../../src/content/rest/field-selection.js";
+import { parseFields, pickFields } from "../../../src/content/rest/serialise.js";
 import type { Json } from "../../../src/schema/types.js";
 
 const pick = (value: Json, fields: Json): unknown => {

@@ -5,7 +5,7 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createListLimits, type ListLimits } from "../../../src/content/rest/list-limits.js";
+import { createListLimits, type ListLimits } from "../../../src/content/rest/lists.js";
 import { createItem, toBytes, toJson, toJsonText } from "../../../src/content/rest/serialise.js";
 import { nextTurn } from "../../../src/core/next-turn.js";
 import type { Json, JsonObject } from "../../../src/schema/types.js";

@@ -2,7 +2,7 @@
 
 import type { Caller } from "../../auth/caller.js";
 import { findCollection, getCollection } from "../../collections.js";
-import { listAncestors } from "../../query/page-tree.js";
+import { listAncestors } from "../../query/row.js";
 import type { SiteIndex } from "../../query/site-index.js";
 import type { MenuItem, Post, PostColumns, Term } from "../../records/records.js";
 import type { ItemLink } from "../../rest/types.js";

@@ -12,8 +12,8 @@ import type { Item } from "../../rest/types.js";
 import type { Site } from "../../site.js";
 import { formatDate } from "../../text/dates.js";
 import { postPath } from "../post-links.js";
-import { metaSchema } from "../post-meta.js";
 import { type PostTypeHandler, renderFields } from "../post-type-handler.js";
+import { metaSchema } from "../text-fields.js";
 import { REVISIONED_TEXTS } from "./keep-revisions.js";
 
 export interface RevisionRenderer {
