@@ -1,4 +1,4 @@
-/** What the rooms of the content service work with. `service.ts` puts it together. */
+/** The members that the rooms of the content service share. `service.ts` puts them together. */
 
 import type { Clock } from "../core/clock.js";
 import type { Logger } from "../core/logger.js";

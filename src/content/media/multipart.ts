@@ -55,8 +55,8 @@ export async function readMultipart<T extends Taken>(
     take,
   }: {
     /**
-     * The name of the field that holds the file. Files in other fields are read over, as are a second
-     * one and one without a name.
+     * The name of the field that holds the file. Files in other fields are read over, as are a
+     * second one and one without a name.
      */
     readonly fileField: string;
     /** Of the file. */

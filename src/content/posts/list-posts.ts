@@ -15,9 +15,8 @@ import type { Site } from "../site.js";
 import { parseDate } from "../text/dates.js";
 import { createFilterQuery, nonEmpty, SEARCH_COLUMNS, toTermFilters } from "./list-filters.js";
 import type { PostBase } from "./post-base.js";
-import { readPassword } from "./post-passwords.js";
 import { type RenderPostRequest, readExcerptLength } from "./post-renderer.js";
-import type { PostResource } from "./post-resource.js";
+import { type PostResource, readPassword } from "./post-resource.js";
 import type { Values } from "./post-type-handler.js";
 
 /** Whole records that a list loads before it renders them. */

@@ -1,4 +1,7 @@
-/** What the routes of posts work with, and what media, the editor and imports need of posts. */
+/**
+ * The members that the routes of posts share, and that media, the editor and imports take from
+ * them.
+ */
 
 import type { ContentBase } from "../content-base.js";
 import type { Post } from "../records/records.js";

@@ -2,7 +2,6 @@
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../core/clock.js";
-import type { JsonObject } from "../../schema/types.js";
 import type { Post } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 
@@ -19,13 +18,6 @@ export interface Passwords {
    */
   readonly open: (posts: readonly Protected[], given: string) => ReadonlySet<number>;
 }
-
-/**
- * Returns the password that unlocks a protected text. Like in WordPress, only the query counts: a
- * body may write a new password.
- */
-export const readPassword = ({ password }: JsonObject): string | undefined =>
-  typeof password === "string" && password !== "" ? password : undefined;
 
 /** The number of wrong attempts on a post at a moment. It decreases evenly over time. */
 interface Attempts {

@@ -1,6 +1,6 @@
 /** One post type over REST: what the handlers of its routes share. */
 
-import type { Context } from "../../schema/types.js";
+import type { Context, JsonObject } from "../../schema/types.js";
 import type { Caller, PostAction } from "../auth/caller.js";
 import { listAncestors } from "../query/row.js";
 import type { SiteIndex } from "../query/site-index.js";
@@ -74,6 +74,13 @@ export function createPostResource(
     },
   };
 }
+
+/**
+ * Returns the password that unlocks a protected text. Like in WordPress, only the query counts: a
+ * body may write a new password.
+ */
+export const readPassword = ({ password }: JsonObject): string | undefined =>
+  typeof password === "string" && password !== "" ? password : undefined;
 
 /**
  * Refuses an author whom the host does not know. Call it before the change begins, since the host

@@ -10,8 +10,7 @@ import { createCreatePost, createDeletePost, createUpdatePost, updateArguments }
 import { filterArguments, SEARCH_COLUMNS } from "./list-filters.js";
 import { assertStatusesAllowed, createListPosts } from "./list-posts.js";
 import type { PostBase } from "./post-base.js";
-import { readPassword } from "./post-passwords.js";
-import { createPostResource, type PostResource } from "./post-resource.js";
+import { createPostResource, type PostResource, readPassword } from "./post-resource.js";
 import { itemSchema, type PostTypeHandler } from "./post-type-handler.js";
 import { emptyContent, mayBeEmpty } from "./write-post.js";
 

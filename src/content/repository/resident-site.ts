@@ -1,5 +1,5 @@
 /**
- * What this process holds of the site in memory: the columns of all records, loaded at the start
+ * The site as this process holds it in memory: the columns of all records, loaded at the start
  * and kept up to date with the changes of all writers, and a cache of whole records. Concurrent
  * requests share one check for changes.
  */
