@@ -5,7 +5,7 @@ import { LongestFirst } from "./test/support/longest-first.js";
 import { filesWithOwnProcess } from "./test/support/own-process.js";
 import { watchedModules } from "./test/support/watched-modules.js";
 
-/** Repeats on further topologies what one test of `npm test` holds, or takes long to build what it tests. */
+/** Repeats on further topologies what one test of `npm test` holds, or searches widely. */
 const THOROUGH = "test/**/*.thorough.test.ts";
 /** Suites with a command of their own: `npm run test:faults` and so on. `npm test` leaves them out. */
 const OTHER_SUITES = ["test/faults/**", "test/databases/**", "test/browser/**", THOROUGH];

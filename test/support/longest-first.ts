@@ -9,8 +9,6 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 const LONGEST = [
   "storage/sqlite/storage-contract.test.ts",
   "storage/redis/storage-contract.test.ts",
-  "package/event-loop.test.ts",
-  "content/described-requests.test.ts",
   "adapters/cli/redis-commands.test.ts",
   "content/media/images.test.ts",
   "content/wxr/import.test.ts",
