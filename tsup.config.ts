@@ -1,5 +1,5 @@
-import { readdirSync, writeFileSync } from "node:fs";
-import { build } from "esbuild";
+import { readdirSync } from "node:fs";
+import { build, type Plugin } from "esbuild";
 import { defineConfig, type Options } from "tsup";
 import { portalAppForEsbuild } from "./scripts/portal-app.js";
 
@@ -31,8 +31,6 @@ const shared: Options = {
   target: "node20.19",
   loader: { ".lua": "text" },
   esbuildPlugins: [portalAppForEsbuild],
-  // Compiled in, so that the CommonJS build also loads where `require` cannot load ES modules (Jest, old bundlers).
-  noExternal: ["fastest-levenshtein", "lru-cache", "p-queue", "eventemitter3", "p-timeout"],
 };
 
 const javascript: Options = {
@@ -46,23 +44,39 @@ const javascript: Options = {
 };
 
 /**
+ * These exist as ES modules only. The CommonJS build contains them, so that it also loads where
+ * `require` cannot load ES modules (Jest, old bundlers).
+ */
+const COMPILED_IN = /^p-(?:queue|retry)$/;
+
+const onlyCompiledIn: Plugin = {
+  name: "only-compiled-in",
+  setup(compilation) {
+    compilation.onResolve({ filter: /./ }, ({ path, kind, importer }) => {
+      const isCompiledIn =
+        kind === "entry-point" || COMPILED_IN.test(path) || importer.includes("node_modules");
+      return isCompiledIn ? null : { path: path.replace(/^(\.\/.+)\.js$/, "$1.cjs"), external: true };
+    });
+  },
+};
+
+/**
  * Translates the ES modules, file by file, so that the entries share their chunks in both forms.
  * esbuild itself splits ES modules only, and tsup 8.5.1 exports a class of a shared CommonJS chunk
  * before it is defined.
  */
 async function writeCommonJs(): Promise<void> {
   const modules = readdirSync("dist").filter((name) => name.endsWith(".js") && name !== "cli.js");
-  const { outputFiles } = await build({
+  await build({
     entryPoints: modules.map((name) => `dist/${name}`),
     outdir: "dist",
     outExtension: { ".js": ".cjs" },
+    bundle: true,
+    plugins: [onlyCompiledIn],
     format: "cjs",
     platform: "node",
     target: shared.target as string,
-    write: false,
   });
-  for (const { path, text } of outputFiles)
-    writeFileSync(path, text.replaceAll(/\brequire\("(\.\/[\w-]+)\.js"\)/g, 'require("$1.cjs")'));
 }
 
 // The types of both forms come from one run of the compiler, which takes longer than everything else.

@@ -2,6 +2,7 @@
 
 import { type Clock, systemClock } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
+import { retry } from "../../src/core/retry.js";
 import type { SqlDatabase, SqlReadOptions, SqlTransaction, TransactionOptions } from "../sql/database.js";
 import type { PgClient, PgPoolClient, PostgresPool } from "./client.js";
 import { isRefusal, isStalePlan, isTransactionConflict, toJoinError, toPostgresError } from "./errors.js";
@@ -24,8 +25,8 @@ const BEGIN_LOOSE = `${BEGIN}; SET LOCAL synchronous_commit = off`;
 /** One statement sees one state of the database, several see one as of the first. */
 const BEGIN_READ = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${SETTINGS}`;
 
-/** How often a transaction is run that conflicts with others, and how long it waits in between. */
-const MOST_RUNS = 5;
+/** How often a transaction that conflicts with others is repeated, and how long it waits before. */
+const RETRIES = 4;
 const PAUSE_MS = 20;
 
 /** How many connections with stale plans a transaction tries: more than a pool usually has. */
@@ -119,18 +120,17 @@ export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDat
     await prepare();
     const clock = getClock();
     let stale = 0;
-    for (let runs = 0; ; ) {
-      try {
-        return await runOnce(begin, work);
-      } catch (error) {
-        // Its connection is not used again.
-        if (isStalePlan(error) && stale++ < MOST_STALE) continue;
-        if (!isTransactionConflict(error) || ++runs === MOST_RUNS) throw toPostgresError(error, false);
-        const pause = PAUSE_MS * 2 ** runs * clock.random();
-        await new Promise<void>((resolve) => {
-          clock.setTimeout(resolve, pause);
-        });
-      }
+    try {
+      return await retry(() => runOnce(begin, work), {
+        clock,
+        retries: RETRIES,
+        shouldRetry: isTransactionConflict,
+        // The connection of a stale plan is not used again.
+        shouldConsumeRetry: (error) => !(isStalePlan(error) && stale++ < MOST_STALE),
+        pauseMs: (count) => PAUSE_MS * 2 ** count * clock.random(),
+      });
+    } catch (error) {
+      throw toPostgresError(error, false);
     }
   };
 

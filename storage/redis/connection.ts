@@ -6,6 +6,7 @@
  */
 
 import type { Clock } from "../../src/core/clock.js";
+import { retry } from "../../src/core/retry.js";
 import type { ConnectionProblem } from "../connection-problem.js";
 import type { RedisArgument, RedisClient } from "./client.js";
 import type { KeySet } from "./partition.js";
@@ -186,28 +187,31 @@ export function createRedisConnection(
     if (unanswered >= MAX_UNANSWERED) throw unavailable(call, "it does not reply to earlier commands");
   };
 
-  const pause = (ms: number): Promise<void> => new Promise((resolve) => clock.setTimeout(resolve, ms));
-
-  const attempt = async (call: Call, send: () => Promise<unknown>): Promise<unknown> => {
-    for (let delay = RETRY_MS; ; delay = Math.min(2 * delay, MAX_RETRY_MS)) {
-      await untilConnected(call);
-      if (call.isLate) throw unavailable(call, "too late");
-      const mayHaveRun = call.isSent;
-      const sentIn = monitor.epoch();
-      call.isSent = true;
-      try {
-        return await send();
-      } catch (error) {
-        const kind = classifyRedisError(error);
-        if (call.isLate || !TRANSIENT_ERRORS.has(kind)) throw error;
-        // After a reconnect, the refusal may answer a second transmission of an executed command.
-        const isFirst = !mayHaveRun && !client.isCluster && sentIn === monitor.epoch();
-        call.isSent = !isFirst;
-        call.refusal = kind;
-      }
-      await pause(delay);
+  const sendOnce = async (call: Call, send: () => Promise<unknown>): Promise<unknown> => {
+    await untilConnected(call);
+    if (call.isLate) throw unavailable(call, "too late");
+    const mayHaveRun = call.isSent;
+    const sentIn = monitor.epoch();
+    call.isSent = true;
+    try {
+      return await send();
+    } catch (error) {
+      const kind = classifyRedisError(error);
+      if (call.isLate || !TRANSIENT_ERRORS.has(kind)) throw error;
+      // After a reconnect, the refusal may answer a second transmission of an executed command.
+      const isFirst = !mayHaveRun && !client.isCluster && sentIn === monitor.epoch();
+      call.isSent = !isFirst;
+      call.refusal = kind;
+      throw error;
     }
   };
+
+  const attempt = (call: Call, send: () => Promise<unknown>): Promise<unknown> =>
+    retry(() => sendOnce(call, send), {
+      clock,
+      shouldRetry: (error) => !call.isLate && TRANSIENT_ERRORS.has(classifyRedisError(error)),
+      pauseMs: (count) => Math.min(RETRY_MS * 2 ** (count - 1), MAX_RETRY_MS),
+    });
 
   const toAbandonedError = (call: Call, reason: string): Error => {
     if (isClosed) return unavailable(call, reason, false);

@@ -1,7 +1,8 @@
 /** Registrations on Redis. */
 
 import { randomUUID } from "node:crypto";
-import { PostbellError } from "../../src/core/errors.js";
+import { isPostbellError, PostbellError } from "../../src/core/errors.js";
+import { retry } from "../../src/core/retry.js";
 import { rotateSecret } from "../../src/webhooks/store/records.js";
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
@@ -23,6 +24,8 @@ import {
  * Conflicts with other updates before an update gives up: so many in a row mean another problem.
  */
 const MAX_TRIES = 100;
+
+const UPDATE_CONFLICT = `The webhook was changed by others during all of ${MAX_TRIES} attempts to update it. Try again later.`;
 
 type CreateRequest = Parameters<WebhookStore["createWebhook"]>[0];
 type UpdateRequest = Parameters<WebhookStore["updateWebhook"]>[0];
@@ -73,11 +76,11 @@ export function createRedisRegistry(context: RedisStoreContext): RegistryMethods
     return text ? decodeWebhook(text, seal) : undefined;
   };
 
-  /** Resolves with `undefined` if another update came between the read and the write. */
+  /** Throws {@link UPDATE_CONFLICT} if another update came between the read and the write. */
   const tryUpdate = async (
     { id, account, change, owner, enabledLimit }: UpdateRequest,
     now: number,
-  ): Promise<UpdateResult | undefined> => {
+  ): Promise<UpdateResult> => {
     const stored = await read(id);
     if (stored?.record.account !== account) return { result: "not_found" };
     const { record, config } = stored;
@@ -96,7 +99,7 @@ export function createRedisRegistry(context: RedisStoreContext): RegistryMethods
     ];
     const reply = await run(SCRIPTS.update, partitions.ofAccount(account), args, { now });
     const [result, text, notifyAt] = reply as [string, string?, string?];
-    if (result === "changed") return undefined;
+    if (result === "changed") throw new PostbellError("storage_unavailable", UPDATE_CONFLICT);
     notifyWorkers(notifyAt);
     if (text !== undefined) return { result: "updated", webhook: decodeWebhook(text, seal).record };
     return { result: result as "enabled_limit" | "not_found" };
@@ -129,14 +132,12 @@ export function createRedisRegistry(context: RedisStoreContext): RegistryMethods
 
     async updateWebhook(request) {
       const now = await context.at(request.now);
-      for (let tries = 0; tries < MAX_TRIES; tries++) {
-        const result = await tryUpdate(request, now);
-        if (result !== undefined) return result;
-      }
-      throw new PostbellError(
-        "storage_unavailable",
-        `The webhook was changed by others during all of ${MAX_TRIES} attempts to update it. Try again later.`,
-      );
+      return retry(() => tryUpdate(request, now), {
+        clock: context.clock,
+        retries: MAX_TRIES - 1,
+        shouldRetry: (error) => isPostbellError(error) && error.message === UPDATE_CONFLICT,
+        pauseMs: () => 0,
+      });
     },
 
     async removeWebhook({ id, account, now }) {

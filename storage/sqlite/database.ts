@@ -5,6 +5,7 @@
 
 import type { Clock } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
+import { retry } from "../../src/core/retry.js";
 import type { SqlDatabase, SqlTransaction } from "../sql/database.js";
 import { isBusy, requireOpen, toSqliteError } from "./errors.js";
 import { isClosed, type SqliteHandle } from "./handle.js";
@@ -178,25 +179,18 @@ export function createSqliteDatabase({
   };
 }
 
-/** How long a process waits for the lock of another one, and how often it asks. */
+/** How long a process waits for the lock of another one, and the longest pause in between. */
 const BUSY_MS = 3_000;
-const RETRY_MS = 2;
 const MAX_RETRY_MS = 50;
 
-/** Tries until no other connection holds the lock. Rejects with the error of the last try. */
-async function whenUnlocked<T>(clock: Clock, attempt: () => Promise<T>): Promise<T> {
+/** Repeats a call until no other connection holds the lock. */
+function whenUnlocked<T>(clock: Clock, call: () => Promise<T>): Promise<T> {
   const until = clock.monotonic() + BUSY_MS;
-  for (let delay = RETRY_MS; ; delay = Math.min(2 * delay, MAX_RETRY_MS)) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (!isBusy(error) || clock.monotonic() >= until) throw error;
-      const pause = delay * (0.5 + clock.random());
-      await new Promise<void>((resolve) => {
-        clock.setTimeout(resolve, pause);
-      });
-    }
-  }
+  return retry(call, {
+    clock,
+    shouldRetry: (error) => isBusy(error) && clock.monotonic() < until,
+    pauseMs: (count) => Math.min(2 ** count, MAX_RETRY_MS) * (0.5 + clock.random()),
+  });
 }
 
 /** Tells if a transaction is open: better-sqlite3 and libsql, or `node:sqlite`. */

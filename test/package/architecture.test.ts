@@ -136,7 +136,7 @@ describe("the house", () => {
       ["src/portal", "virtual:portal-app"],
       [
         "src",
-        ...["lru-cache", "p-queue", "fastest-levenshtein"],
+        ...["lru-cache", "p-queue", "p-retry", "fastest-levenshtein"],
         ...["sanitize-html", "htmlparser2", "@fastify/busboy", "sax"],
       ],
       ["storage/redis", "ioredis", "lru-cache"],

@@ -1,28 +1,33 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import tsupConfig from "../../tsup.config.js";
 
 interface Locked {
+  readonly version?: string;
   readonly license?: string;
   readonly dev?: boolean;
   readonly peer?: boolean;
 }
 
-const { packages } = JSON.parse(
-  readFileSync(resolve(import.meta.dirname, "../../package-lock.json"), "utf8"),
-) as { readonly packages: Record<string, Locked> };
+const root = resolve(import.meta.dirname, "../..");
+const read = (path: string): string => readFileSync(resolve(root, path), "utf8");
+
+const { packages } = JSON.parse(read("package-lock.json")) as { readonly packages: Record<string, Locked> };
 const locked = Object.entries(packages).filter(([path]) => path !== "");
 const nameOf = (path: string): string => path.slice(path.lastIndexOf("node_modules/") + 13);
 
+/** esbuild names each file of another package that it compiles in, except in the portal's page. */
+const compiledIn = new Set([
+  ...["preact", "diff", "regexparam"],
+  ...readdirSync(resolve(root, "dist"))
+    .filter((name) => /\.c?js$/.test(name))
+    .flatMap((name) => [...read(`dist/${name}`).matchAll(/^\/\/ node_modules\/((?:@[^/]+\/)?[^/]+)\//gm)])
+    .map(([, name = ""]) => name),
+]);
 /**
  * All packages that a user installs: dependencies with their own, and packages compiled into the
  * build.
  */
-const configurations = typeof tsupConfig === "function" ? await tsupConfig({}) : tsupConfig;
-const compiledIn = new Set(
-  [configurations].flat().flatMap((options) => ("noExternal" in options ? options.noExternal : [])),
-);
 const shipped = locked.filter(
   ([path, { dev, peer }]) => !(dev || peer) || compiledIn.has(path.replace("node_modules/", "")),
 );
@@ -48,6 +53,13 @@ describe("the licences of what the lockfile names", () => {
       .map(([path, entry]) => `${nameOf(path)}: ${licenceOf(path, entry)}`)
       .filter((line) => /\bA?GPL|SSPL|unknown|UNLICENSED|SEE LICENSE/.test(line));
     expect(refused).toEqual([]);
+  });
+
+  it("are in the notices if the built files contain the package, with its version", () => {
+    const noted = [...read("THIRD_PARTY_NOTICES.md").matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
+    const expected = [...compiledIn].map((name) => `${name} ${packages[`node_modules/${name}`]?.version}`);
+    expect(expected).toContain("p-queue 9.3.5");
+    expect(new Set(noted)).toEqual(new Set(expected));
   });
 
   it("are permissive wherever it reaches a user of the package", () => {

@@ -3,7 +3,6 @@
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
-  cpSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -15,27 +14,20 @@ import {
 } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { build } from "esbuild";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createWebhooks } from "../../../src/index.js";
 import { sqliteStorage } from "../../../storage/sqlite/index.js";
+import { installPackedPackage } from "../../support/packed-package.js";
 import { hasNodeSqlite } from "../../support/sqlite.js";
 
-const root = resolve(import.meta.dirname, "../../..");
 const libsql = createRequire(import.meta.url).resolve("libsql");
 
 describe("a file is opened by", () => {
   let consumer: string;
   beforeAll(() => {
-    consumer = mkdtempSync(join(tmpdir(), "postbell-drivers-"));
-    const own = join(consumer, "node_modules/postbell");
-    mkdirSync(own, { recursive: true });
-    cpSync(join(root, "package.json"), join(own, "package.json"));
-    cpSync(join(root, "dist"), join(own, "dist"), {
-      recursive: true,
-      filter: (path) => !/\.map$|\.d\.c?ts$/.test(path),
-    });
+    ({ folder: consumer } = installPackedPackage());
   });
   afterAll(() => rmSync(consumer, { recursive: true }));
   afterEach(() => {
