@@ -2,17 +2,19 @@
 
 import type { Clock } from "../../core/clock.js";
 import { parseUrl } from "../../core/parse-url.js";
+import { retry } from "../../core/retry.js";
 import type { ReadableBody } from "../../http/types.js";
 import { createOutboundClient } from "../../outbound/client.js";
-import { createGuardedGet } from "../../outbound/guarded-get.js";
+import { BodyError, createGuardedGet } from "../../outbound/guarded-get.js";
+import type { OutboundFailure } from "../../outbound/types.js";
 import type { FileStore } from "../files.js";
 import { publishMedia } from "../media/create-media.js";
-import { stageImportedFile } from "../media/staged-upload.js";
+import { type StagedUpload, stageImportedFile } from "../media/staged-upload.js";
 import type { StoredImages } from "../media/stored-images.js";
 import type { MediaFile, Post } from "../records/records.js";
 import type { SiteZone } from "../text/dates.js";
 import { readItemDates } from "./item-to-post.js";
-import { type FileSource, getItemFile, type ImportSummaryBuilder } from "./options.js";
+import { type FileSource, getItemFile, type ImportedFile, type ImportSummaryBuilder } from "./options.js";
 import type { WxrItem } from "./types.js";
 
 /** A stored file that no record names yet. */
@@ -35,7 +37,14 @@ export interface FileImport {
 /** Files that are read at the same time. */
 const CONCURRENCY = 4;
 
+/** How often a file is requested again after a failure that may pass, and the first pause. */
+const RETRIES = 2;
+const PAUSE_MS = 1_000;
+/** A site that is gone does not delay the import: after so many files in a row, none is retried. */
+const MOST_IN_VAIN = 20;
+
 export function createFileImport({
+  clock,
   source,
   files,
   images,
@@ -45,6 +54,7 @@ export function createFileImport({
   maxBytes,
   signal,
 }: {
+  readonly clock: Clock;
   /** `undefined`: no file is imported. */
   readonly source: FileSource | undefined;
   readonly files: FileStore | undefined;
@@ -57,19 +67,42 @@ export function createFileImport({
   readonly signal: AbortSignal | undefined;
 }): FileImport {
   const isEnabled = source !== undefined && files !== undefined;
+  /** Files in a row that were retried in vain. */
+  let inVain = 0;
+
+  async function stageOnce(file: ImportedFile): Promise<StagedUpload | undefined> {
+    if (source === undefined || files === undefined) return undefined;
+    const bytes = await abortable(source(file), signal);
+    if (bytes === null) return undefined;
+    const name = file.path || (parseUrl(file.url)?.pathname ?? file.title);
+    return stageImportedFile(limitBytes(bytes, maxBytes, signal), name, {
+      files,
+      maxPixels: images?.maxPixels,
+    });
+  }
+
+  async function stage(file: ImportedFile): Promise<StagedUpload | undefined> {
+    try {
+      const upload = await retry(() => stageOnce(file), {
+        clock,
+        signal,
+        retries: inVain < MOST_IN_VAIN ? RETRIES : 0,
+        shouldRetry: mayPass,
+        pauseMs: (count) => PAUSE_MS * 2 ** (count - 1) * (0.5 + clock.random()),
+      });
+      inVain = 0;
+      return upload;
+    } catch (error) {
+      inVain = mayPass(error) ? inVain + 1 : 0;
+      throw error;
+    }
+  }
 
   async function importFile(item: WxrItem): Promise<ImportedMediaFile | undefined> {
-    if (source === undefined || files === undefined) return undefined;
     const path = item.meta.find(({ name }) => name === "_wp_attached_file")?.value ?? "";
-    const file = getItemFile(item, path);
     try {
-      const bytes = await abortable(source(file), signal);
-      if (bytes === null) return undefined;
-      const name = file.path || (parseUrl(file.url)?.pathname ?? file.title);
-      const upload = await stageImportedFile(limitBytes(bytes, maxBytes, signal), name, {
-        files,
-        maxPixels: images?.maxPixels,
-      });
+      const upload = await stage(getItemFile(item, path));
+      if (upload === undefined) return undefined;
       const { file: media, discard } = await publishMedia(
         upload,
         readItemDates(item, zone, now()).date,
@@ -136,6 +169,20 @@ const DEADLINE_MS = 60_000;
 /** An import keeps connections to so many hosts: the files of a site lie on one or a few. */
 const FETCHED_ORIGINS = 16;
 
+/** The other site refuses or cannot be reached for a moment. */
+class PassingError extends Error {}
+
+const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
+const LASTING_KINDS: ReadonlySet<string> = new Set(["refused", "tls"]);
+/** There is no such host; the response has an encoding that cannot be read. */
+const LASTING_CODES: ReadonlySet<string> = new Set(["ENOTFOUND", "CONTENT_ENCODING"]);
+
+const toError = ({ kind, code, message }: OutboundFailure): Error =>
+  LASTING_KINDS.has(kind) || LASTING_CODES.has(code) ? new Error(message) : new PassingError(message);
+
+const mayPass = (error: unknown): boolean =>
+  error instanceof PassingError || (error instanceof BodyError && error.code === "BODY_CUT_OFF");
+
 /**
  * Opens a source that gets files from public hosts. `maxBytes` limits one file. An `http:` URL is
  * requested over `https:`.
@@ -153,10 +200,11 @@ export function openFetch(
     async source({ url }) {
       const secure = url.replace(/^http:/i, "https:");
       const result = await get({ url: secure, maxBytes, deadlineMs: DEADLINE_MS });
-      if (result.kind !== "response") throw new Error(result.message);
+      if (result.kind !== "response") throw toError(result);
       if (result.status === 200) return result.body;
       result.body.destroy();
-      throw new Error(`its host responded with ${result.status}`);
+      const message = `its host responded with ${result.status}`;
+      throw PASSING_STATUSES.has(result.status) ? new PassingError(message) : new Error(message);
     },
     close: () => client.close(),
   };

@@ -3,6 +3,7 @@
  * repeated: it finds the records that an earlier one stored.
  */
 
+import type { Clock } from "../../core/clock.js";
 import { ignoreErrors } from "../../core/error-events.js";
 import { PostbellError } from "../../core/errors.js";
 import { refuseUnknownKeys } from "../../core/known-names.js";
@@ -72,7 +73,16 @@ export function createImport(
     const authorMapping = await createAuthorMapping({ users, authors, as });
     const fetching = wanted === "fetch" ? openFetch(clock, uploadBytes) : undefined;
     const fileImport = createFileImport({
-      ...{ files, images, summary, signal, zone: site.zone, now: repository.now, maxBytes: uploadBytes },
+      ...{
+        clock,
+        files,
+        images,
+        summary,
+        signal,
+        zone: site.zone,
+        now: repository.now,
+        maxBytes: uploadBytes,
+      },
       source: fetching?.source ?? (typeof wanted === "function" ? wanted : undefined),
     });
     const run = createImportRun({
