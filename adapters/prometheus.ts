@@ -1,15 +1,17 @@
 /**
- * `postbell/prometheus`: serves the metrics in the format of Prometheus, without its client
- * library.
+ * `postbell/prometheus`: collects the metrics in a registry of prom-client and serves them, with
+ * those of the host if the registry is the host's.
  */
 
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { PostbellError } from "../src/core/errors.js";
-import { hook, readOptions } from "../src/core/options.js";
+import { hasMethods } from "../src/core/host-options.js";
+import { hook, readOptions, value } from "../src/core/options.js";
 import { type Labels, type Metric, type MetricName, metrics, type Telemetry } from "../src/core/telemetry.js";
 import { HttpError } from "../src/http/errors.js";
 import { createRouter } from "../src/http/router.js";
 import type { HttpRequest, Service } from "../src/http/types.js";
-import { createReaders } from "./telemetry-readers.js";
+import { createReaders, type Readers } from "./telemetry-readers.js";
 
 type Awaitable<T> = T | PromiseLike<T>;
 
@@ -20,13 +22,18 @@ export interface PrometheusOptions {
    * Default: everybody may read them.
    */
   readonly authorize?: ((request: HttpRequest) => Awaitable<boolean>) | undefined;
+  /**
+   * The registry of prom-client that gets the metrics, such as its `register`. Whoever serves it
+   * serves them too. Default: a registry of their own.
+   */
+  readonly registry?: Registry | undefined;
 }
 
 /** Collects the metrics and serves them. */
 export interface Prometheus {
   /** The option `telemetry` of `createWebhooks` and `createContent`, which may share it. */
   readonly telemetry: Telemetry;
-  /** `GET /metrics` in the text format 0.0.4, for an adapter to mount. */
+  /** `GET /metrics` with all metrics of the registry, for an adapter to mount. */
   readonly service: Service;
 }
 
@@ -34,6 +41,12 @@ export interface Prometheus {
 export const prometheusOptions = {
   /** Decides who may read the metrics. */
   authorize: hook<(request: HttpRequest) => Awaitable<boolean>>(),
+  /** Gets the metrics. */
+  registry: value<Registry | undefined>(
+    "a Registry of prom-client",
+    hasMethods("registerMetric", "metrics"),
+    undefined,
+  ),
 };
 
 /**
@@ -48,117 +61,99 @@ const MAX_SERIES = 2_000;
 const toMetricName = ({ name, unit, kind }: Metric): string =>
   name.replaceAll(".", "_") + (unit === "s" ? "_seconds" : "") + (kind === "counter" ? "_total" : "");
 
-const escapeLabel = (text: string): string =>
-  text.replace(/[\\"\n]/g, (character) => (character === "\n" ? "\\n" : `\\${character}`));
+type Add = (labels: Labels, value: number) => void;
 
-/** Writes one sample. Source: Prometheus, "Exposition formats", text format 0.0.4. */
-const writeSample = (name: string, labels: readonly (readonly [string, string])[], value: number): string => {
-  const inner = labels.map(([label, text]) => `${label}="${escapeLabel(text)}"`).join(",");
-  return `${name}${inner && `{${inner}}`} ${value === Number.POSITIVE_INFINITY ? "+Inf" : value}\n`;
-};
-
-interface Series {
-  readonly labels: readonly (readonly [string, string])[];
-  sum: number;
-  count: number;
-  /** Number of values in each bucket of a histogram, not cumulative. */
-  readonly buckets: number[];
-}
-
-interface Family {
-  readonly metric: Metric;
-  readonly series: Map<string, Series>;
-}
-
-function addValue({ metric, series }: Family, value: number, labels: Labels): void {
-  const key = metric.labels.map((name) => labels[name] ?? "").join("\u0000");
-  let one = series.get(key);
-  if (one === undefined) {
-    if (series.size === MAX_SERIES) return;
-    one = {
-      labels: metric.labels.map((name) => [name, labels[name] ?? ""] as const),
-      sum: 0,
-      count: 0,
-      buckets: (metric.bounds ?? []).map(() => 0),
-    };
-    series.set(key, one);
+/** Registers a metric. Returns a function that adds a value to it. */
+function registerMetric(key: string, registry: Registry, readers: Readers): Add {
+  const metric: Metric = metrics[key as MetricName];
+  const { kind, description: help, labels, bounds = [] } = metric;
+  const about = { name: toMetricName(metric), help, labelNames: labels, registers: [registry] };
+  if (kind === "counter") {
+    const counter = new Counter(about);
+    return (own, added) => counter.inc(own, added);
   }
-  one.sum += value;
-  one.count += 1;
-  const bucket = metric.bounds?.findIndex((bound) => value <= bound) ?? -1;
-  if (bucket >= 0) one.buckets[bucket] = (one.buckets[bucket] ?? 0) + 1;
+  if (kind === "histogram") {
+    const histogram = new Histogram({ ...about, buckets: [...bounds] });
+    return (own, added) => histogram.observe(own, added);
+  }
+  const gauge = new Gauge({
+    ...about,
+    async collect() {
+      const readings = await readers.read();
+      gauge.reset();
+      // A gauge without labels is 0 after a reset. It has no value if nobody reports one.
+      if (labels.length === 0) gauge.remove({});
+      const own = readings.filter((reading) => reading.metric === key);
+      for (const reading of own.slice(0, MAX_SERIES)) gauge.set(reading.labels, reading.value);
+    },
+  });
+  return (own, added) => gauge.inc(own, added);
 }
 
-function writeFamily(metric: Metric, series: Iterable<Series>): string {
-  const name = toMetricName(metric);
-  let text = `# HELP ${name} ${metric.description}\n# TYPE ${name} ${metric.kind}\n`;
-  for (const { labels, sum, count, buckets } of series) {
-    if (metric.kind !== "histogram") {
-      text += writeSample(name, labels, sum);
-      continue;
+/** Drops values with further labels once there are {@link MAX_SERIES} of them. */
+function limitSeries(names: readonly string[], add: Add): Add {
+  const known = new Set<string>();
+  return (labels, added) => {
+    const key = names.map((name) => labels[name]).join("\u0000");
+    if (!known.has(key)) {
+      if (known.size === MAX_SERIES) return;
+      known.add(key);
     }
-    let upTo = 0;
-    for (const [index, bound] of (metric.bounds ?? []).entries()) {
-      upTo += buckets[index] ?? 0;
-      text += writeSample(`${name}_bucket`, [...labels, ["le", String(bound)]], upTo);
-    }
-    text += writeSample(`${name}_bucket`, [...labels, ["le", "+Inf"]], count);
-    text += writeSample(`${name}_sum`, labels, sum) + writeSample(`${name}_count`, labels, count);
-  }
-  return text;
+    add(labels, added);
+  };
 }
 
 /**
- * Collects metrics in this process, and serves them to Prometheus. Gauges of the storage are read
- * at each scrape.
+ * Collects metrics in this process with prom-client, and serves them to Prometheus. Gauges of the
+ * storage are read at each scrape.
  *
  * Guarantee: the labels are those of `metrics`, with few values each. They contain no id, account,
  * address or received text.
  *
- * @throws `invalid_option`
+ * @throws `invalid_option`, also if the registry has the metrics of another `prometheus` already
  *
  * @example
+ * import { register } from "prom-client";
+ *
  * const { telemetry, service } = prometheus({
+ *   registry: register,
  *   authorize: ({ headers }) => headers.authorization === `Bearer ${token}`,
  * });
  */
 export function prometheus(options: PrometheusOptions = {}): Prometheus {
-  const { authorize } = readOptions("prometheus", prometheusOptions, options);
-  const families = new Map<string, Family>(
-    Object.entries(metrics).map(([key, metric]) => [key, { metric, series: new Map() }]),
-  );
+  const { authorize, registry = new Registry() } = readOptions("prometheus", prometheusOptions, options);
   const readers = createReaders();
-
-  const getFamily = (name: MetricName): Family => {
-    const family = families.get(name);
-    if (family === undefined) throw new PostbellError("invalid_argument", `There is no metric '${name}'.`);
-    return family;
-  };
-
-  const render = async (): Promise<string> => {
-    const gauges = new Map<string, Family>();
-    for (const { metric: name, labels, value } of await readers.read()) {
-      const family = gauges.get(name) ?? { metric: getFamily(name).metric, series: new Map() };
-      gauges.set(name, family);
-      addValue(family, value, labels);
-    }
-    return [...families]
-      .map(([name, family]) => gauges.get(name) ?? family)
-      .map(({ metric, series }) => writeFamily(metric, series.values()))
-      .join("");
-  };
+  let adds: ReadonlyMap<string, Add>;
+  try {
+    adds = new Map(
+      Object.entries(metrics).map(([key, { labels }]) => [
+        key,
+        limitSeries(labels, registerMetric(key, registry, readers)),
+      ]),
+    );
+  } catch (cause) {
+    throw new PostbellError(
+      "invalid_option",
+      "prometheus: registry must not have the metrics of Postbell yet. Services share one `telemetry`.",
+      { field: "registry", cause },
+    );
+  }
 
   return Object.freeze<Prometheus>({
     telemetry: Object.freeze<Telemetry>({
-      record: (metric, value, labels) => addValue(getFamily(metric), value, labels),
+      record(metric, added, labels) {
+        const add = adds.get(metric);
+        if (add === undefined) throw new PostbellError("invalid_argument", `There is no metric '${metric}'.`);
+        add(labels, added);
+      },
       observe: (read) => readers.add(read),
     }),
-    service: Object.freeze<Service>({ handle: createMetricsRouter(render, authorize) }),
+    service: Object.freeze<Service>({ handle: createMetricsRouter(registry, authorize) }),
   });
 }
 
 function createMetricsRouter(
-  render: () => Promise<string>,
+  registry: Registry,
   authorize: PrometheusOptions["authorize"],
 ): Service["handle"] {
   return createRouter(
@@ -169,10 +164,10 @@ function createMetricsRouter(
         handle: async () => ({
           status: 200,
           headers: {
-            "content-type": "text/plain; version=0.0.4; charset=utf-8",
+            "content-type": registry.contentType,
             "cache-control": "no-store",
           },
-          body: await render(),
+          body: await registry.metrics(),
         }),
       },
     ],

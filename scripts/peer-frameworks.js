@@ -1,6 +1,6 @@
 // A host in each framework, with spans of OpenTelemetry: registers a webhook over HTTP, emits an
-// event and prints how its delivery ended. scripts/peer-versions.js runs it with the oldest
-// versions of the peers.
+// event and prints how its delivery ended. Then prints a metric as Prometheus reads it.
+// scripts/peer-versions.js runs it with the oldest versions of the peers.
 import { once } from "node:events";
 import { createServer } from "node:http";
 import {
@@ -17,6 +17,7 @@ import { fastifyAdapter } from "postbell/fastify";
 import { koaAdapter } from "postbell/koa";
 import { memoryStorage } from "postbell/memory";
 import { openTelemetry } from "postbell/opentelemetry";
+import { prometheus } from "postbell/prometheus";
 
 /** Each resolves to a server that listens on the loopback. */
 const FRAMEWORKS = {
@@ -73,5 +74,15 @@ async function deliver(mount) {
   return [response.status, ...deliveries.map(({ state }) => state), ...[...names].sort()].join(" ");
 }
 
+async function scrape() {
+  const { telemetry, service } = prometheus();
+  telemetry.record("emitDuration", 0.2, { outcome: "stored" });
+  telemetry.observe(async () => [{ metric: "deliveriesPending", labels: {}, value: 3 }]);
+  const request = { method: "GET", path: "/metrics", query: "", headers: {}, body: null, baseUrl: "" };
+  const { body } = await service.handle(request);
+  return body.match(/^postbell_(?:emit_duration_seconds_count|deliveries_pending)\b.*$/gm).join(", ");
+}
+
 for (const [name, mount] of Object.entries(FRAMEWORKS)) console.log(`${name}: ${await deliver(mount)}`);
+console.log(`prometheus: ${await scrape()}`);
 process.exit();

@@ -67,6 +67,7 @@ try {
   const expected = [
     ...["redis: delivered", "images: 1 × 1", "smtp: sent", ...(postgres ? ["postgres: delivered"] : [])],
     ...["express", "koa", "fastify"].map((framework) => `${framework}: ${spans}`),
+    'prometheus: postbell_emit_duration_seconds_count{outcome="stored"} 1, postbell_deliveries_pending 3',
   ];
   const printed = [
     ...(await runHost(folder, "peer-host.js", jobs)),

@@ -1,5 +1,6 @@
 /** The text that Prometheus scrapes, read by a parser that takes nothing but the format. */
 
+import { Counter, Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
 import { prometheus } from "../../adapters/prometheus.js";
 import { metrics } from "../../src/core/telemetry.js";
@@ -26,6 +27,7 @@ function parse(text: string): Map<string, Exposed> {
   let current: { readonly name: string; readonly family: Exposed } | undefined;
   if (!text.endsWith("\n")) throw new Error("The last line has no line feed.");
   for (const row of text.slice(0, -1).split("\n")) {
+    if (row === "") continue;
     const [, about, of, rest] = /^# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.+)$/.exec(row) ?? [];
     if (about === "HELP" && of !== undefined && rest !== undefined) {
       help = [of, rest];
@@ -72,14 +74,17 @@ async function scrape(metricsOf: ReturnType<typeof prometheus>): Promise<Map<str
   return parse(answer?.body as string);
 }
 
+/** Labels have no order. */
+const toKey = (labels: Readonly<Record<string, string>>): string =>
+  JSON.stringify(Object.entries(labels).sort(([one], [other]) => (one < other ? -1 : 1)));
+
 const sampleOf = (
   family: Exposed | undefined,
   labels: Readonly<Record<string, string>>,
   suffix = "",
 ): number | undefined =>
-  family?.samples.find(
-    (sample) => sample.name.endsWith(suffix) && JSON.stringify(sample.labels) === JSON.stringify(labels),
-  )?.value;
+  family?.samples.find((sample) => sample.name.endsWith(suffix) && toKey(sample.labels) === toKey(labels))
+    ?.value;
 
 describe("the text for Prometheus", () => {
   it("names every metric before anything has happened", async () => {
@@ -166,6 +171,22 @@ describe("the text for Prometheus", () => {
     end();
     expect(await inFlight()).toBe(3);
   });
+
+  it("has no value of a gauge that nobody reports", async () => {
+    const families = await scrape(prometheus());
+    expect([...families.values()].flatMap(({ samples }) => samples)).toEqual([]);
+  });
+
+  it("is one with the metrics of the host's registry", async () => {
+    const registry = new Registry();
+    const { telemetry, service } = prometheus({ registry });
+    telemetry.record("deliveriesEnded", 1, { state: "failed", reason: "gone" });
+    new Counter({ name: "visits_total", help: "Visits.", registers: [registry] }).inc(7);
+    const answer = await ask(service);
+    expect(parse(answer?.body as string).get("visits_total")?.samples[0]?.value).toBe(7);
+    expect(await registry.metrics()).toBe(answer?.body);
+    expect(answer?.body).toContain("postbell_deliveries_ended_total{");
+  });
 });
 
 describe("the service for it", () => {
@@ -191,5 +212,12 @@ describe("the service for it", () => {
 
   it("refuses an option that it does not know", () => {
     expect(() => prometheus({ authorise: () => true } as never)).toThrow(/Did you mean 'authorize'/);
+  });
+
+  it("refuses what is no registry, and one that has the metrics already", () => {
+    expect(() => prometheus({ registry: {} as never })).toThrow(/a Registry of prom-client/);
+    const registry = new Registry();
+    prometheus({ registry });
+    expect(() => prometheus({ registry })).toThrow(/must not have the metrics of Postbell yet/);
   });
 });

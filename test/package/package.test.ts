@@ -21,8 +21,8 @@ let consumer: string;
 let tarball: string;
 
 beforeAll(() => {
-  // With the peer that an entry cannot be loaded without.
-  ({ folder: consumer, tarball } = installPackedPackage("@opentelemetry/api"));
+  // With the peers that two entries cannot be loaded without.
+  ({ folder: consumer, tarball } = installPackedPackage("@opentelemetry/api", "prom-client"));
 });
 
 afterAll(() => rmSync(consumer, { recursive: true, force: true }));
@@ -95,19 +95,23 @@ describe("the packed tarball", () => {
     expect(node("-e", cjs).split("\n")).toEqual(expected);
   });
 
-  it("needs OpenTelemetry's API for its binding alone, which says what is missing", () => {
-    const api = join(consumer, "node_modules", "@opentelemetry");
-    renameSync(api, `${api}-away`);
+  it.each([
+    ["postbell/opentelemetry", "@opentelemetry", "@opentelemetry/api"],
+    ["postbell/prometheus", "prom-client", "prom-client"],
+  ])("needs the peer of %s for that entry alone, which says what is missing", (entry, folder, peer) => {
+    const installed = join(consumer, "node_modules", folder);
+    // prom-client needs the API of OpenTelemetry, too.
+    const others = entries.filter((other) => ![entry, "postbell/prometheus"].includes(other));
+    renameSync(installed, `${installed}-away`);
     try {
-      const others = entries.filter((entry) => !entry.endsWith("/opentelemetry"));
       const script = `
         for (const entry of ${JSON.stringify(others)}) await import(entry);
-        console.log(await import("postbell/opentelemetry").catch(({ code, message }) => code + " " + message));`;
-      expect(node("--input-type=module", "-e", script)).toMatch(
-        /^ERR_MODULE_NOT_FOUND .*@opentelemetry\/api/,
-      );
+        console.log(await import("${entry}").catch(({ code, message }) => code + " " + message));`;
+      const printed = node("--input-type=module", "-e", script);
+      expect(printed).toMatch(/^ERR_MODULE_NOT_FOUND /);
+      expect(printed).toContain(`'${peer}'`);
     } finally {
-      renameSync(`${api}-away`, api);
+      renameSync(`${installed}-away`, installed);
     }
   });
 

@@ -29,7 +29,7 @@ memoryStorage({ nonsense: 1 });
 let folder: string;
 beforeAll(() => {
   ({ folder } = installPackedPackage(
-    ...["@opentelemetry/api", "@types/express", "@types/koa", "@types/node", "fastify", "koa"],
+    ...["@opentelemetry/api", "@types/express", "@types/koa", "@types/node", "fastify", "koa", "prom-client"],
   ));
   for (const name of ["host.ts", "host.mts", "host.cts"]) writeFileSync(join(folder, name), host);
 });
