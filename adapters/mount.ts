@@ -48,7 +48,7 @@ export const readPrefix = (factory: string, options: MountOptions | undefined): 
   withoutTrailingSlash(readOptions(factory, { prefix: prefixOption }, options).prefix);
 
 /** Splits a request target into path and query, also one in absolute form (RFC 9112 §3.2). */
-export function splitTarget(target: string): { readonly path: string; readonly query: string } {
+function splitTarget(target: string): { readonly path: string; readonly query: string } {
   const own = target.startsWith("/") ? target : target.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?]*/i, "");
   const mark = own.indexOf("?");
   return mark < 0 ? { path: own, query: "" } : { path: own.slice(0, mark), query: own.slice(mark + 1) };

@@ -53,7 +53,7 @@ const print =
   };
 
 /** @throws `Error` whose message is for the user. */
-export function parseCommandLine(given: readonly string[]): Action {
+function parseCommandLine(given: readonly string[]): Action {
   const [word = "", ...args] = given;
   if (isHelp(word)) return print(HELP);
   if (!Object.hasOwn(COMMANDS, word)) {
@@ -71,7 +71,7 @@ export function parseCommandLine(given: readonly string[]): Action {
 
 // Runs a command line. The process that it runs in is passed as an argument.
 
-export { type CliIo, EXIT } from "./command.js";
+export type { CliIo } from "./command.js";
 
 /** Resolves with the exit code; never rejects. */
 export async function main(given: readonly string[], io: CliIo): Promise<ExitCode> {

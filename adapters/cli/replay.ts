@@ -64,7 +64,7 @@ ${secretDetails}
  * Signs a request again with the current time. If it has headers of the Standard Webhooks scheme,
  * these are replaced too. Pure.
  */
-export function signAgain<M extends HttpMessage>(message: M, header: string, secret: string, now: number): M {
+function signAgain<M extends HttpMessage>(message: M, header: string, secret: string, now: number): M {
   const timestamp = Math.floor(now / 1000);
   const { body } = message;
   const id = getHeader(message, "webhook-id");

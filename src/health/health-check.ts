@@ -45,7 +45,7 @@ const hasMethod = (name: string) => (given: unknown) =>
 
 const checked = value<Checked | undefined>("a service", hasMethod("condition"), undefined);
 
-export const healthOptions = {
+const healthOptions = {
   webhooks: checked,
   content: checked,
   storageAwayMs: wholeNumber("ms", 30_000, { min: 0 }),
@@ -87,7 +87,7 @@ function evaluatePart({ isStarted, problems }: HealthStatus, { storageAwayMs }: 
 }
 
 /** Evaluates what was measured against the limits. Pure. */
-export function evaluateHealth({ webhooks, content, delayMs }: Measured, limits: Limits): Health {
+function evaluateHealth({ webhooks, content, delayMs }: Measured, limits: Limits): Health {
   const parts = {
     ...(webhooks && { webhooks: evaluatePart(webhooks, limits) }),
     ...(content && { content: evaluatePart(content, limits) }),
@@ -100,7 +100,7 @@ export function evaluateHealth({ webhooks, content, delayMs }: Measured, limits:
  * Returns the part of the health that a restart would improve. It would not help an unavailable
  * storage, and would abort the deliveries in flight.
  */
-export function toLiveness({ webhooks, eventLoop }: Health): Pick<Health, "status" | "eventLoop"> {
+function toLiveness({ webhooks, eventLoop }: Health): Pick<Health, "status" | "eventLoop"> {
   const isStalled = webhooks?.problems.some(({ code }) => code === "loop_stalled") ?? false;
   return { status: toStatus(!isStalled && eventLoop.status === "ok"), eventLoop };
 }

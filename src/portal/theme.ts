@@ -31,7 +31,7 @@ function getLuminance(color: string): number {
 }
 
 /** Returns the contrast of two colours, from 1 to 21. Source: WCAG 2.2, "contrast ratio". */
-export function getContrast(a: string, b: string): number {
+function getContrast(a: string, b: string): number {
   const [dark = 0, light = 0] = [getLuminance(a), getLuminance(b)].sort((x, y) => x - y);
   return (light + 0.05) / (dark + 0.05);
 }

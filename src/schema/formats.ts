@@ -4,7 +4,7 @@ import { isIP } from "node:net";
 import type { Schema, SchemaProblem } from "./types.js";
 
 /** The maximum length of a formatted text. An e-mail address is the longest (RFC 5321 §4.5.3.1). */
-export const MAX_FORMATTED = 254;
+const MAX_FORMATTED = 254;
 
 type Format = NonNullable<Schema["format"]>;
 

@@ -218,7 +218,7 @@ const MAX_QUOTE = 100;
 const shorten = (text: string): string =>
   text.length > MAX_QUOTE ? `${text.slice(0, MAX_QUOTE - 1)}…` : text;
 
-export function failed(code: string, name: string, what: string): Failed {
+function failed(code: string, name: string, what: string): Failed {
   return { problem: { code, message: `${shorten(name)} ${what}` } };
 }
 

@@ -46,7 +46,7 @@ export function groupReceivers(
 }
 
 /** Decides which webhooks get an event, and if the event is kept. */
-export function planEvent(
+function planEvent(
   item: AppendEntry,
   account: AccountState | undefined,
   { retention, pendingPerAccount }: SqlStoreContext,

@@ -27,7 +27,7 @@ export const contentNames = {
 } as const satisfies SqlTable;
 
 /** The last id that was allocated, by kind. */
-export const contentIds = {
+const contentIds = {
   name: "content_ids",
   columns: { kind: "text", last: "int" },
   primaryKey: ["kind"],

@@ -55,10 +55,7 @@ const toRecord = (row: LoggedRow): DeliveryRecord => ({
 });
 
 /** Finds a delivery by its id. */
-export async function findLoggedDelivery(
-  transaction: SqlTransaction,
-  id: string,
-): Promise<LoggedRow | undefined> {
+async function findLoggedDelivery(transaction: SqlTransaction, id: string): Promise<LoggedRow | undefined> {
   const key = parseDeliveryId(id);
   if (key === undefined) return undefined;
   const [row] = await transaction.all<LoggedRow>(

@@ -85,7 +85,7 @@ export function offerEndpoint(
 const HEADS = "SELECT endpoint, at FROM {queue} WHERE endpoint = $1 ORDER BY at, delivery LIMIT 1";
 
 /** Reads when the first delivery of each queue may be claimed, by the position of its endpoint. */
-export async function readHeads(
+async function readHeads(
   transaction: SqlTransaction,
   rows: readonly EndpointRow[],
 ): Promise<ReadonlyMap<number, number>> {

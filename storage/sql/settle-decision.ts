@@ -40,7 +40,7 @@ export interface SettledDelivery {
 /** The fields of `EndpointRow` that count deliveries. */
 const getCount = (endpoint: EndpointRow, state: DeliveryState): number => endpoint[state];
 
-export function countDelivery(
+function countDelivery(
   endpoint: EndpointRow,
   { state, reason }: { readonly state: string; readonly reason: string | null },
   by: 1 | -1,

@@ -225,7 +225,7 @@ async function readNextEnd(transaction: SqlTransaction, { retention }: SqlStoreC
 }
 
 /** Frees a part of what is over. Returns when more is to be done: `now` if something is left. */
-export async function tidy(
+async function tidy(
   transaction: SqlTransaction,
   now: number,
   context: SqlStoreContext,

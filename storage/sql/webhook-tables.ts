@@ -80,7 +80,7 @@ export const changes = {
 } as const satisfies SqlTable;
 
 /** One row: how many events are stored, and how many bytes they have. */
-export const totals = {
+const totals = {
   name: "totals",
   columns: { name: "text", events: "int", bytes: "int" },
   primaryKey: ["name"],

@@ -6,8 +6,6 @@ import type { ContentAnswer, ContentRequest } from "../../src/content/service.js
 import type { HttpRequest, HttpResponse } from "../../src/http/types.js";
 import type { Json, JsonObject } from "../../src/schema/types.js";
 
-export type Method = "get" | "post" | "put" | "patch" | "delete";
-
 export interface Template {
   readonly text: string;
   readonly pattern: RegExp;

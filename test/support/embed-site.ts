@@ -9,12 +9,7 @@ import { contentSite, type Role } from "./content-site.js";
 import { reply } from "./https-endpoint.js";
 import { type PretendInternet, pretendInternet } from "./pretend-internet.js";
 
-export const HOSTS = [
-  "www.youtube.com",
-  "pages.example.org",
-  "oembed.example.org",
-  "video.example.net",
-] as const;
+const HOSTS = ["www.youtube.com", "pages.example.org", "oembed.example.org", "video.example.net"] as const;
 
 type EmbedOptions = NonNullable<NonNullable<Parameters<typeof contentSite>[0]>["embeds"]>;
 

@@ -24,7 +24,7 @@ const titleOf = (code: string): string =>
   [...new Set([...code.matchAll(/from "([^"]+)"/g)].map(([, name]) => name))].join(", ") ||
   (code.split("\n").find((line) => line !== "") ?? "").slice(0, 60);
 
-export const listens = ({ code }: Pick<Block, "code">): boolean => code.includes("process.env.PORT");
+const listens = ({ code }: Pick<Block, "code">): boolean => code.includes("process.env.PORT");
 
 /** The blocks of a file, those with `continues` put to the one of the same language before them. */
 export function programsOf(file: MarkdownFile): Program[] {

@@ -19,7 +19,7 @@ export const plain = (width: number, height: number, background: Rgb = RED) =>
   sharp({ create: { width, height, channels: 3, background } });
 
 /** A colour in each corner: red, green, blue and white, clockwise from the upper left. */
-export const QUARTERS: readonly Rgb[] = [
+const QUARTERS: readonly Rgb[] = [
   { r: 255, g: 0, b: 0 },
   { r: 0, g: 255, b: 0 },
   { r: 0, g: 0, b: 255 },

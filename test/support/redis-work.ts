@@ -20,7 +20,7 @@ function counted(text: string, key: string): string {
 }
 
 /** A client that runs the scripts counted. */
-export function countingClient(client: RedisClient, key: string): RedisClient {
+function countingClient(client: RedisClient, key: string): RedisClient {
   const send = client.call.bind(client);
   const texts = new Map(Object.values(SCRIPTS).map(({ digest, text }) => [digest, counted(text, key)]));
   return Object.assign(client, {

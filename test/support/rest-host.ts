@@ -23,7 +23,7 @@ const user = (id: number, role: string): User => ({ id, slug: role, name: role, 
 
 export const nobody = callerOf(null);
 export const editor = callerOf(user(2, "editor"));
-export const reader = callerOf(user(5, "subscriber"));
+const reader = callerOf(user(5, "subscriber"));
 
 /** By the value of `Authorization`. */
 const CALLERS: { readonly [name: string]: Caller } = { editor, reader };

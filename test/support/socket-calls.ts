@@ -8,7 +8,7 @@ import { send } from "./http-client.js";
 
 export type SocketRole = Role | "anonymous";
 
-export const SIX_ROLES: readonly SocketRole[] = [
+const SIX_ROLES: readonly SocketRole[] = [
   "anonymous",
   "subscriber",
   "contributor",

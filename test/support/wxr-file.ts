@@ -25,7 +25,7 @@ const WORDS =
   "heart pulse clinic ward nurse dose scan fever bone lung vein cell x-ray Über Ångström café".split(" ");
 
 /** The same numbers for the same seed: a linear congruence. */
-export function seededNumbers(seed: number): (below: number) => number {
+function seededNumbers(seed: number): (below: number) => number {
   let state = seed >>> 0;
   return (below) => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;

@@ -22,13 +22,13 @@ export const describeTime = (description: string): JsonObject => ({
   description,
 });
 
-export const describeTimeOrNull = (description: string): JsonObject => ({
+const describeTimeOrNull = (description: string): JsonObject => ({
   type: ["string", "null"],
   format: "date-time",
   description,
 });
 
-export const orNull = (schema: JsonObject): JsonObject => ({ anyOf: [schema, { type: "null" }] });
+const orNull = (schema: JsonObject): JsonObject => ({ anyOf: [schema, { type: "null" }] });
 
 export const webhookRef = componentRef("schemas", "Webhook");
 export const secretRef = componentRef("schemas", "Secret");

@@ -152,7 +152,7 @@ const readOptionalTime = (field: string, time: Date | string | undefined): numbe
   time === undefined ? undefined : parseEventTime(field, time);
 
 /** @throws `invalid_argument` for a text that is not a UUID. */
-export function readEventId(eventId: string): string {
+function readEventId(eventId: string): string {
   if (typeof eventId === "string" && isUuid(eventId)) return eventId.toLowerCase();
   throw new PostbellError("invalid_argument", "The id of an event must be a UUID.", { field: "eventId" });
 }

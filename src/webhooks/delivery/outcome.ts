@@ -183,7 +183,7 @@ const RULES_OF_THE_TEXT: ReadonlySet<string> = new Set(["R1", "R2", "R3", "R4", 
  * network. A name with an internal address and a name without an address look the same in every
  * field: otherwise subscribers could find out which internal names exist.
  */
-export function toLoggedAttempt(attempt: Attempt): Attempt {
+function toLoggedAttempt(attempt: Attempt): Attempt {
   const { kind, code } = attempt;
   const isAboutName = kind === "dns" || (kind === "refused" && !RULES_OF_THE_TEXT.has(code));
   return isAboutName

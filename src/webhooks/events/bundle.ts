@@ -298,7 +298,7 @@ function createEntryList(limits: BundleLimits): {
 }
 
 /** Throws `event_too_large` if a notification of this size exceeds the limit. */
-export function checkBytes(bytes: number, limits: BundleLimits): void {
+function checkBytes(bytes: number, limits: BundleLimits): void {
   if (bytes <= limits.bytes) return;
   throw new PostbellError(
     "event_too_large",

@@ -13,10 +13,10 @@ import { type ManualClock, manualClock } from "../../../src/testing/manual-clock
 import { memoryStorage } from "../../../storage/memory/index.js";
 import { listen } from "../../support/hosts.js";
 
-export const START = Date.UTC(2026, 0, 12, 8);
-export const MINUTE = 60_000;
+const START = Date.UTC(2026, 0, 12, 8);
+const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
-export const SUBSCRIBER = { id: "key-1", account: "clinic" };
+const SUBSCRIBER = { id: "key-1", account: "clinic" };
 export const URL_A = "https://hooks.example.com/in";
 
 export interface PortalHost {

@@ -16,10 +16,10 @@ import { type Exit, eventually, type Worker } from "./worker-host.js";
 import { ownersOf } from "./worker-leases.js";
 import { openScene, QUICK, type Scene } from "./worker-scene.js";
 
-export const IN_ORDER = { code: 0, signal: null };
+const IN_ORDER = { code: 0, signal: null };
 
 /** An endpoint that holds each request until the test answers it. */
-export function holdAnswers(): {
+function holdAnswers(): {
   readonly answer: (request: Received) => Promise<number>;
   readonly held: readonly Held<number>[];
   readonly arrived: (count: number) => Promise<void>;

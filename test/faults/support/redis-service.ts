@@ -14,7 +14,7 @@ import { type Endpoint, type ReceivedRequest, reply, startEndpoint } from "../..
 import { freshPrefix } from "../../support/redis.js";
 import { eventually, type LogEntry, listLogger } from "./store-driver.js";
 
-export const ACCOUNT = "clinic";
+const ACCOUNT = "clinic";
 const SUBSCRIBER = { id: "key-1", account: ACCOUNT };
 /** An emit that is made again after a crash has to find the one that was stored. */
 const RETENTION = { ms: 60_000, events: 10_000 };
