@@ -241,7 +241,7 @@ function apply(context: MemoryStoreContext, delivery: MemoryDelivery, settlement
 }
 
 /** Applies settlements one by one, and then offers each of their endpoints once. */
-export function settleAll(context: MemoryStoreContext, settlements: readonly Settlement[]): SettleResult[] {
+function settleAll(context: MemoryStoreContext, settlements: readonly Settlement[]): SettleResult[] {
   const changed = new Map<MemoryEndpoint, number>();
   try {
     return settlements.map((settlement) => {

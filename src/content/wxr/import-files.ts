@@ -5,7 +5,7 @@ import { parseUrl } from "../../core/parse-url.js";
 import { retry } from "../../core/retry.js";
 import type { ReadableBody } from "../../http/types.js";
 import { createOutboundClient } from "../../outbound/client.js";
-import { BodyError, createGuardedGet } from "../../outbound/guarded-get.js";
+import { BodyError, createGuardedGet, type GuardedGet } from "../../outbound/guarded-get.js";
 import type { OutboundFailure } from "../../outbound/types.js";
 import type { FileStore } from "../files.js";
 import { publishMedia } from "../media/create-media.js";
@@ -184,28 +184,29 @@ const mayPass = (error: unknown): boolean =>
   error instanceof PassingError || (error instanceof BodyError && error.code === "BODY_CUT_OFF");
 
 /**
- * Opens a source that gets files from public hosts. `maxBytes` limits one file. An `http:` URL is
- * requested over `https:`.
+ * Creates a source of files for imports. `maxBytes` limits one file. An `http:` URL is requested
+ * over `https:`.
  *
  * The source throws an `Error` that says why it has no file. Its message never contains an address
  * of the host's network.
  */
-export function openFetch(
-  clock: Clock,
-  maxBytes: number,
-): { readonly source: FileSource; readonly close: () => Promise<void> } {
+export function createFetchFile(get: GuardedGet, maxBytes: number): FileSource {
+  return async ({ url }) => {
+    const secure = url.replace(/^http:/i, "https:");
+    const result = await get({ url: secure, maxBytes, deadlineMs: DEADLINE_MS });
+    if (result.kind !== "response") throw toError(result);
+    if (result.status === 200) return result.body;
+    result.body.destroy();
+    const message = `its host responded with ${result.status}`;
+    throw PASSING_STATUSES.has(result.status) ? new PassingError(message) : new Error(message);
+  };
+}
+
+/** Opens a source that gets files from public hosts. */
+export function openFetch(clock: Clock, maxBytes: number) {
   const client = createOutboundClient({ clock, maxOrigins: FETCHED_ORIGINS });
-  const get = createGuardedGet({ client, clock });
   return {
-    async source({ url }) {
-      const secure = url.replace(/^http:/i, "https:");
-      const result = await get({ url: secure, maxBytes, deadlineMs: DEADLINE_MS });
-      if (result.kind !== "response") throw toError(result);
-      if (result.status === 200) return result.body;
-      result.body.destroy();
-      const message = `its host responded with ${result.status}`;
-      throw PASSING_STATUSES.has(result.status) ? new PassingError(message) : new Error(message);
-    },
+    source: createFetchFile(createGuardedGet({ client, clock }), maxBytes),
     close: () => client.close(),
   };
 }

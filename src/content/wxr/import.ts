@@ -3,7 +3,6 @@
  * repeated: it finds the records that an earlier one stored.
  */
 
-import type { Clock } from "../../core/clock.js";
 import { ignoreErrors } from "../../core/error-events.js";
 import { PostbellError } from "../../core/errors.js";
 import { refuseUnknownKeys } from "../../core/known-names.js";

@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { createSiteZone } from "../../../src/content/text/dates.js";
 import { createFetchFile, createFileImport } from "../../../src/content/wxr/import-files.js";
-import { createImportSummary } from "../../../src/content/wxr/import-summary.js";
+import { createImportSummary } from "../../../src/content/wxr/options.js";
 import type { WxrItem } from "../../../src/content/wxr/types.js";
 import { systemClock, type Timer } from "../../../src/core/clock.js";
 import { BodyError, type GetResponse } from "../../../src/outbound/guarded-get.js";
