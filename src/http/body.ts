@@ -1,6 +1,6 @@
 /** Reads a request body: as bytes under a limit, or as JSON under the rules of RFC 8259. */
 
-import { createByteBuffer } from "../core/byte-buffer.js";
+import { createByteBuffer } from "../core/bytes.js";
 import { PostbellError } from "../core/errors.js";
 import { hasMoreValues, MAX_JSON_VALUES, tooManyValues } from "../schema/json-limits.js";
 import { type BodyPace, chunksUntilLeft } from "./body-chunks.js";

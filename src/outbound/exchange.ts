@@ -1,6 +1,6 @@
 /** One request and its response: the bytes that are written, and what has been read so far. */
 
-import { allocateBriefly } from "../core/byte-pool.js";
+import { allocateBriefly } from "../core/bytes.js";
 import type { Deadline } from "../core/deadlines.js";
 import type { AllowedTarget } from "./address-policy.js";
 import { parseHeaders, type ResponseHead } from "./response-head.js";

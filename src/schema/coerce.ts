@@ -23,3 +23,11 @@ const EMPTY: { readonly [type in JsonType]: Json } = {
   object: Object.freeze(Object.create(null)),
   null: null,
 };
+
+/** Returns a text unchanged, a number or boolean as text, and an empty text for anything else. */
+export const toText = (value: Json | undefined): string =>
+  typeof value === "string"
+    ? value
+    : typeof value === "number" || typeof value === "boolean"
+      ? String(value)
+      : "";

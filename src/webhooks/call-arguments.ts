@@ -4,7 +4,6 @@ import { isDate } from "node:util/types";
 import { PostbellError } from "../core/errors.js";
 import { refuseUnknownKeys } from "../core/known-names.js";
 import type { Subscriber } from "./access.js";
-import { TEXT_LENGTHS } from "./text-lengths.js";
 
 const MAX_PAGE = 100;
 
@@ -105,3 +104,15 @@ export function parseEventTime(field: string, value: Date | string): number {
   const message = `${field} must be a Date or an ISO 8601 date and time with its offset.`;
   throw new PostbellError("invalid_argument", message, { field });
 }
+
+export const TEXT_LENGTHS = {
+  /** Browsers accept no longer URL. `checkUrl` checks the length before it parses the text. */
+  url: 2_048,
+  /** ISO 8601 with milliseconds and an offset has 29 characters. */
+  time: 64,
+  /** The cursors of all storages are far shorter. */
+  cursor: 256,
+  /** A UUID, or two of them with a serial number. */
+  id: 100,
+  header: 8_192,
+} as const;

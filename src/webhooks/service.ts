@@ -3,8 +3,7 @@
 import { systemClock } from "../core/clock.js";
 import { guardedLogger } from "../core/logger.js";
 import { createStorageCircuit, type StorageCircuit } from "../core/storage-circuit.js";
-import { countStoreErrors } from "../core/store-metrics.js";
-import { guardedTelemetry } from "../core/telemetry.js";
+import { countStoreErrors, guardedTelemetry } from "../core/telemetry.js";
 import type { HealthStatus } from "../health/health-status.js";
 import { cacheDocument } from "../http/openapi-document.js";
 import type { HttpRequest, HttpResponse } from "../http/types.js";

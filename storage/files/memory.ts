@@ -1,7 +1,7 @@
 /** Files on the heap, for tests and small hosts. What it holds ends with the process. */
 
 import { type ByteRange, type FileEntry, type FileStore, isFileName } from "../../src/content/files.js";
-import { createByteBuffer } from "../../src/core/byte-buffer.js";
+import { createByteBuffer } from "../../src/core/bytes.js";
 import { systemClock } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
 import { readOptions, wholeNumber } from "../../src/core/options.js";

@@ -18,7 +18,7 @@ import { createBatcher } from "../batcher.js";
 import { copyEvent } from "../event-copy.js";
 import { encodeStoredText } from "../stored-text.js";
 import { CLAIM_WITHIN_MS } from "./claiming.js";
-import type { RedisArgument } from "./client.js";
+import type { RedisArgument } from "./clients.js";
 import { type EventCache, encodeLabel, type Origin } from "./event-codec.js";
 import { decodeLeaseReply, encodeLease, type LeaseReply, NO_LEASE, toLeasedRows } from "./lease-codec.js";
 import type { Partition } from "./partition.js";

@@ -4,9 +4,8 @@
 
 import { PostbellError } from "../../src/core/errors.js";
 import type { RedisConnection } from "./connection.js";
-import { type ContentKeys, listContentWarnings } from "./content-keys.js";
 import type { LayoutGuard } from "./layout.js";
-import type { Partition, Partitions } from "./partition.js";
+import { type ContentKeys, listContentWarnings, type Partition, type Partitions } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
 import type { StorageReport } from "./server-report.js";
 import type { Session } from "./session.js";

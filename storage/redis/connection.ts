@@ -8,7 +8,7 @@
 import type { Clock } from "../../src/core/clock.js";
 import { retry } from "../../src/core/retry.js";
 import type { ConnectionProblem } from "../connection-problem.js";
-import type { RedisArgument, RedisClient } from "./client.js";
+import type { RedisArgument, RedisClient } from "./clients.js";
 import type { KeySet } from "./partition.js";
 import {
   classifyRedisError,

@@ -14,8 +14,8 @@ import type {
 } from "../../src/content/store.js";
 import type { Logger } from "../../src/core/logger.js";
 import { decodeStoredText, encodeStoredText } from "../stored-text.js";
-import type { ContentKeys } from "./content-keys.js";
 import type { LayoutGuard } from "./layout.js";
+import type { ContentKeys } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
 import type { Session } from "./session.js";
 

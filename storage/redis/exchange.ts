@@ -4,7 +4,7 @@
  */
 
 import type { Attempt, AttemptSummary } from "../../src/webhooks/store.js";
-import type { RedisArgument } from "./client.js";
+import type { RedisArgument } from "./clients.js";
 import {
   encodeFirstDelivered,
   encodeFirstLease,

@@ -12,19 +12,17 @@ import { readOptions } from "../../src/core/options.js";
 import type { Retention, Storage } from "../../src/webhooks/store.js";
 import { createSeal, readSealKeys, type Seal } from "../seal.js";
 import { checkStorage } from "./check.js";
-import type { RedisClient } from "./client.js";
-import { createRedisClients } from "./clients.js";
-import { createContentKeys } from "./content-keys.js";
+import { createRedisClients, type RedisClient } from "./clients.js";
 import { createRedisContentStore } from "./content-store.js";
 import { contentLayout, type LayoutGuard, webhooksLayout } from "./layout.js";
 import { type RedisStorageOptions, redisStorageOptions } from "./options.js";
-import { createPartitions, type PartitionLimits, type Partitions } from "./partition.js";
+import { createContentKeys, createPartitions, type PartitionLimits, type Partitions } from "./partition.js";
 import type { StorageReport } from "./server-report.js";
 import { createSession, type Session } from "./session.js";
 import type { RedisStoreContext } from "./store-context.js";
 import { createRedisWebhookStore } from "./webhook-store.js";
 
-export type { RedisArgument, RedisClient } from "./client.js";
+export type { RedisArgument, RedisClient } from "./clients.js";
 export type { RedisStorageOptions } from "./options.js";
 export type { StorageReport } from "./server-report.js";
 

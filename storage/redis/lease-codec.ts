@@ -4,7 +4,7 @@
  */
 
 import type { ClaimRequest } from "../../src/webhooks/store.js";
-import type { RedisArgument } from "./client.js";
+import type { RedisArgument } from "./clients.js";
 import { encodeText } from "./text-codec.js";
 
 /**

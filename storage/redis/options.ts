@@ -2,7 +2,7 @@
 
 import { oneOf, value, wholeNumber } from "../../src/core/options.js";
 import { sealKeysOption } from "../seal.js";
-import type { RedisClient } from "./client.js";
+import type { RedisClient } from "./clients.js";
 
 /** Options of {@link redisStorage}: `url` or `client`, not both. */
 export interface RedisStorageOptions {

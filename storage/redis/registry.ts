@@ -7,7 +7,7 @@ import { rotateSecret } from "../../src/webhooks/store/records.js";
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
 import type { RegistryMethods } from "../registry-methods.js";
-import type { RedisArgument } from "./client.js";
+import type { RedisArgument } from "./clients.js";
 import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
 import { encodeNumber, encodeText, encodeUuid } from "./text-codec.js";

@@ -1,6 +1,6 @@
 /** Checks if a write has reached a replica. */
 
-import type { RedisClient } from "./client.js";
+import type { RedisClient } from "./clients.js";
 import type { KeySet } from "./partition.js";
 
 export interface ReplicationCheck {

@@ -11,7 +11,6 @@ import buffers from "./scripts/buffers.lua";
 import calls from "./scripts/calls.lua";
 import cleanUp from "./scripts/clean-up.lua";
 import commonPath from "./scripts/common-path.lua";
-import completion from "./scripts/completion.lua";
 import content from "./scripts/content.lua";
 import contentAllocate from "./scripts/content-allocate.lua";
 import contentChanges from "./scripts/content-changes.lua";
@@ -28,7 +27,6 @@ import exchange from "./scripts/exchange.lua";
 import exchangeClaim from "./scripts/exchange-claim.lua";
 import exchangeSettle from "./scripts/exchange-settle.lua";
 import expiredLeases from "./scripts/expired-leases.lua";
-import flush from "./scripts/flush.lua";
 import keys from "./scripts/keys.lua";
 import notices from "./scripts/notices.lua";
 import read from "./scripts/read.lua";
@@ -62,9 +60,9 @@ function assemble(name: string, ...parts: readonly string[]): Script {
 }
 
 /** The beginning of every general script of a partition. */
-const GENERAL = [calls, keys, buffers, endpoints, turns, deliveries, events, counters, flush];
+const GENERAL = [calls, keys, buffers, endpoints, turns, deliveries, events, counters];
 /** The parts that complete deliveries and events. */
-const COMPLETION = [remembered, retention, completion];
+const COMPLETION = [remembered, retention];
 
 export const SCRIPTS = {
   append: assemble("append", calls, commonPath, rosters, append, exchangeClaim),

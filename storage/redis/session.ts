@@ -6,8 +6,7 @@
 import { type Clock, withTimeout } from "../../src/core/clock.js";
 import type { Logger } from "../../src/core/logger.js";
 import { createClockTime, createServerTime, type ServerTime } from "../server-time.js";
-import type { RedisArgument, RedisClient } from "./client.js";
-import type { RedisClients } from "./clients.js";
+import type { RedisArgument, RedisClient, RedisClients } from "./clients.js";
 import { type CallOptions, createRedisConnection, type RedisConnection } from "./connection.js";
 import type { LayoutGuard } from "./layout.js";
 import type { KeySet, Partitions } from "./partition.js";

@@ -5,10 +5,9 @@
 
 import type { Attempt, Claim, Settlement, SettleResult, WebhookStore } from "../../src/webhooks/store.js";
 import { createBatcher } from "../batcher.js";
-import type { RedisArgument } from "./client.js";
+import type { RedisArgument } from "./clients.js";
 import { decodeClaimLine, decodeDeliveryId, encodeDeliveryId } from "./delivery-codec.js";
-import type { ClaimExchange } from "./exchange.js";
-import { encodeAttemptSummary, type FirstSettlement } from "./exchange.js";
+import { type ClaimExchange, encodeAttemptSummary, type FirstSettlement } from "./exchange.js";
 import { type FirstLeases, isFirstDelivered } from "./first-leases.js";
 import { type LeasedRow, type LeasedRows, parseWebhookNumber } from "./lease-codec.js";
 import type { Partition } from "./partition.js";

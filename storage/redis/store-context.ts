@@ -6,7 +6,7 @@
 import type { Clock } from "../../src/core/clock.js";
 import type { Logger } from "../../src/core/logger.js";
 import type { Seal } from "../seal.js";
-import type { RedisArgument } from "./client.js";
+import type { RedisArgument } from "./clients.js";
 import type { CallOptions } from "./connection.js";
 import type { Partition, PartitionLimits, Partitions } from "./partition.js";
 import type { Script } from "./scripts.js";

@@ -3,7 +3,7 @@
  * depends on a notification: a worker that misses one claims after `maxSleepMs`.
  */
 
-import type { RedisClient } from "./client.js";
+import type { RedisClient } from "./clients.js";
 
 export interface WorkerNotifications {
   notify(at: number): void;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { allocateBriefly } from "../../src/core/byte-pool.js";
+import { allocateBriefly } from "../../src/core/bytes.js";
 
 /**
  * As a host does that posts bytes to a worker. Node 20 copies what must not be transferred, later

@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { coerceValue } from "../../src/schema/coerce.js";
+import { coerceValue, toText } from "../../src/schema/coerce.js";
 import { cleanUri, isDateTime } from "../../src/schema/formats.js";
 import { checkJsonLimits } from "../../src/schema/json-limits.js";
-import { toText } from "../../src/schema/text-of.js";
 import type { Json, JsonType, Schema } from "../../src/schema/types.js";
 import { readValue, validateValue } from "../../src/schema/validate.js";
 import { expectLinear } from "../support/cpu-time.js";

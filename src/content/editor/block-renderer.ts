@@ -2,7 +2,7 @@
 
 import { type Clock, withTimeout } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
-import { toText } from "../../schema/text-of.js";
+import { toText } from "../../schema/coerce.js";
 import type { Argument, Json, JsonObject, Schema } from "../../schema/types.js";
 import { type ReadResult, readValue } from "../../schema/validate.js";
 import { COUNTS, LENGTHS } from "../argument-bounds.js";

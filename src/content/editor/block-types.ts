@@ -1,7 +1,7 @@
 /** `/block-types`: the types of blocks that the host's options list. */
 
 import { PostbellError } from "../../core/errors.js";
-import { toText } from "../../schema/text-of.js";
+import { toText } from "../../schema/coerce.js";
 import type { Argument, Json, JsonObject, Schema } from "../../schema/types.js";
 import { COUNTS, LENGTHS, NAMES } from "../argument-bounds.js";
 import { RestError } from "../rest/error.js";

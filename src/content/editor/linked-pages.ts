@@ -7,7 +7,7 @@ import type { Clock } from "../../core/clock.js";
 import { parseUrl } from "../../core/parse-url.js";
 import { type AddressPolicy, checkUrl } from "../../outbound/address-policy.js";
 import type { DestinationOptions } from "../../outbound/destination-options.js";
-import { toText } from "../../schema/text-of.js";
+import { toText } from "../../schema/coerce.js";
 import type { Argument, Schema } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import { createFetchCache, createPageGet, type Fetched, isHtml } from "../embeds/fetch-cache.js";

@@ -3,7 +3,7 @@
  * editors.
  */
 
-import { toText } from "../../schema/text-of.js";
+import { toText } from "../../schema/coerce.js";
 import type { Argument, Json } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import { RestError, refusal } from "../rest/error.js";

@@ -4,7 +4,7 @@
  */
 
 import { parseUrl } from "../../core/parse-url.js";
-import { toText } from "../../schema/text-of.js";
+import { toText } from "../../schema/coerce.js";
 import type { Context, Json, Schema } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import {

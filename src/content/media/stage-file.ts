@@ -4,7 +4,7 @@
  */
 
 import { createHash } from "node:crypto";
-import { createByteBuffer } from "../../core/byte-buffer.js";
+import { createByteBuffer } from "../../core/bytes.js";
 import type { ReadableBody } from "../../http/types.js";
 import type { FileStore, StagedFile } from "../files.js";
 import type { ImageMetadata } from "../records/records.js";

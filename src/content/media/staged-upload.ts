@@ -3,7 +3,7 @@
  * record is about to be stored. Knows no record.
  */
 
-import { createByteBuffer } from "../../core/byte-buffer.js";
+import { createByteBuffer } from "../../core/bytes.js";
 import type { BodyPace } from "../../http/body-chunks.js";
 import type { HttpRequest, ReadableBody } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";

@@ -1,6 +1,6 @@
 /** Creates a post, with its file if it is a media item. */
 
-import { toText } from "../../schema/text-of.js";
+import { toText } from "../../schema/coerce.js";
 import type { Arguments } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import type { Post, PostColumns } from "../records/records.js";

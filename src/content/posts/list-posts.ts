@@ -1,6 +1,6 @@
 /** Lists the posts of a type that the caller may see. */
 
-import { toText } from "../../schema/text-of.js";
+import { toText } from "../../schema/coerce.js";
 import type { Context, Json } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import type { Collection } from "../collections.js";

@@ -4,7 +4,7 @@
  * `menu-items/menu-item-fields.ts`. CONTRIBUTING.md explains how to add one.
  */
 
-import { toText } from "../../schema/text-of.js";
+import { toText } from "../../schema/coerce.js";
 import type { Context, Schema } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import { WRITABLE_STATUSES } from "../collections.js";

@@ -1,6 +1,6 @@
 /** The routes of a post type, with their arguments: list, create, read, update, delete. */
 
-import { toText } from "../../schema/text-of.js";
+import { toText } from "../../schema/coerce.js";
 import type { Argument, Arguments, Json } from "../../schema/types.js";
 import { COUNTS, IDS, LENGTHS, SLUGS } from "../argument-bounds.js";
 import type { Collection } from "../collections.js";

@@ -2,8 +2,8 @@
  * Routes that describe the interface: the index, the roots of namespaces and responses to OPTIONS.
  */
 
+import { toText } from "../../schema/coerce.js";
 import { describeArguments, describeSchema } from "../../schema/describe-arguments.js";
-import { toText } from "../../schema/text-of.js";
 import type { Arguments, Json, JsonObject, Schema } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import { RestError } from "./error.js";

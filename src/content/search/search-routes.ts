@@ -1,6 +1,6 @@
 /** `/search`: finds published content of one kind. Link dialogs and most websites use it. */
 
-import { toText } from "../../schema/text-of.js";
+import { toText } from "../../schema/coerce.js";
 import type { Arguments, Context, Schema } from "../../schema/types.js";
 import { COUNTS, IDS, LENGTHS } from "../argument-bounds.js";
 import type { ContentBase } from "../content-base.js";
@@ -9,8 +9,13 @@ import { pageArguments } from "../rest/record-fields.js";
 import { createItem, parseFields } from "../rest/serialise.js";
 import type { Item, RestRequest, RestRoute } from "../rest/types.js";
 import { createFormatSearch } from "./format-search.js";
-import type { SearchHandler, SearchQuery, SearchResult } from "./search-handler.js";
-import { createPostSearch, createTermSearch } from "./search-handler.js";
+import {
+  createPostSearch,
+  createTermSearch,
+  type SearchHandler,
+  type SearchQuery,
+  type SearchResult,
+} from "./search-handler.js";
 
 const ANY = "any";
 const SHOWN: readonly Context[] = ["view", "embed"];

@@ -1,7 +1,7 @@
 /** `content.export`: writes the whole site as a WXR 1.2 file, piece by piece. */
 
 import { refuseUnknownKeys } from "../../core/known-names.js";
-import { toText } from "../../schema/text-of.js";
+import { toText } from "../../schema/coerce.js";
 import { getCollection } from "../collections.js";
 import type { ContentBase } from "../content-base.js";
 import { toImageMeta } from "../media/image-metadata.js";

@@ -4,13 +4,11 @@ import { render } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { SessionJson } from "../shapes.js";
 import { type Api, createApi } from "./api.js";
-import { Heading } from "./components/heading.js";
+import { getMessage, Heading, isAbort } from "./components/small.js";
 import { contentViews } from "./content/views.js";
 import { PageContext } from "./page-context.js";
-import { getMessage, isAbort } from "./problem.js";
-import { matchPath, useLocation } from "./router.js";
 import { nameZone, type Zone } from "./times.js";
-import type { View } from "./view.js";
+import { matchPath, useLocation, type View } from "./view.js";
 import { webhookViews } from "./webhooks/views.js";
 
 const views: readonly View[] = [...webhookViews, ...contentViews];

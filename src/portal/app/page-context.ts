@@ -1,7 +1,7 @@
 /** The context of all views: the session, the API, the status line and the time zone. */
 
 import { type Context, createContext } from "preact";
-import { useContext } from "preact/hooks";
+import { useContext, useEffect, useState } from "preact/hooks";
 import type { SessionJson } from "../shapes.js";
 import type { Api } from "./api.js";
 import type { Zone } from "./times.js";
@@ -29,4 +29,11 @@ export function usePage(): PageContext {
   const page = useContext(PageContext);
   if (page === undefined) throw new Error("usePage is called outside the page");
   return page;
+}
+
+/** Returns a signal that aborts when the component is removed from the page. */
+export function useLeaveSignal(): AbortSignal {
+  const [controller] = useState(() => new AbortController());
+  useEffect(() => () => controller.abort(), [controller]);
+  return controller.signal;
 }

@@ -1,7 +1,8 @@
-/** The views of the page, as the table of views lists them. */
+/** The views of the page, and its path, which stands behind the `#` of its address. */
 
 import type { FunctionComponent } from "preact";
-import type { Params } from "./router.js";
+import { useEffect, useState } from "preact/hooks";
+import { parse } from "regexparam";
 
 export interface ViewProps {
   readonly params: Params;
@@ -21,4 +22,32 @@ export interface View {
    * visitor moves between them. Default: each address is a view of its own.
    */
   readonly key?: (params: Params) => string;
+}
+
+export type Params = Readonly<Record<string, string>>;
+
+/** Returns the parameters of `path` if it matches `pattern`, such as `/webhooks/:id`. */
+export function matchPath(pattern: string, path: string): Params | undefined {
+  const { keys, pattern: expression } = parse(pattern);
+  const found = expression.exec(path);
+  if (found === null) return undefined;
+  try {
+    return Object.fromEntries(keys.map((key, index) => [key, decodeURIComponent(found[index + 1] ?? "")]));
+  } catch {
+    return undefined;
+  }
+}
+
+const readHash = (): string => location.hash.slice(1) || "/";
+
+/** Returns the present path and the query behind it. Renders again when they change. */
+export function useLocation(): { readonly path: string; readonly query: URLSearchParams } {
+  const [hash, setHash] = useState(readHash);
+  useEffect(() => {
+    const update = (): void => setHash(readHash());
+    addEventListener("hashchange", update);
+    return () => removeEventListener("hashchange", update);
+  }, []);
+  const [path = "/", query = ""] = hash.split("?", 2);
+  return { path: path || "/", query: new URLSearchParams(query) };
 }

@@ -18,9 +18,13 @@ import {
   type Builders,
   buildPendingOutcome,
   type ClaimRequestFields,
+  DAY_MS,
+  ENABLED_LIMIT,
+  LEASE_MS,
+  NO_ROOM,
+  REMEMBER_EVENTS_MS,
   type SettlementFields,
 } from "./builders.js";
-import { DAY_MS, ENABLED_LIMIT, LEASE_MS, NO_ROOM, REMEMBER_EVENTS_MS } from "./limits.js";
 
 export interface ContractCallOptions {
   /** The process that makes the call: `store` or `peer`. Default `store`. */

@@ -3,9 +3,8 @@
 import assert from "node:assert/strict";
 import type { Claim } from "../../webhooks/store.js";
 import { only, repeat } from "./assertions.js";
-import { buildEndpointReport } from "./builders.js";
+import { buildEndpointReport, HOUR_MS, MINUTE_MS, PER_ENDPOINT } from "./builders.js";
 import type { DeclareTest } from "./fixture.js";
-import { HOUR_MS, MINUTE_MS, PER_ENDPOINT } from "./limits.js";
 
 const listWebhookIds = (claims: readonly Claim[]): string[] => claims.map(({ webhook }) => webhook.id);
 const listEventIds = (claims: readonly Claim[]): string[] => claims.map(({ event }) => event.id);

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { listIds, only, repeat } from "./assertions.js";
+import { HOUR_MS, LEASE_MS, MINUTE_MS, NO_ROOM, PER_ENDPOINT } from "./builders.js";
 import type { DeclareTest } from "./fixture.js";
-import { HOUR_MS, LEASE_MS, MINUTE_MS, NO_ROOM, PER_ENDPOINT } from "./limits.js";
 
 /** A claim returns deliveries that are due and that no other process holds. */
 export function testClaims(it: DeclareTest): void {

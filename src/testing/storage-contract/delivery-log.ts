@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { only, repeat } from "./assertions.js";
+import { ENABLED_LIMIT, HOUR_MS, RETENTION, SECOND_MS } from "./builders.js";
 import { type DeclareTest, type DeliveryQuery, readDeliveryLog } from "./fixture.js";
-import { ENABLED_LIMIT, HOUR_MS, RETENTION, SECOND_MS } from "./limits.js";
 
 /** Lists are newest first, filtered, paged and stable. */
 export function testDeliveryLists(it: DeclareTest): void {

@@ -2,9 +2,8 @@
 
 import assert from "node:assert/strict";
 import { only, repeat } from "./assertions.js";
-import { buildEndpointReport } from "./builders.js";
+import { buildEndpointReport, HEALTHY, HOUR_MS, MINUTE_MS, NOTICE_MS, SECOND_MS } from "./builders.js";
 import type { DeclareTest } from "./fixture.js";
-import { HEALTHY, HOUR_MS, MINUTE_MS, NOTICE_MS, SECOND_MS } from "./limits.js";
 
 /** The first failure sets `failingSince`, and a success clears it. */
 export function testEndpointReports(it: DeclareTest): void {

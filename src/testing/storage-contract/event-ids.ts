@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { listIds, only } from "./assertions.js";
+import { HOUR_MS, REMEMBER_EVENTS_MS } from "./builders.js";
 import type { DeclareTest } from "./fixture.js";
-import { HOUR_MS, REMEMBER_EVENTS_MS } from "./limits.js";
 
 /** A storage remembers an id for `rememberMs`, and as long as it keeps the event. */
 export function testEventIds(it: DeclareTest): void {

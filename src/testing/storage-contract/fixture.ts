@@ -8,9 +8,8 @@ import { type Logger, silentLogger } from "../../core/logger.js";
 import type { DeliveryRecord, Retention, Storage, WebhookStore } from "../../webhooks/store.js";
 import { manualClock } from "../manual-clock.js";
 import { readAllPages } from "./assertions.js";
-import { createBuilders } from "./builders.js";
+import { createBuilders, PER_ENDPOINT, RETENTION } from "./builders.js";
 import { createCalls, createSteps } from "./calls.js";
-import { PER_ENDPOINT, RETENTION } from "./limits.js";
 
 const START_MS = Date.UTC(2026, 0, 5, 8);
 

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import type { WebhookRecord } from "../../webhooks/store.js";
 import { listIds, only, overwriteDeep, repeat } from "./assertions.js";
+import { DAY_MS, HOUR_MS, LEASE_MS, NOTICE_MS } from "./builders.js";
 import type { DeclareTest, Scenario } from "./fixture.js";
-import { DAY_MS, HOUR_MS, LEASE_MS, NOTICE_MS } from "./limits.js";
 
 /** Registers a webhook that has failed for so long that its first health step is due. */
 async function registerDueForHealthStep(s: Scenario) {

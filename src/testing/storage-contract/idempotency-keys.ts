@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { countResults, overwriteDeep, repeat } from "./assertions.js";
+import { ENABLED_LIMIT, MINUTE_MS } from "./builders.js";
 import type { DeclareTest } from "./fixture.js";
-import { ENABLED_LIMIT, MINUTE_MS } from "./limits.js";
 
 /** A key replays the first response until it expires. */
 export function testIdempotencyKeys(it: DeclareTest): void {

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { only, repeat } from "./assertions.js";
+import { HEALTHY, HOUR_MS, LEASE_MS, MINUTE_MS, SECOND_MS } from "./builders.js";
 import type { DeclareTest } from "./fixture.js";
-import { HEALTHY, HOUR_MS, LEASE_MS, MINUTE_MS, SECOND_MS } from "./limits.js";
 
 /** A settlement other than delivered counts only with the token of the latest claim. */
 export function testStaleSettlements(it: DeclareTest): void {

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { listIds, only, readAllPages, repeat } from "./assertions.js";
+import { SECOND_MS } from "./builders.js";
 import type { DeclareTest, Scenario } from "./fixture.js";
-import { SECOND_MS } from "./limits.js";
 
 /** The length of a long log: more events than any storage may examine for one page. */
 export const LOG_LENGTH = 1_200;

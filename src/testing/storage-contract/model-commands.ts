@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { subscribes } from "../../webhooks/event-types/catalogue.js";
 import type { Claim, Lane } from "../../webhooks/store.js";
 import { listIds, readAllPages } from "./assertions.js";
-import { ACCOUNT_LIMIT, ENABLED_LIMIT, HOUR_MS, MINUTE_MS, SECOND_MS } from "./limits.js";
+import { ACCOUNT_LIMIT, ENABLED_LIMIT, HOUR_MS, MINUTE_MS, SECOND_MS } from "./builders.js";
 import { addClaims, addModelDelivery, type Model, settleClaim } from "./model.js";
 
 const ACCOUNTS = ["clinic", "hospital"];

@@ -13,9 +13,8 @@ import type {
   WebhookStatus,
   WebhookStore,
 } from "../../webhooks/store.js";
-import { buildPendingOutcome } from "./builders.js";
+import { buildPendingOutcome, HOUR_MS, LEASE_MS, MINUTE_MS, PER_ENDPOINT } from "./builders.js";
 import type { Scenario } from "./fixture.js";
-import { HOUR_MS, LEASE_MS, MINUTE_MS, PER_ENDPOINT } from "./limits.js";
 
 export interface ModelWebhook {
   readonly id: string;

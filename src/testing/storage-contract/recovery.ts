@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { listIds, only, repeat } from "./assertions.js";
+import { HOUR_MS, SECOND_MS } from "./builders.js";
 import { type DeclareTest, readDeliveryLog } from "./fixture.js";
-import { HOUR_MS, SECOND_MS } from "./limits.js";
 
 /** Recovery creates a delivery of every event that the webhook subscribes to and did not get. */
 export function testRecovery(it: DeclareTest): void {

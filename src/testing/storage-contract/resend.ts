@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { only } from "./assertions.js";
+import { HOUR_MS, LEASE_MS, MINUTE_MS, SECOND_MS } from "./builders.js";
 import { type DeclareTest, readDeliveryLog } from "./fixture.js";
-import { HOUR_MS, LEASE_MS, MINUTE_MS, SECOND_MS } from "./limits.js";
 
 /** A pending delivery gets an extra attempt, a completed one gets a successor. */
 export function testResend(it: DeclareTest): void {

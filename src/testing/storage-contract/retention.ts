@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { only, repeat } from "./assertions.js";
+import { HOUR_MS, RETENTION } from "./builders.js";
 import { type DeclareTest, readDeliveryLog } from "./fixture.js";
-import { HOUR_MS, RETENTION } from "./limits.js";
 
 /** An event is kept for the retention period after its last delivery completed. */
 export function testRetention(it: DeclareTest): void {

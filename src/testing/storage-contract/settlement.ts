@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import type { Claim } from "../../webhooks/store.js";
 import { only, overwriteDeep, repeat } from "./assertions.js";
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from "./builders.js";
 import type { DeclareTest } from "./fixture.js";
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from "./limits.js";
 
 /** A settlement stores the new state of its delivery. */
 export function testOutcomes(it: DeclareTest): void {

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { only, repeat } from "./assertions.js";
+import { MINUTE_MS } from "./builders.js";
 import { type DeclareTest, readDeliveryLog } from "./fixture.js";
-import { MINUTE_MS } from "./limits.js";
 
 const SIMILAR = [
   // Lone surrogates have no form in UTF-8, and encoders write U+FFFD for all of them.

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { repeat } from "./assertions.js";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "./builders.js";
 import type { DeclareTest } from "./fixture.js";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "./limits.js";
 
 /** `stats()` counts what is stored now. */
 export function testStats(it: DeclareTest): void {

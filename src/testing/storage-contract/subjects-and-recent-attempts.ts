@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { TEST_FAILED } from "../../webhooks/store.js";
 import { only, repeat } from "./assertions.js";
+import { HOUR_MS, RETENTION } from "./builders.js";
 import { type DeclareTest, readDeliveryLog } from "./fixture.js";
-import { HOUR_MS, RETENTION } from "./limits.js";
 
 /** Declares the tests of subjects, stored events, failed tests and recent attempts. */
 export function testSubjectsAndRecentAttempts(it: DeclareTest): void {

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { only } from "./assertions.js";
+import { RETENTION } from "./builders.js";
 import { type DeclareTest, readDeliveryLog } from "./fixture.js";
-import { RETENTION } from "./limits.js";
 
 /** A test event goes to its webhook alone and is never recovered. */
 export function testTestEvents(it: DeclareTest): void {

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import type { WebhookRecord } from "../../webhooks/store.js";
 import { countResults, repeat } from "./assertions.js";
+import { ENABLED_LIMIT } from "./builders.js";
 import type { DeclareTest } from "./fixture.js";
-import { ENABLED_LIMIT } from "./limits.js";
 
 /** An account has at most `enabledLimit` ENABLED webhooks and `accountLimit` in all. */
 export function testWebhookLimits(it: DeclareTest): void {

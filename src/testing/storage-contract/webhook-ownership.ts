@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import type { SecretRotation } from "../../webhooks/store.js";
 import { only } from "./assertions.js";
+import { HOUR_MS, MINUTE_MS } from "./builders.js";
 import type { DeclareTest } from "./fixture.js";
-import { HOUR_MS, MINUTE_MS } from "./limits.js";
 
 /** A new secret takes effect at `rotateAt`; until then the previous one signs. */
 export function testSecretRotation(it: DeclareTest): void {

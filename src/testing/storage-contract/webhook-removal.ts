@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { repeat } from "./assertions.js";
+import { HOUR_MS, MINUTE_MS } from "./builders.js";
 import type { DeclareTest } from "./fixture.js";
-import { HOUR_MS, MINUTE_MS } from "./limits.js";
 
 /** A removed webhook leaves no deliveries and cannot come back. */
 export function testWebhookRemoval(it: DeclareTest): void {

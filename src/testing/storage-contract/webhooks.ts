@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import type { WebhookRecord } from "../../webhooks/store.js";
 import { only, overwriteDeep, readAllPages, repeat } from "./assertions.js";
+import { HOUR_MS, MINUTE_MS, NOTICE_MS } from "./builders.js";
 import type { DeclareTest, Scenario } from "./fixture.js";
-import { HOUR_MS, MINUTE_MS, NOTICE_MS } from "./limits.js";
 
 const readWebhookList = (
   { store }: Scenario,

@@ -1,8 +1,8 @@
 /** The work of a call: it does not grow with the log of its account. */
 
 import assert from "node:assert/strict";
+import { HOUR_MS, NO_ROOM, RETENTION, SECOND_MS } from "./builders.js";
 import type { DeclareTest, Scenario } from "./fixture.js";
-import { HOUR_MS, NO_ROOM, RETENTION, SECOND_MS } from "./limits.js";
 import { type BusyAccount, createBusyAccount, emitMany, LOG_LENGTH } from "./long-logs.js";
 
 /** How much more a call may do on a log of twice the length: a binary search takes a step more. */

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { only, repeat } from "./assertions.js";
+import { HOUR_MS, NOTICE_MS, PER_ENDPOINT } from "./builders.js";
 import type { DeclareTest, Scenario } from "./fixture.js";
-import { HOUR_MS, NOTICE_MS, PER_ENDPOINT } from "./limits.js";
 
 /** Calls `act` and waits until the peer is notified of something due at `by` or earlier. */
 async function expectNotification(

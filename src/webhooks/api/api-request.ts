@@ -8,8 +8,7 @@ import { BODY_MS } from "../../http/body-chunks.js";
 import { HttpError } from "../../http/errors.js";
 import { createJsonWriter } from "../../http/json-response.js";
 import type { HttpRequest } from "../../http/types.js";
-import { invalidField } from "../call-arguments.js";
-import { TEXT_LENGTHS } from "../text-lengths.js";
+import { invalidField, TEXT_LENGTHS } from "../call-arguments.js";
 import type { Webhook } from "../webhook.js";
 import type { ApiService, BodySchema, SubscriberCall } from "./operation.js";
 

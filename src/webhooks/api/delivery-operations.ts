@@ -6,10 +6,9 @@
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { componentRef } from "../../http/openapi-document.js";
 import type { JsonObject } from "../../schema/types.js";
-import { invalidField, notFound } from "../call-arguments.js";
+import { invalidField, notFound, TEXT_LENGTHS } from "../call-arguments.js";
 import { type Delivery, PER_ATTEMPT } from "../delivery/deliveries.js";
 import { parseDeliveryId } from "../store/records.js";
-import { TEXT_LENGTHS } from "../text-lengths.js";
 import { findWebhook, parseInclude, parsePage, toJsonResponse } from "./api-request.js";
 import type { ApiService, Operations, SubscriberCall } from "./operation.js";
 import {

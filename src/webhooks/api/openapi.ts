@@ -9,9 +9,9 @@ import {
   toPathTemplate,
 } from "../../http/openapi-document.js";
 import type { Json, JsonObject } from "../../schema/types.js";
+import { TEXT_LENGTHS } from "../call-arguments.js";
 import { type Catalogue, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import type { WebhooksSettings } from "../settings/settings.js";
-import { TEXT_LENGTHS } from "../text-lengths.js";
 import {
   describeNotification,
   type NotificationSettings,

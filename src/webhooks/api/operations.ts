@@ -8,7 +8,7 @@ import { LRUCache } from "lru-cache";
 import { isMatch } from "../../http/entity-tag.js";
 import { JSON_CONTENT_TYPE } from "../../http/json-response.js";
 import type { JsonObject } from "../../schema/types.js";
-import { TEXT_LENGTHS } from "../text-lengths.js";
+import { TEXT_LENGTHS } from "../call-arguments.js";
 import { toJsonResponse } from "./api-request.js";
 import { deliveryOperations } from "./delivery-operations.js";
 import type { ApiService, Operations } from "./operation.js";

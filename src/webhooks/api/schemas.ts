@@ -5,7 +5,7 @@
 
 import { componentRef } from "../../http/openapi-document.js";
 import type { JsonObject } from "../../schema/types.js";
-import { TEXT_LENGTHS } from "../text-lengths.js";
+import { TEXT_LENGTHS } from "../call-arguments.js";
 import { apiErrors } from "./operation.js";
 
 /** A closed object; every property is required. */

@@ -1,6 +1,6 @@
 /** Builds the body of an attempt from the stored event, addressed to one webhook. */
 
-import { allocateBriefly } from "../../core/byte-pool.js";
+import { allocateBriefly } from "../../core/bytes.js";
 import { PostbellError } from "../../core/errors.js";
 import { contextKey } from "../event-types/catalogue.js";
 import type { ParsedResource } from "../fhir.js";

@@ -1,5 +1,5 @@
 -- Buffers between a script and the keys: a script reads what it needs with few commands, changes it
--- in Lua's memory, and writes it back with few commands. `flush` of flush.lua ends every such
+-- in Lua's memory, and writes it back with few commands. `flush` of counters.lua ends every such
 -- script.
 
 -- The fields of a hash, each read once. `read` decodes a stored text into a record, and `write`

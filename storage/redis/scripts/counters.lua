@@ -1,4 +1,5 @@
--- Counters that are kept with the data: the books of accounts and the tallies of webhooks.
+-- Counters that are kept with the data: the books of accounts and the tallies of webhooks. At last
+-- `flush`, which writes what a script changed.
 
 -- `<pending deliveries>,<completed events>` of each account that has any.
 local books = records(BOOKS, function(value)
@@ -43,4 +44,26 @@ local function tally(w, d, by)
   own[d.state] = math.max(0, own[d.state] + by)
   if d.state == 'f' and d.reason == TEST_FAILED then own.t = math.max(0, own.t + by) end
   tallies.set(w, own)
+end
+-- The end of a general script: everything it changed is written to the keys.
+
+local endedChange, byteChange = 0, 0
+
+-- Writes all that the buffers hold. Every general script that changes something ends with it.
+local function flush()
+  deliveries.flush()
+  queue.flush()
+  leases.flush()
+  log.flush()
+  ended.flush()
+  inFlight.flush()
+  offerTouched()
+  endpoints.flush()
+  notices.flush()
+  books.flush()
+  tallies.flush()
+  if endedChange ~= 0 then call('HINCRBY', META, 'ended', endedChange) end
+  if byteChange ~= 0 then call('HINCRBY', META, 'bytes', text(byteChange)) end
+  endedChange, byteChange = 0, 0
+  if lastOrder then call('HSET', META, 'order', lastOrder) end
 end

@@ -5,17 +5,17 @@
 import { expect, test } from "vitest";
 import { only, repeat } from "../../../src/testing/storage-contract/assertions.js";
 import {
-  createScenario,
-  type Scenario,
-  type ScenarioOptions,
-} from "../../../src/testing/storage-contract/fixture.js";
-import {
   HOUR_MS,
   LEASE_MS,
   NO_ROOM,
   REMEMBER_EVENTS_MS,
   RETENTION,
-} from "../../../src/testing/storage-contract/limits.js";
+} from "../../../src/testing/storage-contract/builders.js";
+import {
+  createScenario,
+  type Scenario,
+  type ScenarioOptions,
+} from "../../../src/testing/storage-contract/fixture.js";
 import { MODEL_RETENTION } from "../../../src/testing/storage-contract/model.js";
 import { runModel } from "../../../src/testing/storage-contract/model-run.js";
 import { deliveryBytes, eventBytes } from "../../../storage/memory/bounds.js";

@@ -2,12 +2,12 @@
 
 import { describe, expect, test } from "vitest";
 import { only, repeat } from "../../../src/testing/storage-contract/assertions.js";
+import { RETENTION } from "../../../src/testing/storage-contract/builders.js";
 import {
   createScenario,
   type Scenario,
   type ScenarioOptions,
 } from "../../../src/testing/storage-contract/fixture.js";
-import { RETENTION } from "../../../src/testing/storage-contract/limits.js";
 import { type MemoryStorageOptions, memoryStorage } from "../../../storage/memory/index.js";
 import { heapUsed } from "../../support/heap.js";
 

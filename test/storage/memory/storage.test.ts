@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 import type { Logger } from "../../../src/core/logger.js";
 import { storageContract } from "../../../src/testing/index.js";
 import { only } from "../../../src/testing/storage-contract/assertions.js";
+import { HOUR_MS, LEASE_MS, RETENTION } from "../../../src/testing/storage-contract/builders.js";
 import { createScenario, type Scenario } from "../../../src/testing/storage-contract/fixture.js";
-import { HOUR_MS, LEASE_MS, RETENTION } from "../../../src/testing/storage-contract/limits.js";
 import { type MemoryStorageOptions, memoryStorage } from "../../../storage/memory/index.js";
 
 describe("the memory storage keeps the storage contract:", () => {

@@ -6,7 +6,7 @@
 import { EventEmitter } from "node:events";
 import { describe, expect, it } from "vitest";
 import { manualClock } from "../../../src/testing/manual-clock.js";
-import type { RedisClient } from "../../../storage/redis/client.js";
+import type { RedisClient } from "../../../storage/redis/clients.js";
 import { createRedisConnection } from "../../../storage/redis/connection.js";
 
 const LIMIT_MS = 3_500;

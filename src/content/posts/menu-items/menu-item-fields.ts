@@ -3,7 +3,7 @@
  * target, unless the item has its own.
  */
 
-import { toText } from "../../../schema/text-of.js";
+import { toText } from "../../../schema/coerce.js";
 import type { Json, Schema } from "../../../schema/types.js";
 import { LENGTHS, NAMES } from "../../argument-bounds.js";
 import { WRITABLE_STATUSES } from "../../collections.js";

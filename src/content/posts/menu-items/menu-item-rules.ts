@@ -1,6 +1,6 @@
 /** How menu items differ from posts. */
 
-import { toText } from "../../../schema/text-of.js";
+import { toText } from "../../../schema/coerce.js";
 import type { Json } from "../../../schema/types.js";
 import { canEditSomething } from "../../auth/capabilities.js";
 import { findCollection } from "../../collections.js";

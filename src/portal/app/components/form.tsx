@@ -1,12 +1,11 @@
 /** Forms: fields with their errors, and the button that sends them. */
 
-import type { ComponentChildren } from "preact";
-import { createContext } from "preact";
+import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useId, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api.js";
 import { usePage } from "../page-context.js";
-import { getMessage } from "../problem.js";
 import { useAction } from "./button.js";
+import { getMessage } from "./small.js";
 
 /** Thrown by the action of a form for what the visitor typed. */
 export class FieldError extends Error {

@@ -1,9 +1,9 @@
 /** Small parts of views: facts, times, badges, tabs, copying, problems. */
 
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ApiError } from "../api.js";
 import { usePage } from "../page-context.js";
-import { getMessage } from "../problem.js";
 import { formatExactTime, formatRelativeTime, formatTime } from "../times.js";
 import type { Tone } from "../tone.js";
 
@@ -127,3 +127,41 @@ export function ErrorMessage({ error }: { readonly error: unknown }) {
 
 /** What is shown until a view has been read. */
 export const Loading = () => <p class="quiet">Loading …</p>;
+
+/** Returns the message for a visitor about something thrown. */
+export const getMessage = (error: unknown): string =>
+  error instanceof ApiError ? error.message : "Something went wrong on this page; reload it.";
+
+/** True for requests that were aborted because the view was left. */
+export const isAbort = (error: unknown): boolean =>
+  error instanceof DOMException && error.name === "AbortError";
+
+let isFirst = true;
+
+/**
+ * Shows the heading and sets the title of the document. Once the visitor has moved to another view,
+ * the heading takes the focus if nothing else has it, so that screen readers begin there.
+ */
+export function Heading({
+  title,
+  children,
+}: {
+  readonly title: string;
+  /** What is shown in place of the title. */
+  readonly children?: ComponentChildren;
+}) {
+  const { session } = usePage();
+  const element = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${title} – ${session.title}`;
+  }, [title, session.title]);
+  useEffect(() => {
+    if (!isFirst && document.activeElement === document.body) element.current?.focus();
+    isFirst = false;
+  }, []);
+  return (
+    <h1 tabIndex={-1} ref={element}>
+      {children ?? title}
+    </h1>
+  );
+}

@@ -2,8 +2,9 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import type { ContentAnswerJson, RecordJson } from "../../content-shapes.js";
-import type { Api } from "../api.js";
+import { type Api, ApiError } from "../api.js";
 import { Form, FormButton } from "../components/form.js";
+import { ErrorMessage, Heading, Loading } from "../components/small.js";
 import { usePage } from "../page-context.js";
 import { Comparison } from "./comparison.js";
 import { formatSiteTime, getTitle, type Kind, labelStatus } from "./kinds.js";
@@ -17,7 +18,6 @@ import {
   readFieldText,
   toRequestBody,
 } from "./record-fields.js";
-import { ifUnchanged, isConflict } from "./unchanged.js";
 
 /** A record, and what its visitor may do with it. */
 export interface OpenRecord {
@@ -159,5 +159,25 @@ export function RecordEditor(session: RecordSession) {
         />
       ))}
     </Form>
+  );
+}
+
+/** Makes a write fail with 412 where the record is no longer the one that is shown. */
+export const ifUnchanged = ({
+  modified_gmt: modified,
+}: Pick<RecordJson, "modified_gmt">): Readonly<Record<string, string>> => ({
+  "if-unmodified-since": new Date(`${modified}Z`).toUTCString(),
+});
+
+export const isConflict = (error: unknown): boolean => error instanceof ApiError && error.status === 412;
+
+/** `error`: why it cannot be read. */
+export function Pending({ title, error }: { readonly title: string; readonly error: unknown }) {
+  const isMissing = error instanceof ApiError && error.status === 404;
+  return (
+    <>
+      <Heading title={isMissing ? "Not found" : title} />
+      {error === undefined ? <Loading /> : <ErrorMessage error={error} />}
+    </>
   );
 }

@@ -5,17 +5,22 @@ import type { ContentAnswerJson, RecordJson } from "../../content-shapes.js";
 import { type Api, ApiError } from "../api.js";
 import { ActionButton } from "../components/button.js";
 import { useConfirmation } from "../components/dialog.js";
-import { Heading } from "../components/heading.js";
-import { usePage } from "../page-context.js";
-import { useLeaveSignal } from "../use-leave-signal.js";
+import { Heading } from "../components/small.js";
+import { useLeaveSignal, usePage } from "../page-context.js";
 import { useResource } from "../use-resource.js";
 import { useDraft, useEarlierDraft } from "./drafts.js";
 import { getTitle, type Kind } from "./kinds.js";
-import { Pending } from "./pending.js";
-import { type OpenRecord, RecordEditor, type RecordSession, type ShownRecord } from "./record-editor.js";
+import {
+  ifUnchanged,
+  isConflict,
+  type OpenRecord,
+  Pending,
+  RecordEditor,
+  type RecordSession,
+  type ShownRecord,
+} from "./record-editor.js";
 import { getChanges } from "./record-fields.js";
 import { RecordSummary, RecordTexts } from "./record-summary.js";
-import { ifUnchanged, isConflict } from "./unchanged.js";
 
 /** Reads a record as the visitor may edit it, or else as the visitor may read it. */
 async function readRecord(api: Api, path: string): Promise<OpenRecord> {

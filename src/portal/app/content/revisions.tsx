@@ -5,17 +5,14 @@ import type { ContentAnswerJson, RecordJson, RevisionJson } from "../../content-
 import { ActionButton } from "../components/button.js";
 import { useConfirmation } from "../components/dialog.js";
 import { SelectField } from "../components/form.js";
-import { Heading } from "../components/heading.js";
-import { ErrorMessage } from "../components/small.js";
-import { usePage } from "../page-context.js";
-import { useLeaveSignal } from "../use-leave-signal.js";
+import { ErrorMessage, Heading } from "../components/small.js";
+import { useLeaveSignal, usePage } from "../page-context.js";
 import { useResource } from "../use-resource.js";
 import { Comparison } from "./comparison.js";
 import { getAuthor, getTitle, type Kind } from "./kinds.js";
 import { hasSameLines } from "./pair-lines.js";
-import { Pending } from "./pending.js";
+import { ifUnchanged, isConflict, Pending } from "./record-editor.js";
 import { LABELS } from "./record-fields.js";
-import { ifUnchanged, isConflict } from "./unchanged.js";
 
 const TEXTS = ["title", "content", "excerpt"] as const;
 const FIELDS = [...TEXTS, "modified_gmt"].join();

@@ -3,8 +3,7 @@
 import { useRef, useState } from "preact/hooks";
 import { type Api, parseError } from "../api.js";
 import { Field } from "../components/form.js";
-import { usePage } from "../page-context.js";
-import { useLeaveSignal } from "../use-leave-signal.js";
+import { useLeaveSignal, usePage } from "../page-context.js";
 
 interface Upload {
   readonly id: number;

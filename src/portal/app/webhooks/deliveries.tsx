@@ -12,8 +12,8 @@ import { usePage } from "../page-context.js";
 import { useResource } from "../use-resource.js";
 import { type DeliveryFilter, deliveryLink, findDeliveries } from "./calls.js";
 import { DeliveryName } from "./delivery-name.js";
+import type { TabProps } from "./endpoint-actions.js";
 import { BulkResend, ResendButton, RetryMissed } from "./resend.js";
-import type { TabProps } from "./tab.js";
 import { describeAttempt, describeReason, getNextAttempt, labelState, TEST_TYPE } from "./wording.js";
 
 const PER_PAGE = 25;

@@ -2,8 +2,16 @@
 
 import { useState } from "preact/hooks";
 import type { AttemptJson, DeliveryJson, DeliveryRequestJson, WebhookWithStatsJson } from "../../shapes.js";
-import { Heading } from "../components/heading.js";
-import { Badge, CodeBlock, ErrorMessage, Facts, Loading, RelativeTime, Time } from "../components/small.js";
+import {
+  Badge,
+  CodeBlock,
+  ErrorMessage,
+  Facts,
+  Heading,
+  Loading,
+  RelativeTime,
+  Time,
+} from "../components/small.js";
 import { usePage } from "../page-context.js";
 import { useResource } from "../use-resource.js";
 import type { ViewProps } from "../view.js";

@@ -1,9 +1,8 @@
 /** All webhooks of the account, those with a problem first. */
 
 import type { WebhookListJson, WebhookWithStatsJson } from "../../shapes.js";
-import { Heading } from "../components/heading.js";
 import { PagerButtons, usePager } from "../components/pager.js";
-import { Badge, ErrorMessage, Loading, RelativeTime } from "../components/small.js";
+import { Badge, ErrorMessage, Heading, Loading, RelativeTime } from "../components/small.js";
 import { type Column, Table } from "../components/table.js";
 import { usePage } from "../page-context.js";
 import { formatDuration } from "../times.js";

@@ -9,10 +9,8 @@ import { usePage } from "../page-context.js";
 import { formatDuration } from "../times.js";
 import { useResource } from "../use-resource.js";
 import { sendTest } from "./calls.js";
-import { DISABLED_REASON, EnableButton } from "./enable-button.js";
+import { DISABLED_REASON, EnableButton, RotationNotice, type TabProps } from "./endpoint-actions.js";
 import { describeEventTypes } from "./event-types.js";
-import { RotationNotice } from "./rotation.js";
-import type { TabProps } from "./tab.js";
 import { Timeline } from "./timeline.js";
 import {
   describeAttempt,

@@ -3,8 +3,7 @@
 import { useState } from "preact/hooks";
 import type { CreatedWebhookJson, EventTypesJson } from "../../shapes.js";
 import { Form } from "../components/form.js";
-import { Heading } from "../components/heading.js";
-import { ErrorMessage, Loading } from "../components/small.js";
+import { ErrorMessage, Heading, Loading } from "../components/small.js";
 import { TextField } from "../components/text-field.js";
 import { usePage } from "../page-context.js";
 import { useResource } from "../use-resource.js";

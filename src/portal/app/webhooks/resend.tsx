@@ -6,12 +6,10 @@ import { ApiError } from "../api.js";
 import { ActionButton } from "../components/button.js";
 import { FieldError, Form } from "../components/form.js";
 import { readTimeField, TimeField } from "../components/time-field.js";
-import { usePage } from "../page-context.js";
+import { useLeaveSignal, usePage } from "../page-context.js";
 import { pluralise, toTimeInput } from "../times.js";
-import { useLeaveSignal } from "../use-leave-signal.js";
 import { deliveryPath, resendDelivery, type SentDelivery, webhookPath } from "./calls.js";
-import { DISABLED_REASON } from "./enable-button.js";
-import type { TabProps } from "./tab.js";
+import { DISABLED_REASON, type TabProps } from "./endpoint-actions.js";
 import { describeAttempt } from "./wording.js";
 
 const describeSent = ({ attempt }: SentDelivery): string =>

@@ -11,12 +11,10 @@ import { usePage } from "../page-context.js";
 import { formatTime, nameZone } from "../times.js";
 import { useResource } from "../use-resource.js";
 import { updateWebhook, webhookPath } from "./calls.js";
-import { EnableButton } from "./enable-button.js";
+import { EnableButton, RotationNotice, type TabProps } from "./endpoint-actions.js";
 import { type EventTypeChoice, EventTypePicker, fromChoice, toChoice } from "./event-type-picker.js";
 import { URL_LENGTH } from "./register.js";
-import { RotationNotice } from "./rotation.js";
 import { SecretPanel } from "./secret.js";
-import type { TabProps } from "./tab.js";
 
 const isSameChoice = (a: EventTypeChoice, b: EventTypeChoice): boolean =>
   fromChoice(a).join() === fromChoice(b).join();

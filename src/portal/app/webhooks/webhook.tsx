@@ -1,8 +1,7 @@
 /** One webhook: its tabs, and what they share. */
 
 import type { WebhookWithStatsJson } from "../../shapes.js";
-import { Heading } from "../components/heading.js";
-import { Badge, ErrorMessage, Loading, Tabs } from "../components/small.js";
+import { Badge, ErrorMessage, Heading, Loading, Tabs } from "../components/small.js";
 import { useResource } from "../use-resource.js";
 import type { ViewProps } from "../view.js";
 import { webhookPath } from "./calls.js";

@@ -1,11 +1,11 @@
-/** A rotation of the secret that is in progress, and how to finish it. */
+/** Actions of several views of a webhook: enabling it, and finishing a rotation of its secret. */
 
+import type { WebhookWithStatsJson } from "../../shapes.js";
 import { ActionButton } from "../components/button.js";
 import { useConfirmation } from "../components/dialog.js";
 import { usePage } from "../page-context.js";
 import { formatTime, nameZone } from "../times.js";
-import { webhookPath } from "./calls.js";
-import type { TabProps } from "./tab.js";
+import { updateWebhook, webhookPath } from "./calls.js";
 
 export function RotationNotice({ webhook: { id, stats }, reload }: TabProps) {
   const { api, say, zone } = usePage();
@@ -36,4 +36,27 @@ export function RotationNotice({ webhook: { id, stats }, reload }: TabProps) {
       {question}
     </section>
   );
+}
+
+export const DISABLED_REASON = "The webhook is disabled: enable it first.";
+
+/** Enables a webhook that is disabled. */
+export function EnableButton({ webhook, reload }: TabProps) {
+  const { api, say } = usePage();
+  const enable = async (): Promise<void> => {
+    await updateWebhook(api, webhook.id, { status: "ENABLED" });
+    await reload();
+    say("The webhook was enabled. Send a test, then retry what it missed, under Deliveries.");
+  };
+  return (
+    <ActionButton kind="primary" act={enable}>
+      Enable
+    </ActionButton>
+  );
+}
+
+export interface TabProps {
+  readonly webhook: WebhookWithStatsJson;
+  /** Reads the webhook again, after it was changed. */
+  readonly reload: () => Promise<void>;
 }
