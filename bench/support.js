@@ -4,6 +4,9 @@ import { fork } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { generate } from "selfsigned";
 
+// As a host runs in production: the default logger writes no line for each failed attempt.
+process.env.NODE_ENV ??= "production";
+
 export const CONCURRENCY = 64;
 export const ENDPOINTS = 10;
 

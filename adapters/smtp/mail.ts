@@ -31,6 +31,7 @@ export interface MailFacts {
   readonly portalUrl: string | null;
 }
 
+/** A mail, with all that a mail program shows. */
 export interface Mail {
   readonly subject: string;
   readonly text: string;

@@ -1,6 +1,6 @@
 /**
- * Partitions: the parts that accounts are distributed over. All keys of a partition share one hash
- * tag, and so one slot of a Cluster.
+ * The keys in Redis. Accounts are distributed over partitions. All keys of a partition share one
+ * hash tag, and so one slot of a Cluster. So do those of the content of a site.
  */
 
 import { createHash, randomUUID } from "node:crypto";
@@ -108,8 +108,8 @@ export function createContentKeys(prefix: string): ContentKeys {
 }
 
 /**
- * Lists the content that a site has lost, from the size of each key in the order of `CONTENT_KEY_NAMES`.
- * Lost content cannot be rebuilt, so there is only a warning. Pure.
+ * Lists the content that a site has lost, from the size of each key in the order of
+ * `CONTENT_KEY_NAMES`. Lost content cannot be rebuilt, so there is only a warning. Pure.
  */
 export function listContentWarnings(sizes: readonly number[]): string[] {
   const sizeOf = (name: (typeof CONTENT_KEY_NAMES)[number]): number =>
