@@ -9,7 +9,7 @@ export { type ErrorCode, isPostbellError, PostbellError } from "./core/errors.js
 export type { Logger } from "./core/logger.js";
 export type { Telemetry } from "./core/telemetry.js";
 export { createHealth, type Health, type HealthOptions } from "./health/health-check.js";
-export type { HealthStatus as Condition, Problem } from "./health/health-status.js";
+export type { HealthStatus, Problem } from "./health/health-status.js";
 export type { DestinationOptions } from "./outbound/destination-options.js";
 export type { Send } from "./outbound/types.js";
 export {
@@ -20,6 +20,19 @@ export {
 } from "./signature/signature.js";
 export type { Access, Actor, Subscriber } from "./webhooks/access.js";
 export type { HandleAsOptions } from "./webhooks/api/api-handler.js";
+export type { DeliveryOptions, SignatureOptions } from "./webhooks/config/delivery-options.js";
+export type {
+  EndpointFailure,
+  EndpointHealthOptions,
+  EndpointWarning,
+  FailingEndpoint,
+  Notify,
+  ResolveReference,
+  RetentionOptions,
+  RetryOptions,
+  WebhookLimits,
+  WebhooksOptions,
+} from "./webhooks/config/webhooks-options.js";
 export type {
   Deliveries,
   Delivery,
@@ -45,18 +58,5 @@ export {
   type EventInput,
   type Webhooks,
 } from "./webhooks/service.js";
-export type { DeliveryOptions, SignatureOptions } from "./webhooks/settings/delivery-options.js";
-export type {
-  EndpointFailure,
-  EndpointHealthOptions,
-  EndpointWarning,
-  FailingEndpoint,
-  Notify,
-  ResolveReference,
-  RetentionOptions,
-  RetryOptions,
-  WebhookLimits,
-  WebhooksOptions,
-} from "./webhooks/settings/webhooks-options.js";
 export type { Attempt, Storage, WebhookStatus } from "./webhooks/store.js";
 export type { Webhook } from "./webhooks/webhook.js";

@@ -1,7 +1,7 @@
 /**
  * Slow start: the adaptive concurrency of one endpoint. After a failure it gets one attempt at a
- * time, and with each success one more, up to `perEndpoint`. Pure. On Redis, `settle.lua` and
- * `exchange-settle.lua` apply the same rule.
+ * time, and with each success one more, up to `perEndpoint`. Pure. `settle.lua` and
+ * `settle-first-attempts.lua` apply the same rule on Redis, `delivery-functions.ts` on Postgres.
  */
 
 /** The attempts that an endpoint may have in flight; `null` means `perEndpoint`. */

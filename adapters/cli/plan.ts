@@ -5,7 +5,7 @@
 
 import { systemClock } from "../../src/core/clock.js";
 import { buildSchedule, type RetryPolicy } from "../../src/webhooks/delivery/retry-schedule.js";
-import { readSettings } from "../../src/webhooks/options.js";
+import { readConfig } from "../../src/webhooks/options.js";
 import { memoryStorage } from "../../storage/memory/index.js";
 import { createPainter, defineCommand, EXIT, printable, refuseOperands, toMessage } from "./command.js";
 import { readTimeOption } from "./verify.js";
@@ -20,8 +20,8 @@ export const plan = defineCommand({
   --window DURATION   time from the first attempt to the last one: 72h      (retry.windowMs)
   --jitter PART       maximum random part of an interval: 0.1               (retry.jitter)
   --max-jitter DURATION  maximum random delay: 15m                          (retry.maxJitterMs)
-  --warn DURATION     time of failing before the warning: 72h               (health.warnAfterMs)
-  --disable DURATION  time of failing before it is disabled: 96h            (health.disableAfterMs)
+  --warn DURATION     time of failing before the warning: 72h               (endpoints.warnAfterMs)
+  --disable DURATION  time of failing before it is disabled: 96h            (endpoints.disableAfterMs)
   --from TIME         time of the first attempt: ISO 8601; default now
   --json              print the plan as JSON`,
   options: {
@@ -40,8 +40,8 @@ export const plan = defineCommand({
     const ms = (text: string | undefined, name: string): number | undefined =>
       text === undefined ? undefined : readDuration(text, name);
     // The service checks the values, so that both refuse the same ones.
-    const { retry, health } = withFlagNames(() =>
-      readSettings({
+    const { retry, endpoints } = withFlagNames(() =>
+      readConfig({
         storage: memoryStorage(),
         access: { authenticate: () => null, canRead: () => false },
         retry: {
@@ -51,13 +51,13 @@ export const plan = defineCommand({
           jitter: jitter === undefined ? undefined : readPart(jitter),
           maxJitterMs: ms(given["max-jitter"], "--max-jitter"),
         },
-        health: { warnAfterMs: ms(warn, "--warn"), disableAfterMs: ms(disable, "--disable") },
+        endpoints: { warnAfterMs: ms(warn, "--warn"), disableAfterMs: ms(disable, "--disable") },
       }),
     );
-    return { retry, health, json, from: from === undefined ? undefined : readTimeOption(from, "--from") };
+    return { retry, endpoints, json, from: from === undefined ? undefined : readTimeOption(from, "--from") };
   },
-  async run({ retry, health, json, from = systemClock.now() }, io) {
-    const timeline: Timeline = { attempts: listAttempts(retry), health, from };
+  async run({ retry, endpoints, json, from = systemClock.now() }, io) {
+    const timeline: Timeline = { attempts: listAttempts(retry), endpoints, from };
     const paint = createPainter(io);
     io.stdout.write(
       json ? `${JSON.stringify(toJson(timeline), null, 2)}\n` : formatTimeline(timeline, paint),
@@ -68,13 +68,13 @@ export const plan = defineCommand({
 
 interface Timeline {
   readonly attempts: readonly PlannedAttempt[];
-  readonly health: { readonly warnAfterMs: number; readonly disableAfterMs: number };
+  readonly endpoints: { readonly warnAfterMs: number; readonly disableAfterMs: number };
   /** Time of the first attempt. */
   readonly from: number;
 }
 
-function toJson({ attempts, health, from }: Timeline): object {
-  const { warnAfterMs, disableAfterMs } = health;
+function toJson({ attempts, endpoints, from }: Timeline): object {
+  const { warnAfterMs, disableAfterMs } = endpoints;
   const toIso = (offsetMs: number): string => new Date(from + offsetMs).toISOString();
   return {
     attempts: attempts.map(({ offsetMs, latestMs }, index) => ({
@@ -86,8 +86,8 @@ function toJson({ attempts, health, from }: Timeline): object {
 }
 
 function formatTimeline(timeline: Timeline, paint: ReturnType<typeof createPainter>): string {
-  const { attempts, health, from } = timeline;
-  const { warnAfterMs, disableAfterMs } = health;
+  const { attempts, endpoints, from } = timeline;
+  const { warnAfterMs, disableAfterMs } = endpoints;
   const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
   const rows = [
     ...attempts.map(({ offsetMs, latestMs }, index) => ({
@@ -122,8 +122,8 @@ const FLAGS: Readonly<Record<string, string>> = {
   "retry.windowMs": "--window",
   "retry.jitter": "--jitter",
   "retry.maxJitterMs": "--max-jitter",
-  "health.warnAfterMs": "--warn",
-  "health.disableAfterMs": "--disable",
+  "endpoints.warnAfterMs": "--warn",
+  "endpoints.disableAfterMs": "--disable",
 };
 
 /** Calls `read`, and replaces names of options by names of flags in the error that it throws. */
@@ -133,7 +133,7 @@ function withFlagNames<T>(read: () => T): T {
   } catch (error) {
     const text = toMessage(error).replace(/^createWebhooks: /, "");
     throw new Error(
-      text.replace(/\b(?:retry|health)\.[A-Za-z]+/g, (option) => FLAGS[option] ?? option),
+      text.replace(/\b(?:retry|endpoints)\.[A-Za-z]+/g, (option) => FLAGS[option] ?? option),
       {
         cause: error,
       },

@@ -221,7 +221,7 @@ export const getCollection = (type: PostType): Collection => byType[type];
 export const findCollection = (name: string): Collection | undefined =>
   Object.hasOwn(byType, name) ? byType[name as PostType] : undefined;
 
-// The definition of a post type: one row of the table in `collections.ts`. Types only.
+// The definition of a post type: one row of the table. Types only.
 
 export interface MetaField {
   readonly type: "boolean" | "string";

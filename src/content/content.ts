@@ -109,5 +109,5 @@ export interface Content {
    * Reports whether the storage is available and changes are followed, for `createHealth`. Never
    * rejects.
    */
-  condition(): Promise<HealthStatus>;
+  status(): Promise<HealthStatus>;
 }

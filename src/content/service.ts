@@ -175,7 +175,7 @@ export function createContent(options: ContentOptions): Content {
       await foreign?.close();
       await pages?.close();
     },
-    condition: createHealthStatus({ repository, poller, clock, checkStorage, isStarted: () => isStarted }),
+    status: createHealthStatus({ repository, poller, clock, checkStorage, isStarted: () => isStarted }),
   });
 }
 

@@ -10,7 +10,7 @@ import type { HealthStatus, Problem } from "./health-status.js";
 /** A service that reports its health. `createWebhooks` and `createContent` return one. */
 export interface Checked {
   /** Returns the current health of the service. Never rejects. */
-  condition(): Promise<HealthStatus>;
+  status(): Promise<HealthStatus>;
 }
 
 /**
@@ -43,7 +43,7 @@ const hasMethod = (name: string) => (given: unknown) =>
   given !== null &&
   typeof (given as Record<string, unknown>)[name] === "function";
 
-const checked = value<Checked | undefined>("a service", hasMethod("condition"), undefined);
+const checked = value<Checked | undefined>("a service", hasMethod("status"), undefined);
 
 const healthOptions = {
   webhooks: checked,
@@ -142,8 +142,8 @@ export function createHealth(options: HealthOptions): Service {
   const { webhooks, content, clock, ...limits } = readOptions("createHealth", healthOptions, options);
   const measure = async (services: Pick<HealthOptions, "webhooks" | "content">): Promise<Health> => {
     const [webhooksStatus, contentStatus, delayMs] = await Promise.all([
-      services.webhooks?.condition(),
-      services.content?.condition(),
+      services.webhooks?.status(),
+      services.content?.status(),
       measureDelay(clock),
     ]);
     return evaluateHealth({ webhooks: webhooksStatus, content: contentStatus, delayMs }, limits);

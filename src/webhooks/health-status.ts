@@ -6,8 +6,8 @@ import {
   type HealthStatus,
   selectCurrentProblems,
 } from "../health/health-status.js";
+import type { WebhooksConfig } from "./config/config.js";
 import type { LoopStats } from "./delivery/passes.js";
-import type { WebhooksSettings } from "./settings/settings.js";
 
 /**
  * How late a pass of the loop may be. It makes two storage calls of up to four seconds each, and
@@ -27,7 +27,7 @@ export interface WebhooksFacts {
  */
 export function evaluateHealthStatus(
   { isRunning, overdueMs, isFull, storageDownMs }: LoopStats,
-  { delivery, limits }: Pick<WebhooksSettings, "delivery" | "limits">,
+  { delivery, limits }: Pick<WebhooksConfig, "delivery" | "limits">,
   { waitingMs, storage }: WebhooksFacts,
 ): HealthStatus {
   if (!isRunning) {

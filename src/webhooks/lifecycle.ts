@@ -2,9 +2,9 @@
 
 import { withTimeout } from "../core/clock.js";
 import type { Reading } from "../core/telemetry.js";
+import type { ServiceBase } from "./config/config.js";
 import type { DeliveryWorker } from "./delivery/worker.js";
 import type { Sender } from "./sender.js";
-import type { ServiceBase } from "./settings/settings.js";
 import type { StartReminder } from "./start-reminder.js";
 import type { WebhookStore } from "./store.js";
 
@@ -31,7 +31,7 @@ async function readGauges(store: Pick<WebhookStore, "stats">, inFlight: number):
 }
 
 export function createLifecycle(
-  { store, settings, logger, telemetry }: ServiceBase,
+  { store, config, logger, telemetry }: ServiceBase,
   {
     worker,
     sender,
@@ -42,7 +42,7 @@ export function createLifecycle(
     readonly reminder: Pick<StartReminder, "dismissAtExit" | "end">;
   },
 ): Lifecycle {
-  const { clock, notify, limits, awaitStorage } = settings;
+  const { clock, notify, limits, awaitStorage } = config;
   let isWanted = false;
   let stopping: Promise<void> | undefined;
   let stopObserving: (() => void) | undefined;

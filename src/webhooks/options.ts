@@ -11,11 +11,11 @@ import { destinationOptions } from "../outbound/destination-options.js";
 import { RESERVED_HEADERS } from "../outbound/exchange.js";
 import type { Send } from "../outbound/types.js";
 import type { Access } from "./access.js";
+import type { WebhooksConfig } from "./config/config.js";
+import type { Notify, ResolveReference } from "./config/webhooks-options.js";
 import { buildSchedule } from "./delivery/retry-schedule.js";
 import type { EventCatalogue } from "./event-types/catalogue.js";
 import { clinicalEvents } from "./event-types/clinical-events.js";
-import type { WebhooksSettings } from "./settings/settings.js";
-import type { Notify, ResolveReference } from "./settings/webhooks-options.js";
 import type { Storage } from "./store.js";
 
 const HOUR = 3_600_000;
@@ -85,7 +85,7 @@ export const webhooksOptions = {
     ),
     standardWebhooks: flag(false),
   },
-  health: {
+  endpoints: {
     warnAfterMs: wholeNumber("ms", 72 * HOUR, { min: 1 }),
     disableAfterMs: wholeNumber("ms", 96 * HOUR, { min: 1 }),
   },
@@ -120,7 +120,7 @@ export const webhooksOptions = {
 };
 
 /** Reads and checks the options, also against each other. Pure. Throws `invalid_option`. */
-export function readSettings(options: unknown): WebhooksSettings {
+export function readConfig(options: unknown): WebhooksConfig {
   const { storage, access, ...others } = readOptions("createWebhooks", webhooksOptions, options);
   const { authenticate, canRead, canActFor } = access;
   if (!storage) throw invalidOption("storage", "storage is missing: pass memoryStorage(), for example.");
@@ -146,8 +146,8 @@ const MAX_STEPS = 1_000;
 function checkTimes({
   delivery,
   retry,
-  health,
-}: Pick<WebhooksSettings, "delivery" | "retry" | "health">): void {
+  endpoints,
+}: Pick<WebhooksConfig, "delivery" | "retry" | "endpoints">): void {
   const leastLeaseMs = 2 * delivery.deadlineMs + 20_000;
   if (delivery.leaseMs < leastLeaseMs) {
     // A lease that expires during its attempt would be delivered twice.
@@ -156,10 +156,10 @@ function checkTimes({
       `delivery.leaseMs must be at least twice delivery.deadlineMs plus 20 s, ${leastLeaseMs} ms (got ${delivery.leaseMs} ms).`,
     );
   }
-  if (health.disableAfterMs < health.warnAfterMs) {
+  if (endpoints.disableAfterMs < endpoints.warnAfterMs) {
     throw invalidOption(
-      "health.disableAfterMs",
-      `health.disableAfterMs must be at least health.warnAfterMs, ${health.warnAfterMs} ms (got ${health.disableAfterMs} ms).`,
+      "endpoints.disableAfterMs",
+      `endpoints.disableAfterMs must be at least endpoints.warnAfterMs, ${endpoints.warnAfterMs} ms (got ${endpoints.disableAfterMs} ms).`,
     );
   }
   if (retry.windowMs / retry.everyMs > MAX_STEPS) {

@@ -4,7 +4,7 @@ import { type Clock, withTimeout } from "../core/clock.js";
 import { createOutboundClient } from "../outbound/client.js";
 import { createAddressPolicy } from "../outbound/destination-options.js";
 import type { OutboundClient, OutboundFailure, OutboundResult, Send } from "../outbound/types.js";
-import type { WebhooksSettings } from "./settings/settings.js";
+import type { WebhooksConfig } from "./config/config.js";
 
 export interface Sender {
   readonly send: Send;
@@ -12,7 +12,7 @@ export interface Sender {
   readonly close: () => Promise<void>;
 }
 
-export function createSender({ delivery, destinations, clock }: WebhooksSettings): Sender {
+export function createSender({ delivery, destinations, clock }: WebhooksConfig): Sender {
   const policy = createAddressPolicy(destinations);
   // Created with the first request, so that a service that never sends holds nothing.
   let client: OutboundClient | undefined;

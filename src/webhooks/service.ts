@@ -11,6 +11,8 @@ import type { JsonObject } from "../schema/types.js";
 import type { Subscriber } from "./access.js";
 import { createApiHandlers, type HandleAsOptions } from "./api/api-handler.js";
 import { describeWebhooksOpenApi } from "./api/openapi.js";
+import type { ServiceBase } from "./config/config.js";
+import type { WebhooksOptions } from "./config/webhooks-options.js";
 import { createAttempts } from "./delivery/attempt.js";
 import type { Deliveries } from "./delivery/deliveries.js";
 import { createDeliveryLog } from "./delivery/delivery-log.js";
@@ -31,12 +33,10 @@ import type { ClinicalEvents } from "./event-types/clinical-events.js";
 import { evaluateHealthStatus } from "./health-status.js";
 import { createLifecycle } from "./lifecycle.js";
 import { limitLogger } from "./log-limit.js";
-import { readSettings } from "./options.js";
+import { readConfig } from "./options.js";
 import { createEntitlement } from "./registrations/entitlement.js";
 import { createRegistrations, type Registrations } from "./registrations/registrations.js";
 import { createSender } from "./sender.js";
-import type { ServiceBase } from "./settings/settings.js";
-import type { WebhooksOptions } from "./settings/webhooks-options.js";
 import { createStartReminder } from "./start-reminder.js";
 import type { WebhookStore } from "./store.js";
 
@@ -136,7 +136,7 @@ export interface Webhooks<T extends string = string, C = unknown> {
    */
   idle(): Promise<void>;
   /** Returns the health of the delivery loop, for `createHealth`. Never rejects. */
-  condition(): Promise<HealthStatus>;
+  status(): Promise<HealthStatus>;
 }
 
 /**
@@ -160,32 +160,32 @@ export interface Webhooks<T extends string = string, C = unknown> {
 export function createWebhooks<const C extends EventCatalogue = Readonly<ClinicalEvents>>(
   options: WebhooksOptions<C>,
 ): Webhooks<EventTypeOf<C>, C> {
-  const settings = readSettings(options);
-  const { clock } = settings;
+  const config = readConfig(options);
+  const { clock } = config;
   const circuit = createStorageCircuit({
     clock,
-    logger: limitLogger(guardedLogger(settings.logger), clock),
+    logger: limitLogger(guardedLogger(config.logger), clock),
     service: "webhooks",
   });
   const { logger } = circuit;
-  const telemetry = guardedTelemetry(settings.telemetry);
-  const catalogue = readCatalogue(settings.events);
-  const stored = settings.storage.webhooks({
+  const telemetry = guardedTelemetry(config.telemetry);
+  const catalogue = readCatalogue(config.events);
+  const stored = config.storage.webhooks({
     clock,
     logger,
-    perEndpoint: settings.delivery.perEndpoint,
-    retention: settings.retention,
+    perEndpoint: config.delivery.perEndpoint,
+    retention: config.retention,
   });
   const store = countStoreErrors(guardWebhookStore(stored, circuit), telemetry, "webhooks");
-  const base: ServiceBase = { store, settings, logger, telemetry };
+  const base: ServiceBase = { store, config, logger, telemetry };
 
-  const entitlement = createEntitlement(store, settings);
-  const registrationParts = { store, settings, catalogue, entitlement };
+  const entitlement = createEntitlement(store, config);
+  const registrationParts = { store, config, catalogue, entitlement };
   const registrations = createRegistrations({ ...registrationParts, namesOptions: true });
   const forSubscribers = createRegistrations({ ...registrationParts, namesOptions: false });
 
-  const sender = createSender(settings);
-  const schedule = buildSchedule(settings.retry);
+  const sender = createSender(config);
+  const schedule = buildSchedule(config.retry);
   const attempt = createAttempts(base, schedule, sender.send);
   const worker = createWorker(base, attempt, createHealthNotifications(base));
   const reminder = createStartReminder({
@@ -193,7 +193,7 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
     clock,
     logger,
     // A test on a clock of its own ends without having started what it made.
-    warnsAtExit: clock === systemClock && settings.logger !== false,
+    warnsAtExit: clock === systemClock && config.logger !== false,
   });
   const lifecycle = createLifecycle(base, { worker, sender, reminder });
 
@@ -204,11 +204,11 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
   const emit = createEmit(createPrepareEvent(base, catalogue), append, createEmitTelemetry(base));
   const deliveries = createDeliveryLog({ ...base, catalogue, entitlement, append, onScheduled });
   const eventTypes = Object.freeze([...catalogue.types.keys()].sort()) as readonly EventTypeOf<C>[];
-  const openApi = cacheDocument(() => describeWebhooksOpenApi(settings, catalogue, "/"));
+  const openApi = cacheDocument(() => describeWebhooksOpenApi(config, catalogue, "/"));
 
   return Object.freeze<Webhooks<EventTypeOf<C>, C>>({
     ...createApiHandlers({
-      ...{ settings, registrations: forSubscribers, deliveries, eventTypes, openApi, clock, logger },
+      ...{ config, registrations: forSubscribers, deliveries, eventTypes, openApi, clock, logger },
     }),
     emit: emit as Webhooks<EventTypeOf<C>, C>["emit"],
     registrations,
@@ -219,8 +219,8 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
     start: lifecycle.start,
     stop: lifecycle.stop,
     idle: () => worker.idle(),
-    condition: async () =>
-      evaluateHealthStatus(worker.stats(), settings, {
+    status: async () =>
+      evaluateHealthStatus(worker.stats(), config, {
         waitingMs: reminder.waitingMs(),
         storage: circuit.check(),
       }),

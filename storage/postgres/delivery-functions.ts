@@ -24,7 +24,7 @@ const MOST_REMEMBERED = 1_000;
 const writeFree = (slowStart: string, inFlight: string, perEndpoint: string): string =>
   `least(${perEndpoint}, coalesce(${slowStart}, ${perEndpoint})) - (${inFlight})`;
 
-/** A JSON list of numbers without spaces, as `lease-rows.ts` writes it; null without numbers. */
+/** A JSON list of numbers without spaces, as `JSON.stringify` writes it; null without numbers. */
 const writeList = (column: string, filter = ""): string =>
   `'[' || string_agg(${column}::text, ',') ${filter} || ']'`;
 

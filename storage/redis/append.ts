@@ -17,7 +17,7 @@ import type {
 import { createBatcher } from "../batcher.js";
 import { copyEvent } from "../event-copy.js";
 import { encodeStoredText } from "../stored-text.js";
-import { CLAIM_WITHIN_MS } from "./claiming.js";
+import { CLAIM_WITHIN_MS } from "./claim-rotation.js";
 import type { RedisArgument } from "./clients.js";
 import { type EventCache, encodeLabel, type Origin } from "./event-codec.js";
 import { decodeLeaseReply, encodeLease, type LeaseReply, NO_LEASE, toLeasedRows } from "./lease-codec.js";
@@ -139,7 +139,7 @@ export function createAppend({
     partition: Partition,
     parts: readonly Part[],
   ): Promise<readonly AppendResponse[]> => {
-    const now = await context.at(Math.max(...parts.map((part) => part.now)));
+    const now = await context.connect(Math.max(...parts.map((part) => part.now)));
     // One claim is enough for all. A replicated call waits for a replica, and its leases would too.
     const claimer = isReplicated ? undefined : parts.find(isClaiming);
     const isTest = parts.some(({ items }) => items[0]?.webhookId !== undefined);

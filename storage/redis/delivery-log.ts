@@ -49,7 +49,7 @@ export function createRedisDeliveryLog(
       const key = encodeDeliveryId(id);
       if (!key) return undefined;
       const { webhookId, suffix } = key;
-      const now = await context.at(0);
+      const now = await context.connect(0);
       const row = (await run(SCRIPTS.read, partitions.ofWebhook(webhookId), ["delivery", webhookId, suffix], {
         now,
       })) as unknown as Row | [];
@@ -57,14 +57,14 @@ export function createRedisDeliveryLog(
     },
 
     async getEvent({ account, id }) {
-      const now = await context.at(0);
+      const now = await context.connect(0);
       const args = ["event", encodeText(account), encodeUuid(id)];
       const [text] = (await run(SCRIPTS.read, partitions.ofAccount(account), args, { now })) as string[];
       return text ? decodeEvent(text, account, id)?.event : undefined;
     },
 
     async listDeliveries({ webhookId, state, type, since, until, cursor, limit }) {
-      const now = await context.at(0);
+      const now = await context.connect(0);
       const args = [
         "deliveries",
         webhookId,
@@ -81,7 +81,7 @@ export function createRedisDeliveryLog(
     },
 
     async deliveryStats(webhookId, now) {
-      const at = await context.at(now);
+      const at = await context.connect(now);
       const args = ["tally", webhookId];
       const row = await run(SCRIPTS.read, partitions.ofWebhook(webhookId), args, { now: at });
       const [counts, nextAt, last, recent] = row as unknown as
@@ -104,7 +104,7 @@ export function createRedisDeliveryLog(
     async resend({ id, account, force, now }) {
       const key = encodeDeliveryId(id);
       if (!key) return undefined;
-      const at = await context.at(now);
+      const at = await context.connect(now);
       const { webhookId, suffix } = key;
       const bounds = [limits.pending, limits.pendingPerAccount];
       const args = [...bounds, encodeText(account), webhookId, suffix, force ? 1 : 0];
@@ -123,7 +123,7 @@ export function createRedisDeliveryLog(
 
     async recover({ webhookId, account, since, dueAt, everyMs, now, cursor, limit }) {
       const after = validateCursor(cursor, ORDER);
-      const at = await context.at(now);
+      const at = await context.connect(now);
       const [result, detail, next, notifyAt, examined] = (await run(
         SCRIPTS.recover,
         partitions.ofAccount(account),

@@ -25,7 +25,7 @@ export interface FirstLease {
   readonly token: string;
 }
 
-/** A settlement that the `exchange` script can record. */
+/** A settlement that the `settle-and-claim` script can record. */
 export interface FirstDelivered extends Settlement {
   readonly startedAt: number;
   readonly attempt: Attempt;

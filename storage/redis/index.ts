@@ -87,7 +87,7 @@ function createStoreContext(options: ContextOptions): RedisStoreContext {
         ? session.runReplicated(script, partition, [...before(call.now), ...args], call)
         : { reply: await run(script, partition, args, call), confirmed: undefined },
     call: async (command, ...args) => (await connection()).call(command, ...args),
-    async at(now) {
+    async connect(now) {
       const wasKnown = time.isKnown;
       await session.open(layout);
       await time.refresh();

@@ -1,5 +1,5 @@
 /**
- * Encodes what a script may lease, and decodes what it leased: exchange-claim.lua is the other
+ * Encodes what a script may lease, and decodes what it leased: claim-due.lua is the other
  * side.
  */
 
@@ -27,9 +27,9 @@ export const encodeLease = ({
   Math.min(room.slow, CLAIMED_PER_CALL),
 ];
 
-/** The reply of exchange-claim.lua. */
+/** The reply of claim-due.lua. */
 export type LeaseReply = [
-  /** From `exchange`: the places of unmatched settlements. From `append`: what was stored. */
+  /** From `settle-and-claim`: the places of unmatched settlements. From `append`: what was stored. */
   result: string,
   nextAt: string,
   notifyAt: string,

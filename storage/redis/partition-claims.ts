@@ -1,5 +1,5 @@
 /**
- * Claims from one partition: leases due deliveries with `exchange`, and reads their webhooks and
+ * Claims from one partition: leases due deliveries with `settle-and-claim`, and reads their webhooks and
  * events.
  */
 
@@ -8,7 +8,6 @@ import type { Claim, ClaimRequest, Lane, WebhookRecord, WebhookStore } from "../
 import { decodeClaimLine, decodeDeliveryId } from "./delivery-codec.js";
 import type { EventCache } from "./event-codec.js";
 import { decodeEvent, type StoredEvent } from "./event-codec.js";
-import type { ClaimExchange } from "./exchange.js";
 import type { FirstLeases } from "./first-leases.js";
 import {
   encodeLease,
@@ -19,6 +18,7 @@ import {
   toLeasedRows,
 } from "./lease-codec.js";
 import type { Partition } from "./partition.js";
+import type { CommonPath } from "./settle-and-claim.js";
 import type { Settlements } from "./settlements.js";
 import type { RedisStoreContext } from "./store-context.js";
 import { decodeUuid } from "./text-codec.js";
@@ -57,7 +57,7 @@ export interface PartitionClaims {
 
 export interface PartitionClaimsOptions {
   readonly context: RedisStoreContext;
-  readonly getExchange: (partition: Partition) => ClaimExchange;
+  readonly getCommonPath: (partition: Partition) => CommonPath;
   readonly settlements: Settlements;
   readonly firstLeases: FirstLeases;
   readonly cache: EventCache;
@@ -73,7 +73,7 @@ export const getRoomLeft = (room: ClaimRequest["room"], claims: readonly Claim[]
 
 export function createPartitionClaims({
   context,
-  getExchange,
+  getCommonPath,
   settlements,
   firstLeases,
   cache,
@@ -121,7 +121,7 @@ export function createPartitionClaims({
   ): Promise<{ readonly leased: Leased; readonly result: ClaimResult }> => {
     const { now, token } = request;
     const onLate = (late: Leased): void => releaseLeased(late, request);
-    const leased = await getExchange(partition).claim({ now, args: encodeLease(request), onLate });
+    const leased = await getCommonPath(partition).claim({ now, args: encodeLease(request), onLate });
     return { leased, result: await toClaims(partition, leased, token, now) };
   };
 
@@ -153,7 +153,7 @@ export function createPartitionClaims({
       const release = (leased: Leased): void => releaseLeased(leased, request);
       // The same request again returns what it leased before. Without room it leases nothing else.
       const args = encodeLease({ ...request, room: EMPTY_ROOM });
-      await getExchange(partition)
+      await getCommonPath(partition)
         .claim({ now: request.now, args, onLate: release })
         .then(release, () => {});
     },

@@ -70,7 +70,7 @@ export function createRedisRegistry(context: RedisStoreContext): RegistryMethods
   const { partitions, seal, run, notifyWorkers } = context;
 
   const read = async (id: string): Promise<StoredWebhook | undefined> => {
-    const now = await context.at(0);
+    const now = await context.connect(0);
     const reply = await run(SCRIPTS.read, partitions.ofWebhook(id), ["webhook", id], { now });
     const [text] = reply as string[];
     return text ? decodeWebhook(text, seal) : undefined;
@@ -107,7 +107,7 @@ export function createRedisRegistry(context: RedisStoreContext): RegistryMethods
 
   return {
     async createWebhook(request) {
-      const now = await context.at(request.now);
+      const now = await context.connect(request.now);
       const { webhook } = request;
       const args = encodeCreate(request, encodeWebhook(webhook, seal, randomUUID()));
       const reply = await run(SCRIPTS.create, partitions.ofAccount(webhook.account), args, { now });
@@ -123,7 +123,7 @@ export function createRedisRegistry(context: RedisStoreContext): RegistryMethods
 
     async listWebhooks({ account, cursor, limit }) {
       const after = validateCursor(cursor, /^[0-9]{1,15}$/);
-      const now = await context.at(0);
+      const now = await context.connect(0);
       const args = ["webhooks", encodeText(account), after || 0, limit];
       const reply = await run(SCRIPTS.read, partitions.ofAccount(account), args, { now });
       const [texts, next] = reply as [(string | null)[], string];
@@ -131,7 +131,7 @@ export function createRedisRegistry(context: RedisStoreContext): RegistryMethods
     },
 
     async updateWebhook(request) {
-      const now = await context.at(request.now);
+      const now = await context.connect(request.now);
       return retry(() => tryUpdate(request, now), {
         clock: context.clock,
         retries: MAX_TRIES - 1,
@@ -141,7 +141,7 @@ export function createRedisRegistry(context: RedisStoreContext): RegistryMethods
     },
 
     async removeWebhook({ id, account, now }) {
-      const at = await context.at(now);
+      const at = await context.connect(now);
       const args = [encodeText(account), id, randomUUID()];
       return (await run(SCRIPTS.remove, partitions.ofAccount(account), args, { now: at })) === 1;
     },

@@ -9,6 +9,7 @@ import append from "./scripts/append.lua";
 import appendGeneral from "./scripts/append-general.lua";
 import buffers from "./scripts/buffers.lua";
 import calls from "./scripts/calls.lua";
+import claimDue from "./scripts/claim-due.lua";
 import cleanUp from "./scripts/clean-up.lua";
 import commonPath from "./scripts/common-path.lua";
 import content from "./scripts/content.lua";
@@ -23,9 +24,6 @@ import create from "./scripts/create.lua";
 import deliveries from "./scripts/deliveries.lua";
 import endpoints from "./scripts/endpoints.lua";
 import events from "./scripts/events.lua";
-import exchange from "./scripts/exchange.lua";
-import exchangeClaim from "./scripts/exchange-claim.lua";
-import exchangeSettle from "./scripts/exchange-settle.lua";
 import expiredLeases from "./scripts/expired-leases.lua";
 import keys from "./scripts/keys.lua";
 import notices from "./scripts/notices.lua";
@@ -40,6 +38,8 @@ import resend from "./scripts/resend.lua";
 import retention from "./scripts/retention.lua";
 import rosters from "./scripts/rosters.lua";
 import settle from "./scripts/settle.lua";
+import settleAndClaim from "./scripts/settle-and-claim.lua";
+import settleFirstAttempts from "./scripts/settle-first-attempts.lua";
 import settleNotice from "./scripts/settle-notice.lua";
 import tidy from "./scripts/tidy.lua";
 import time from "./scripts/time.lua";
@@ -65,7 +65,7 @@ const GENERAL = [calls, keys, buffers, endpoints, turns, deliveries, events, cou
 const COMPLETION = [remembered, retention];
 
 export const SCRIPTS = {
-  append: assemble("append", calls, commonPath, rosters, append, exchangeClaim),
+  append: assemble("append", calls, commonPath, rosters, append, claimDue),
   appendGeneral: assemble(
     "append-general",
     ...GENERAL,
@@ -82,7 +82,10 @@ export const SCRIPTS = {
   contentRead: assemble("content-read", calls, content, contentRead),
   contentScan: assemble("content-scan", calls, content, contentScan),
   create: assemble("create", ...GENERAL, rosters, remembered, create),
-  exchange: assemble("exchange", calls, commonPath, recent, exchange, exchangeSettle, exchangeClaim),
+  settleAndClaim: assemble(
+    "settle-and-claim",
+    ...[calls, commonPath, recent, settleAndClaim, settleFirstAttempts, claimDue],
+  ),
   notices: assemble("notices", ...GENERAL, remembered, notices),
   read: assemble("read", ...GENERAL, rosters, read),
   recover: assemble("recover", ...GENERAL, rosters, remembered, retention, additions, recover),

@@ -1,17 +1,17 @@
 /**
  * Settles deliveries on Redis. Successes at the first attempt take the short way through
- * `exchange`, all other settlements the general script. Releasing a claim is a settlement too.
+ * `settle-and-claim`, all other settlements the general script. Releasing a claim is a settlement too.
  */
 
 import type { Attempt, Claim, Settlement, SettleResult, WebhookStore } from "../../src/webhooks/store.js";
 import { createBatcher } from "../batcher.js";
 import type { RedisArgument } from "./clients.js";
 import { decodeClaimLine, decodeDeliveryId, encodeDeliveryId } from "./delivery-codec.js";
-import { type ClaimExchange, encodeAttemptSummary, type FirstSettlement } from "./exchange.js";
 import { type FirstLeases, isFirstDelivered } from "./first-leases.js";
 import { type LeasedRow, type LeasedRows, parseWebhookNumber } from "./lease-codec.js";
 import type { Partition } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
+import { type CommonPath, encodeAttemptSummary, type FirstSettlement } from "./settle-and-claim.js";
 import type { RedisStoreContext } from "./store-context.js";
 import { encodeNumber, encodeText } from "./text-codec.js";
 import { decodeOwner, encodeLane } from "./webhook-codec.js";
@@ -102,7 +102,7 @@ const toReleaseSettlement = (
 
 export function createSettlements(
   context: RedisStoreContext,
-  getExchange: (partition: Partition) => ClaimExchange,
+  getCommonPath: (partition: Partition) => CommonPath,
   firstLeases: FirstLeases,
   nonce: () => string,
 ): Settlements {
@@ -110,7 +110,7 @@ export function createSettlements(
   const batchers = partitions.all.map((partition) =>
     createBatcher<NamedSettlement, SettleResult>({
       run: async (items) => {
-        const now = await context.at(items[0]?.now ?? 0);
+        const now = await context.connect(items[0]?.now ?? 0);
         const args = items.flatMap(encodeSettlement);
         const replies = (await context.run(SCRIPTS.settle, partition, args, { now })) as [
           ...SettleResult[],
@@ -146,7 +146,7 @@ export function createSettlements(
       return true;
     });
     const [recorded, others] = await Promise.all([
-      short.length === 0 ? [] : getExchange(partition).settle(short),
+      short.length === 0 ? [] : getCommonPath(partition).settle(short),
       settleAll(
         partition,
         settlements.filter((_, place) => !isShort[place]),

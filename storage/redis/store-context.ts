@@ -57,7 +57,7 @@ export interface RedisStoreContext {
    * Connects at the first call, and keeps the sample of the server's time fresh. Resolves with
    * `now`, or with the storage's time if that was not known when the caller read `now`.
    */
-  readonly at: (now: number) => Promise<number>;
+  readonly connect: (now: number) => Promise<number>;
   /** Notifies workers that something may be due at `at`. An empty or missing time is ignored. */
   readonly notifyWorkers: (at: string | undefined) => void;
   /** Same as `connectionId` of the session. */

@@ -4,10 +4,10 @@
  */
 
 import type { EventCache } from "./event-codec.js";
-import type { ClaimExchange } from "./exchange.js";
 import type { Leased } from "./lease-codec.js";
 import type { Partition } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
+import type { CommonPath } from "./settle-and-claim.js";
 import type { RedisStoreContext } from "./store-context.js";
 
 /** Each call frees at most a hundred events of an account. */
@@ -32,7 +32,7 @@ export interface Upkeep {
 
 export function createUpkeep(
   context: RedisStoreContext,
-  getExchange: (partition: Partition) => ClaimExchange,
+  getCommonPath: (partition: Partition) => CommonPath,
   cache: EventCache,
 ): Upkeep {
   const { logger } = context;
@@ -73,7 +73,7 @@ export function createUpkeep(
     raiseAlarms,
     tidy,
     async freeCrowded(partition, now) {
-      const { crowded } = getExchange(partition);
+      const { crowded } = getCommonPath(partition);
       for (let call = 0; call < MOST_TIDY_CALLS && crowded.size > 0; call++) {
         const names = [...crowded];
         const left = new Set(await tidy(partition, now, names));

@@ -3,15 +3,15 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { StoreStats, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { createAppend } from "./append.js";
-import { createClaim } from "./claiming.js";
+import { createClaim } from "./claim-rotation.js";
 import { createRedisDeliveryLog } from "./delivery-log.js";
 import { createEventCache } from "./event-codec.js";
-import { type ClaimExchange, createClaimExchange } from "./exchange.js";
 import { createFirstLeases } from "./first-leases.js";
 import type { Partition } from "./partition.js";
 import { createPartitionClaims } from "./partition-claims.js";
 import { createRedisRegistry } from "./registry.js";
 import { SCRIPTS } from "./scripts.js";
+import { type CommonPath, createCommonPath } from "./settle-and-claim.js";
 import { createSettlements } from "./settlements.js";
 import type { RedisStoreContext } from "./store-context.js";
 import { encodeNumber, encodeText } from "./text-codec.js";
@@ -34,7 +34,7 @@ export function createRedisWebhookStore(
     ...createRedisDeliveryQueue(context),
     ...createRedisDeliveryLog(context),
     async stats() {
-      const at = await context.at(now());
+      const at = await context.connect(now());
       const parts = await Promise.all(
         partitions.all.map((partition) => run(SCRIPTS.read, partition, ["stats"], { now: at })),
       );
@@ -74,15 +74,15 @@ function createRedisDeliveryQueue(
 
   const firstLeases = createFirstLeases();
   const cache = createEventCache();
-  const exchanges = partitions.all.map((partition) => createClaimExchange(context, partition, nonce));
-  const getExchange = ({ number }: Partition): ClaimExchange => {
-    const exchange = exchanges[number];
-    if (exchange === undefined) throw new RangeError("every partition has an exchange");
-    return exchange;
+  const commonPaths = partitions.all.map((partition) => createCommonPath(context, partition, nonce));
+  const getCommonPath = ({ number }: Partition): CommonPath => {
+    const commonPath = commonPaths[number];
+    if (commonPath === undefined) throw new RangeError("every partition has a common path");
+    return commonPath;
   };
-  const settlements = createSettlements(context, getExchange, firstLeases, nonce);
-  const upkeep = createUpkeep(context, getExchange, cache);
-  const claims = createPartitionClaims({ context, getExchange, settlements, firstLeases, cache, upkeep });
+  const settlements = createSettlements(context, getCommonPath, firstLeases, nonce);
+  const upkeep = createUpkeep(context, getCommonPath, cache);
+  const claims = createPartitionClaims({ context, getCommonPath, settlements, firstLeases, cache, upkeep });
 
   return {
     append: createAppend({ context, claims, settlements, cache, nonce }),
@@ -97,7 +97,7 @@ function createRedisHealthNotifications(
   const { partitions, logger, run } = context;
   return {
     async claimHealthNotifications({ now, leaseUntil, limit }) {
-      const at = await context.at(now);
+      const at = await context.connect(now);
       const webhooks: WebhookRecord[] = [];
       let nextAt: number | null = null;
       const errors: unknown[] = [];
@@ -119,7 +119,7 @@ function createRedisHealthNotifications(
     },
 
     async settleHealthNotification({ id, account, failingSince, from, status, warnedAt, noticeAt, now }) {
-      const at = await context.at(now);
+      const at = await context.connect(now);
       const args = [
         encodeText(account),
         id,

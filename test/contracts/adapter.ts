@@ -95,7 +95,7 @@ function operatingContract(
     shown = prometheus({ authorize: ({ headers }) => headers["x-leave"] !== "no" });
     shown.telemetry.record("emitDuration", 0.2, { outcome: "stored" });
     const health = createHealth({
-      webhooks: { condition: async () => ({ isStarted: true, problems }) },
+      webhooks: { status: async () => ({ isStarted: true, problems }) },
       // No event loop has to be waited for.
       clock: { ...systemClock, monotonic: () => 0, setTimeout: (done) => systemClock.setTimeout(done, 0) },
     });

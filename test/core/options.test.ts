@@ -4,9 +4,9 @@ import { describe, expect, it } from "vitest";
 import { systemClock } from "../../src/core/clock.js";
 import { isPostbellError, type PostbellError } from "../../src/core/errors.js";
 import { type OptionTable, readOptions, wholeNumber } from "../../src/core/options.js";
-import { readSettings, webhooksOptions } from "../../src/webhooks/options.js";
+import type { WebhooksOptions } from "../../src/webhooks/config/webhooks-options.js";
+import { readConfig, webhooksOptions } from "../../src/webhooks/options.js";
 import { createWebhooks } from "../../src/webhooks/service.js";
-import type { WebhooksOptions } from "../../src/webhooks/settings/webhooks-options.js";
 import { type MemoryStorageOptions, memoryStorage } from "../../storage/memory/index.js";
 import { memoryStorageOptions } from "../../storage/memory/options.js";
 import { access, registrationApi, URL_1 } from "../support/registration-api.js";
@@ -92,8 +92,8 @@ const OPTIONS: Readonly<
     good: ["X-A-1", "X-Webhook-Signature"],
   },
   "signature.standardWebhooks": { bad: NO_FLAGS, good: [true, false] },
-  "health.warnAfterMs": { bad: [...NO_NUMBERS, 0], good: [1, 96 * HOUR] },
-  "health.disableAfterMs": {
+  "endpoints.warnAfterMs": { bad: [...NO_NUMBERS, 0], good: [1, 96 * HOUR] },
+  "endpoints.disableAfterMs": {
     bad: [...NO_NUMBERS, 0, 72 * HOUR - 1],
     good: [72 * HOUR, Number.MAX_SAFE_INTEGER],
   },
@@ -146,14 +146,14 @@ describe("the options of createWebhooks", () => {
       for (const value of good) {
         // Functions are bound to their object, and so not the very ones that were given.
         const kept = typeof value === "function" ? ANY_FUNCTION : value;
-        expect(readSettings({ ...required, ...beside(path, value) })).toMatchObject(at(path, kept));
+        expect(readConfig({ ...required, ...beside(path, value) })).toMatchObject(at(path, kept));
         createWebhooks({ ...required, ...(beside(path, value) as object) });
       }
     },
   );
 
   it("have the defaults of the documents", () => {
-    const { storage, access: hooks, events, clock, logger, ...rest } = readSettings(required);
+    const { storage, access: hooks, events, clock, logger, ...rest } = readConfig(required);
     expect([storage, hooks, Object.keys(events).length, clock]).toEqual([
       required.storage,
       { authenticate: expect.any(Function), canRead: expect.any(Function) },
@@ -193,7 +193,7 @@ describe("the options of createWebhooks", () => {
         maxJitterMs: 0.25 * HOUR,
       },
       signature: { header: "X-Service-Signature", standardWebhooks: false },
-      health: { warnAfterMs: 259_200_000, disableAfterMs: 345_600_000 },
+      endpoints: { warnAfterMs: 259_200_000, disableAfterMs: 345_600_000 },
       notify: { warning: undefined, disabled: undefined },
       retention: { ms: 72 * HOUR, events: 10_000 },
       limits: {
@@ -212,12 +212,12 @@ describe("the options of createWebhooks", () => {
 
   it("take undefined, of an option or of a whole group, for the default", () => {
     // Its functions are bound on each call, so they are never the same.
-    const defaults = { ...readSettings(required), access: expect.any(Object) as unknown };
+    const defaults = { ...readConfig(required), access: expect.any(Object) as unknown };
     for (const path of Object.keys(OPTIONS)) {
       const [group = ""] = path.split(".");
       if (group === "storage" || group === "access") continue;
-      expect(readSettings({ ...required, [group]: undefined })).toEqual(defaults);
-      expect(readSettings({ ...required, ...at(path, undefined) })).toEqual(defaults);
+      expect(readConfig({ ...required, [group]: undefined })).toEqual(defaults);
+      expect(readConfig({ ...required, ...at(path, undefined) })).toEqual(defaults);
     }
   });
 
@@ -265,7 +265,7 @@ describe("the options of createWebhooks", () => {
     ["delivery.concurency", 1, "delivery.concurrency"],
     ["retry.intervalMs", [1], "retry.intervalsMs"],
     ["signature.headers", "x", "signature.header"],
-    ["health.warnMs", 1, "health.warnAfterMs"],
+    ["endpoints.warnMs", 1, "endpoints.warnAfterMs"],
     ["notify.warn", noop, "notify.warning"],
     ["retention.event", 1, "retention.events"],
     ["limits.requestPerMinute", undefined, "limits.requestsPerMinute"],
@@ -338,17 +338,17 @@ describe("the options of createWebhooks", () => {
       expect.objectContaining({ message: expect.stringContaining(text) });
     expect(refusal({ delivery: { deadlineMs: 60_000, leaseMs: 139_999 } })).toEqual(message("140000"));
     expect(refusal({ delivery: { deadlineMs: 60_000 } })).toMatchObject({ field: "delivery.leaseMs" });
-    expect(refusal({ health: { warnAfterMs: 2, disableAfterMs: 1 } })).toMatchObject({
-      field: "health.disableAfterMs",
+    expect(refusal({ endpoints: { warnAfterMs: 2, disableAfterMs: 1 } })).toMatchObject({
+      field: "endpoints.disableAfterMs",
     });
     expect(refusal({ retry: { everyMs: 1, windowMs: 1001 } })).toMatchObject({ field: "retry.everyMs" });
     expect(refusal({ retry: { intervalsMs: [10], windowMs: 10 } })).toMatchObject({
       field: "retry.windowMs",
     });
-    readSettings({
+    readConfig({
       ...required,
       delivery: { deadlineMs: 60_000, leaseMs: 140_000 },
-      health: { warnAfterMs: 1, disableAfterMs: 1 },
+      endpoints: { warnAfterMs: 1, disableAfterMs: 1 },
       retry: { intervalsMs: [9], everyMs: 1, windowMs: 10 },
     });
   });
@@ -416,7 +416,7 @@ describe("the options of createWebhooks", () => {
       expect((await call("GET", "/v1/webhooks", { key: "s3cret" })).status).toBe(200);
       expect((await call("GET", "/v1/webhooks", { key: "other" })).status).toBe(401);
     }
-    const { access, notify } = readSettings({ ...required, access: new Directory(), notify: new Mailer() });
+    const { access, notify } = readConfig({ ...required, access: new Directory(), notify: new Mailer() });
     expect(access.canRead({ id: "first", account: "acme" }, { resourceType: "Patient" })).toBe(true);
     expect(notify.warning?.({} as never)).toBe(1);
     expect(notify.disabled).toBeUndefined();
@@ -445,7 +445,7 @@ describe("the options of createWebhooks", () => {
       },
     };
     const { records, ...accepted } = options;
-    const bound = readSettings(Object.defineProperty(accepted, "records", { value: records }));
+    const bound = readConfig(Object.defineProperty(accepted, "records", { value: records }));
     expect(bound.resolveReference?.("Patient/1", { account: "acme", eventType: "patient.created" })).toEqual({
       resourceType: "Patient",
     });

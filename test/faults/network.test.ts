@@ -71,7 +71,7 @@ describe("a reply that is lost (F2, F10)", () => {
     const { store, storage, register, append, claim } = openStore({ url: proxy.url });
     await register();
     await append(newEvent("clinic"));
-    proxy.decide(losingFirst(({ script }) => script === "exchange"));
+    proxy.decide(losingFirst(({ script }) => script === "settle-and-claim"));
     expect(await claim()).toHaveLength(1);
     expect(await store.stats()).toMatchObject({ pending: 1, leased: 1 });
     await storage.close();

@@ -65,8 +65,8 @@ const CALLS = {
 /** The scripts that carry them. */
 const SCRIPTS_OF: Readonly<Record<string, readonly string[]>> = {
   append: ["append", "append-general"],
-  claim: ["exchange"],
-  settle: ["exchange", "settle"],
+  claim: ["settle-and-claim"],
+  settle: ["settle-and-claim", "settle"],
 };
 const carries = (name: string, script: string | undefined): boolean =>
   script !== undefined && (SCRIPTS_OF[name]?.includes(script) ?? false);

@@ -6,7 +6,7 @@ import type { ContentStore } from "../../src/content/store.js";
 import { createHealth, type Health } from "../../src/index.js";
 import { type ManualClock, manualClock } from "../../src/testing/manual-clock.js";
 import { evaluateHealthStatus } from "../../src/webhooks/health-status.js";
-import { readSettings } from "../../src/webhooks/options.js";
+import { readConfig } from "../../src/webhooks/options.js";
 import { memoryStorage } from "../../storage/memory/index.js";
 import {
   eventLoopTurn,
@@ -158,7 +158,7 @@ describe("the health of webhooks", () => {
   });
 
   it("bears a turn that is late because all slots are taken, for as long as attempts may take", () => {
-    const settings = readSettings({
+    const settings = readConfig({
       storage: memoryStorage(),
       access: { authenticate: () => null, canRead: () => true },
     });
@@ -274,7 +274,7 @@ describe("the health of the event loop", () => {
 describe("the service for it", () => {
   it("answers its own paths and methods only, and does not wait for the storage to say it lives", async () => {
     const clock = manualClock(0);
-    const content = { condition: () => forever<never>() };
+    const content = { status: () => forever<never>() };
     expect(await ask({ clock, content }, { path: "/livez" })).toMatchObject({ status: 200 });
     const service = createHealth({ clock });
     const request = { query: "", headers: {}, body: null, baseUrl: "" };

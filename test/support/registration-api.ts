@@ -7,8 +7,8 @@ import type { Logger } from "../../src/core/logger.js";
 import type { RequestBody } from "../../src/http/types.js";
 import { type ManualClock, manualClock } from "../../src/testing/manual-clock.js";
 import type { Access, Subscriber } from "../../src/webhooks/access.js";
+import type { WebhooksOptions } from "../../src/webhooks/config/webhooks-options.js";
 import { createWebhooks, type Webhooks } from "../../src/webhooks/service.js";
-import type { WebhooksOptions } from "../../src/webhooks/settings/webhooks-options.js";
 import type { Storage, WebhookStore } from "../../src/webhooks/store.js";
 import { memoryStorage } from "../../storage/memory/index.js";
 

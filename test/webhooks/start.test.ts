@@ -7,7 +7,7 @@ import { PostbellError } from "../../src/core/errors.js";
 import { silentLogger } from "../../src/core/logger.js";
 import { createWebhooks } from "../../src/index.js";
 import { manualClock } from "../../src/testing/manual-clock.js";
-import type { WebhooksOptions } from "../../src/webhooks/settings/webhooks-options.js";
+import type { WebhooksOptions } from "../../src/webhooks/config/webhooks-options.js";
 import { createStartReminder } from "../../src/webhooks/start-reminder.js";
 import { memoryStorage } from "../../storage/memory/index.js";
 import { redisStorage } from "../../storage/redis/index.js";
@@ -76,7 +76,7 @@ describe("start()", () => {
     await webhooks.stop();
     asked.resolve(Promise.reject(away) as never);
     await expect(started).resolves.toBeUndefined();
-    expect((await webhooks.condition()).isStarted).toBe(false);
+    expect((await webhooks.status()).isStarted).toBe(false);
   });
 
   it("waits for a stop() that began meanwhile, although start() was called again", async () => {
@@ -93,11 +93,11 @@ describe("start()", () => {
     const second = harness.webhooks.start();
     asked.resolve();
     await harness.quiet();
-    expect([harness.sent.length, (await harness.webhooks.condition()).isStarted]).toEqual([0, false]);
+    expect([harness.sent.length, (await harness.webhooks.status()).isStarted]).toEqual([0, false]);
     closed.resolve();
     await Promise.all([first, stopped, second]);
     await harness.quiet();
-    expect([harness.sent.length, (await harness.webhooks.condition()).isStarted]).toEqual([1, true]);
+    expect([harness.sent.length, (await harness.webhooks.status()).isStarted]).toEqual([1, true]);
   });
 
   it("resolves with awaitStorage false, and delivers once the storage is there", async () => {
@@ -170,17 +170,17 @@ describe("a service that is never started", () => {
     await register();
     await emit();
     await run(MINUTE - 1);
-    expect([log, (await webhooks.condition()).problems]).toEqual([[], []]);
+    expect([log, (await webhooks.status()).problems]).toEqual([[], []]);
     await run(1);
     await run(5 * MINUTE);
     expect(log).toEqual(["warn deliveries are due and no process attempts them: call start() in one"]);
-    expect(await webhooks.condition()).toEqual({
+    expect(await webhooks.status()).toEqual({
       isStarted: false,
       problems: [{ code: "not_started", forMs: 6 * MINUTE, reason: expect.stringContaining("start()") }],
     });
     await webhooks.start();
     await run(MINUTE);
-    expect((await webhooks.condition()).problems).toEqual([]);
+    expect((await webhooks.status()).problems).toEqual([]);
   });
 
   it("warns of deliveries that were sent again, too", async () => {
@@ -212,7 +212,7 @@ describe("a service that is never started", () => {
       await run(MINUTE);
     }
     expect(looks).toBeGreaterThan(3);
-    expect([log, (await webhooks.condition()).problems]).toEqual([[], []]);
+    expect([log, (await webhooks.status()).problems]).toEqual([[], []]);
   });
 
   it.each([
@@ -226,7 +226,7 @@ describe("a service that is never started", () => {
     if (isStarted) await webhooks.start();
     await emit();
     await run(5 * MINUTE);
-    expect([log, (await webhooks.condition()).problems]).toEqual([[], []]);
+    expect([log, (await webhooks.status()).problems]).toEqual([[], []]);
   });
 
   it("lets a process that only emits end", () => {
@@ -307,7 +307,7 @@ describe("a service that is never started", () => {
     });
     await clock.advance(2 * MINUTE);
     expect(log).toEqual([]);
-    expect((await emitting.condition()).problems).toEqual([]);
+    expect((await emitting.status()).problems).toEqual([]);
     await delivering.stop();
   });
 });

@@ -1,7 +1,7 @@
 /**
  * The table of fields that several post types share. Fields of one type alone are in
- * `pattern-fields.ts`, `navigation-fields.ts`, `../media/media-fields.ts` and
- * `menu-items/menu-item-fields.ts`. CONTRIBUTING.md explains how to add one.
+ * `post-types.ts`, `../media/media-rules.ts` and `menu-items/menu-item-fields.ts`. CONTRIBUTING.md
+ * explains how to add one.
  */
 
 import { toText } from "../../schema/coerce.js";

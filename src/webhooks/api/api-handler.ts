@@ -9,7 +9,7 @@ import type { Handler, HttpRequest } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { Subscriber } from "../access.js";
 import { readSubscriber } from "../call-arguments.js";
-import type { WebhooksSettings } from "../settings/settings.js";
+import type { WebhooksConfig } from "../config/config.js";
 import { parseBodyFields, readBodyValue, toErrorResponse } from "./api-request.js";
 import { createAuthentication } from "./authentication.js";
 import { type ApiService, apiErrors, type Operation, type SubscriberCall } from "./operation.js";
@@ -60,7 +60,7 @@ type Caller = Pick<SubscriberCall, "subscriber" | "charge">;
 type Incoming = Pick<SubscriberCall, "request" | "parameter"> & { readonly caller: Caller | undefined };
 
 export function createApiHandlers({
-  settings,
+  config,
   registrations,
   deliveries,
   eventTypes,
@@ -68,14 +68,14 @@ export function createApiHandlers({
   clock,
   logger,
 }: Omit<ApiService, "getDocument"> & {
-  readonly settings: WebhooksSettings;
+  readonly config: WebhooksConfig;
   readonly openApi: (baseUrl: string) => JsonObject;
   readonly clock: Clock;
   readonly logger: Logger;
 }): ApiHandlers {
-  const { requestsPerMinute, requestBytes } = settings.limits;
+  const { requestsPerMinute, requestBytes } = config.limits;
   const accounts = createRateLimit({ perMinute: requestsPerMinute, clock });
-  const authenticate = createAuthentication({ settings, clock, logger });
+  const authenticate = createAuthentication({ config, clock, logger });
   const translateError = createErrorTranslator(logger);
   const service = { registrations, deliveries, eventTypes, getDocument: cacheDocumentTexts(openApi) };
 

@@ -10,7 +10,7 @@ import { createRateLimit } from "../../http/rate-limit.js";
 import type { HttpRequest } from "../../http/types.js";
 import type { Subscriber } from "../access.js";
 import { readSubscriber } from "../call-arguments.js";
-import type { WebhooksSettings } from "../settings/settings.js";
+import type { WebhooksConfig } from "../config/config.js";
 
 /** The number of recently valid keys to remember. The least recently used is forgotten first. */
 const MAX_KNOWN_KEYS = 10_000;
@@ -40,11 +40,11 @@ const unauthorized = (): HttpError =>
  * the host throws, returns an invalid value or does not respond in time.
  */
 export function createAuthentication({
-  settings: { access, limits },
+  config: { access, limits },
   clock,
   logger,
 }: {
-  readonly settings: WebhooksSettings;
+  readonly config: WebhooksConfig;
   readonly clock: Clock;
   readonly logger: Logger;
 }): (request: Pick<HttpRequest, "headers">) => Promise<Subscriber> {

@@ -2,11 +2,11 @@
 
 import { componentRef } from "../../http/openapi-document.js";
 import type { JsonObject } from "../../schema/types.js";
-import type { WebhooksSettings } from "../settings/settings.js";
+import type { WebhooksConfig } from "../config/config.js";
 import { EXAMPLE_WEBHOOK } from "./schemas.js";
 
 /** The options that change the form of a notification. */
-export type NotificationSettings = Pick<WebhooksSettings, "body" | "signature" | "delivery">;
+export type NotificationConfig = Pick<WebhooksConfig, "body" | "signature" | "delivery">;
 
 const VERIFICATION = `To verify it: split the value at the comma, and each part at its first \`=\`. Ignore parts other than \`t\` and \`s\`.
 Compute HMAC-SHA-256 over the value of \`t\`, a full stop and the raw bytes of the body. The key is the whole secret, as UTF-8. Compare the
@@ -26,8 +26,8 @@ const retryLater: JsonObject = {
 };
 
 /** @param types the event types of the catalogue, sorted. */
-export function describeNotification(types: readonly string[], settings: NotificationSettings): JsonObject {
-  const { body, signature, delivery } = settings;
+export function describeNotification(types: readonly string[], config: NotificationConfig): JsonObject {
+  const { body, signature, delivery } = config;
   return {
     operationId: "receiveNotification",
     tags: ["Notifications"],
@@ -62,7 +62,7 @@ const describeHeader = (name: string, description: string, schema: JsonObject): 
   schema,
 });
 
-function describeSignatureHeaders(signature: WebhooksSettings["signature"]): readonly JsonObject[] {
+function describeSignatureHeaders(signature: WebhooksConfig["signature"]): readonly JsonObject[] {
   const own = describeHeader(signature.header, `The signature. ${VERIFICATION}`, {
     type: "string",
     pattern: "^t=[0-9]+, s=[0-9a-f]{64}$",
@@ -82,7 +82,7 @@ function describeSignatureHeaders(signature: WebhooksSettings["signature"]): rea
 const UUID = { type: "string", format: "uuid" } as const;
 const TIME = { type: "string", format: "date-time" } as const;
 
-function describeNotificationBody(form: WebhooksSettings["body"], hasEventId: boolean): JsonObject {
+function describeNotificationBody(form: WebhooksConfig["body"], hasEventId: boolean): JsonObject {
   const members = {
     id: { ...UUID, description: "The id of the event: the same for every webhook and in every attempt." },
     timestamp: { ...TIME, description: "When the event happened, in UTC." },
@@ -99,7 +99,7 @@ function describeNotificationBody(form: WebhooksSettings["body"], hasEventId: bo
   return describeMembers({ id: members.id, ...eventId, eventType, payload: describeMembers(members) });
 }
 
-function exampleNotification(type: string, form: WebhooksSettings["body"], hasEventId: boolean): JsonObject {
+function exampleNotification(type: string, form: WebhooksConfig["body"], hasEventId: boolean): JsonObject {
   const id = "0b9d3a0e-2f4c-4f57-8d0c-6a1f5e7f3c21";
   const timestamp = "2026-03-01T12:00:00.000Z";
   const bundle: JsonObject = {

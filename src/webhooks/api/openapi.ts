@@ -10,11 +10,11 @@ import {
 } from "../../http/openapi-document.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 import { TEXT_LENGTHS } from "../call-arguments.js";
+import type { WebhooksConfig } from "../config/config.js";
 import { type Catalogue, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
-import type { WebhooksSettings } from "../settings/settings.js";
 import {
   describeNotification,
-  type NotificationSettings,
+  type NotificationConfig,
   notificationSchemas,
 } from "./openapi-notification.js";
 import {
@@ -53,7 +53,7 @@ const BODY_ERRORS = [400, 408, 413, 415, 500] as const;
  * @param baseUrl the URL of the mount point.
  */
 export function describeWebhooksOpenApi(
-  settings: NotificationSettings & Pick<WebhooksSettings, "destinations">,
+  config: NotificationConfig & Pick<WebhooksConfig, "destinations">,
   catalogue: Catalogue,
   baseUrl: string,
 ): JsonObject {
@@ -64,7 +64,7 @@ export function describeWebhooksOpenApi(
     security: [{ apiKey: [] }],
     tags: { ...tags, Notifications: "The requests that an endpoint receives." },
     paths: describePaths(),
-    webhooks: { notification: { post: describeNotification(types, settings) } },
+    webhooks: { notification: { post: describeNotification(types, config) } },
     components: {
       securitySchemes: {
         apiKey: { type: "http", scheme: "bearer", description: "The API key of the account." },
@@ -74,7 +74,7 @@ export function describeWebhooksOpenApi(
         ...notificationSchemas,
         ...deliverySchemas,
         ...describeEventTypes(types, catalogue),
-        EndpointUrl: describeEndpointUrl(settings.destinations.allowHttp),
+        EndpointUrl: describeEndpointUrl(config.destinations.allowHttp),
       },
       responses: defineErrors(OPERATION_ERRORS, (status) => describeError(apiErrors[status])),
       headers: responseHeaders,

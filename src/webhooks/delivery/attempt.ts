@@ -6,8 +6,8 @@ import { getServerAttributes, type Span, seconds, type Telemetry, toLabel } from
 import type { OutboundRequest, OutboundResult, Send } from "../../outbound/types.js";
 import { signatureHeader, standardHeaders } from "../../signature/signature.js";
 import type { Subscriber } from "../access.js";
+import type { ServiceBase, WebhooksConfig } from "../config/config.js";
 import { type PreparedEvent, readPayload } from "../events/notification.js";
-import type { ServiceBase, WebhooksSettings } from "../settings/settings.js";
 import { getRotation } from "../store/records.js";
 import type { Attempt, Claim, WebhookRecord } from "../store.js";
 import {
@@ -77,16 +77,16 @@ function logFailure(
 }
 
 export function createAttempts(
-  { store, settings, logger, telemetry }: ServiceBase,
+  { store, config, logger, telemetry }: ServiceBase,
   schedule: Schedule,
   send: Send,
 ): MakeAttempt {
-  const { clock, delivery, retry, health } = settings;
+  const { clock, delivery, retry, endpoints } = config;
   const { slowAfterMs, excerptCharacters } = delivery;
   const random = (): number => clock.random();
-  const rules: OutcomeRules = { retry, schedule, health, slowAfterMs, excerptCharacters, random };
+  const rules: OutcomeRules = { retry, schedule, health: endpoints, slowAfterMs, excerptCharacters, random };
   const maxHeldMs = delivery.leaseMs - delivery.deadlineMs - FENCE_MARGIN_MS;
-  const permissionFor = createPermissions({ settings, logger });
+  const permissionFor = createPermissions({ config, logger });
 
   const attempt: MakeAttempt = (flight) => {
     const { claim } = flight;
@@ -117,10 +117,10 @@ export function createAttempts(
     if (allowed[0] !== true)
       return buildAttemptResult(claim, { state: "withheld", reason: "access_denied" }, startedAt);
     if (clock.monotonic() - flight.claimedAt > maxHeldMs) return null;
-    return exchange(flight, event, allowed, startedAt);
+    return sendRequest(flight, event, allowed, startedAt);
   };
 
-  const exchange = (
+  const sendRequest = (
     flight: Flight,
     event: PreparedEvent,
     allowed: readonly boolean[],
@@ -129,8 +129,8 @@ export function createAttempts(
     const { claim } = flight;
     flight.isSent = true;
     const sentAt = store.now();
-    const body = buildBody(settings, claim.webhook, event, allowed);
-    const request = buildRequest(settings, claim, body, sentAt);
+    const body = buildBody(config, claim.webhook, event, allowed);
+    const request = buildRequest(config, claim, body, sentAt);
     const beganAt = clock.monotonic();
     const span = telemetry && beginAttempt(telemetry, clock, claim, event);
     const pending = span === undefined ? send(request) : span.run(() => send(request));
@@ -193,9 +193,9 @@ const areBooleans = (results: readonly unknown[]): results is readonly boolean[]
  * does, and never throws or rejects.
  */
 export function createPermissions({
-  settings: { access, limits, clock },
+  config: { access, limits, clock },
   logger,
-}: Pick<ServiceBase, "settings" | "logger">) {
+}: Pick<ServiceBase, "config" | "logger">) {
   const fail = ({ account }: Subscriber, error: unknown): null => {
     logger.warn({ account, error }, "access.canRead failed or returned an invalid value; the delivery waits");
     return null;
@@ -229,7 +229,7 @@ export function createPermissions({
  * entry of the event whether the subscriber may read it.
  */
 export const buildBody = (
-  { body: form, delivery }: WebhooksSettings,
+  { body: form, delivery }: WebhooksConfig,
   { id: topic }: Pick<WebhookRecord, "id">,
   event: PreparedEvent,
   allowed: readonly boolean[],
@@ -246,7 +246,7 @@ const FIXED_HEADERS = { "content-type": "application/json", "user-agent": "Postb
 
 /** Lists the headers of an attempt, with `perAttempt` for values that each attempt computes. */
 export const listHeaders = (
-  { signature }: WebhooksSettings,
+  { signature }: WebhooksConfig,
   { id, perAttempt }: { readonly id: string; readonly perAttempt: string },
 ): Readonly<Record<string, string>> => ({
   ...FIXED_HEADERS,
@@ -259,7 +259,7 @@ export const listHeaders = (
 });
 
 function buildRequest(
-  { delivery, signature, clock }: WebhooksSettings,
+  { delivery, signature, clock }: WebhooksConfig,
   { webhook, event: { id } }: Claim,
   body: Buffer,
   now: number,
@@ -322,7 +322,7 @@ const spanOutcome = ({ kind, status, code }: Pick<Attempt, "kind" | "status" | "
 });
 
 /** Claims without a result get no span: there are thousands of them. */
-export function traceClaim({ telemetry, settings }: ServiceBase, at: number, count: number): void {
+export function traceClaim({ telemetry, config }: ServiceBase, at: number, count: number): void {
   if (count === 0) return;
   const attributes = {
     "messaging.system": "postbell",
@@ -331,5 +331,5 @@ export function traceClaim({ telemetry, settings }: ServiceBase, at: number, cou
     "messaging.batch.message_count": count,
   };
   const span = telemetry?.begin?.({ name: "claim", kind: "consumer", at, attributes });
-  span?.end({ at: settings.clock.now() });
+  span?.end({ at: config.clock.now() });
 }

@@ -39,7 +39,7 @@ const LIST_ARGUMENTS = [
 ] as const;
 
 export function createDeliveryLog(context: DeliveryRepairsOptions & { readonly logger: Logger }): Deliveries {
-  const { store, settings, catalogue, entitlement } = context;
+  const { store, config, catalogue, entitlement } = context;
   const permissionFor = createPermissions(context);
 
   /** A hook that fails hides the details only: every key of the account may read the rest. */
@@ -119,11 +119,11 @@ export function createDeliveryLog(context: DeliveryRepairsOptions & { readonly l
       if (!stored) throw notFound("event");
       const event = readEvent(stored);
       const allowed = delivery.type === TEST_EVENT_TYPE ? [true] : await selectEntries(webhook, event);
-      const body = buildBody(settings, webhook, event, allowed);
+      const body = buildBody(config, webhook, event, allowed);
       return {
         method: "POST",
         url: webhook.url,
-        headers: listHeaders(settings, { id: event.id, perAttempt: PER_ATTEMPT }),
+        headers: listHeaders(config, { id: event.id, perAttempt: PER_ATTEMPT }),
         bytes: body.length,
         body: includeBody ? body.toString() : null,
       };
@@ -135,7 +135,7 @@ export function createDeliveryLog(context: DeliveryRepairsOptions & { readonly l
       const now = store.now();
       const stats = await store.deliveryStats(webhookId, now);
       if (!stats) throw notFound("webhook");
-      return toCounts(stats, webhook, { policy: settings.health, now });
+      return toCounts(stats, webhook, { policy: config.endpoints, now });
     },
 
     ...createDeliveryRepairs(context),

@@ -5,16 +5,16 @@ import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { createRateLimit, type RateLimit } from "../../http/rate-limit.js";
 import type { Actor } from "../access.js";
 import { invalidField, notFound, parseEventTime, readCallArguments } from "../call-arguments.js";
+import type { ServiceBase, WebhooksConfig } from "../config/config.js";
 import { type Catalogue, requireLoggedType, subscribes, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { buildPayload } from "../events/bundle.js";
 import type { FhirResource } from "../fhir.js";
 import type { Entitlement } from "../registrations/entitlement.js";
-import type { ServiceBase, WebhooksSettings } from "../settings/settings.js";
 import { formatDeliveryId } from "../store/records.js";
 import type { EventRecord, WebhookRecord, WebhookStore } from "../store.js";
 import type { Deliveries } from "./deliveries.js";
 
-export interface DeliveryRepairsOptions extends Pick<ServiceBase, "store" | "settings"> {
+export interface DeliveryRepairsOptions extends Pick<ServiceBase, "store" | "config"> {
   readonly catalogue: Catalogue;
   readonly entitlement: Entitlement;
   /** Stores events for one webhook. */
@@ -63,15 +63,15 @@ function takeToken(tokens: RateLimit, key: string, message: string): void {
 
 export function createDeliveryRepairs({
   store,
-  settings,
+  config,
   catalogue,
   entitlement,
   append,
   onScheduled,
 }: DeliveryRepairsOptions): Pick<Deliveries, "resend" | "recover" | "test"> {
-  const { clock, limits } = settings;
+  const { clock, limits } = config;
   const repairs = createRateLimit({ perMinute: limits.repairsPerMinute, clock });
-  const recover = createRecover(store, settings);
+  const recover = createRecover(store, config);
 
   /** Returns the webhook if the actor may manage it and it is ENABLED. */
   const requireSendable = async (webhook: WebhookRecord, actor: Actor): Promise<WebhookRecord> => {
@@ -162,7 +162,7 @@ function createKeyedQueue(): <T>(key: string, run: () => Promise<T>) => Promise<
  * @throws `rate_limited` while the account's budget is empty, `not_found` if the webhook was
  * deleted.
  */
-function createRecover(store: WebhookStore, { delivery, limits, clock }: WebhooksSettings) {
+function createRecover(store: WebhookStore, { delivery, limits, clock }: WebhooksConfig) {
   const everyMs = delivery.recoverEveryMs;
   const budget = createRateLimit({ perMinute: limits.recoveredEventsPerMinute, clock });
   const queue = createKeyedQueue();

@@ -5,8 +5,8 @@
 
 import { withTimeout } from "../../core/clock.js";
 import { MAX_RETRY_MS } from "../../core/storage-circuit.js";
-import type { ServiceBase } from "../settings/settings.js";
-import type { FailingEndpoint } from "../settings/webhooks-options.js";
+import type { ServiceBase } from "../config/config.js";
+import type { FailingEndpoint } from "../config/webhooks-options.js";
 import type { WebhookRecord, WebhookStore } from "../store.js";
 import { toWebhook } from "../webhook.js";
 import { type HealthStep, healthStep, warningGivenUpAt } from "./endpoint-health.js";
@@ -60,8 +60,8 @@ const settleStep = (
  * failed, or if the process died before the step was recorded. DISABLED is set exactly once, even
  * if the warning could not be sent.
  */
-export function createHealthNotifications({ store, settings, logger }: ServiceBase): HealthNotifications {
-  const { clock, health, notify, limits } = settings;
+export function createHealthNotifications({ store, config, logger }: ServiceBase): HealthNotifications {
+  const { clock, endpoints, notify, limits } = config;
   const leaseMs = Math.max(LEASE_MS, 3 * limits.hookMs);
 
   /** Resolves with `true` if the notifier succeeded, or if the host has none. */
@@ -93,10 +93,10 @@ export function createHealthNotifications({ store, settings, logger }: ServiceBa
     const { failingSince } = step;
     const { warning } = notify;
     const disableAt = new Date(step.disableAt);
-    const retriedUntil = new Date(Math.min(step.disableAt, now + settings.retry.windowMs));
+    const retriedUntil = new Date(Math.min(step.disableAt, now + config.retry.windowMs));
     const event = { ...(await describeFailing(record, failingSince)), disableAt, retriedUntil };
     const isSent = await callNotifier(record.id, warning && (() => warning(event)));
-    if (!isSent && now < warningGivenUpAt(failingSince, health)) return;
+    if (!isSent && now < warningGivenUpAt(failingSince, endpoints)) return;
     const fields = { warnedAt: now, noticeAt: step.disableAt };
     if (!(await settleStep(store, record, failingSince, fields))) return;
     const entry = { webhook: record.id, disableAt };
@@ -124,7 +124,7 @@ export function createHealthNotifications({ store, settings, logger }: ServiceBa
 
   const takeStep = async (record: WebhookRecord): Promise<void> => {
     const now = store.now();
-    const step = healthStep(record, health, now);
+    const step = healthStep(record, endpoints, now);
     if (step.kind === "warn") await warn(record, step, now);
     else if (step.kind === "disable") await disable(record, step);
     else if (step.kind === "announce") await announce(record, step);

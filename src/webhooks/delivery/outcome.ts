@@ -21,7 +21,7 @@ export type AttemptResult = Omit<Settlement, "now">;
 
 type Outcome = AttemptResult["outcome"];
 
-/** The host's settings that decide about deliveries. */
+/** The host's options that decide about deliveries. */
 export interface OutcomeRules {
   readonly retry: RetryPolicy;
   readonly schedule: Schedule;

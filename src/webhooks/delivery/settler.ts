@@ -5,7 +5,7 @@
 
 import type { Clock, Timer } from "../../core/clock.js";
 import { storageRetryDelayMs } from "../../core/storage-circuit.js";
-import type { ServiceBase } from "../settings/settings.js";
+import type { ServiceBase } from "../config/config.js";
 import type { Claim, SettleResult } from "../store.js";
 import type { HealthNotifications } from "./health-notifications.js";
 import { type AttemptResult, buildAttemptResult, reschedule } from "./outcome.js";
@@ -103,9 +103,9 @@ export function createSettler(
   health: Pick<HealthNotifications, "expect">,
   onEnded: (flights: readonly Flight[]) => void,
 ): Settler {
-  const { store, settings, logger } = base;
-  const { clock } = settings;
-  const { leaseMs } = settings.delivery;
+  const { store, config, logger } = base;
+  const { clock } = config;
+  const { leaseMs } = config.delivery;
   const queues = new Map<number, PartitionQueue>();
   /** Batches that wait for their next try. */
   const pauses = new Map<Timer, () => void>();

@@ -14,7 +14,7 @@ import { randomBytes } from "node:crypto";
 import type { Timer } from "../../core/clock.js";
 import { createDeadlines } from "../../core/deadlines.js";
 import { PostbellError } from "../../core/errors.js";
-import type { ServiceBase } from "../settings/settings.js";
+import type { ServiceBase } from "../config/config.js";
 import type { Claim, ClaimRequest, ClaimResponse } from "../store.js";
 import { type MakeAttempt, traceClaim } from "./attempt.js";
 import type { HealthNotifications } from "./health-notifications.js";
@@ -80,8 +80,8 @@ export function createWorker(
   attempt: MakeAttempt,
   health: HealthNotifications,
 ): DeliveryWorker {
-  const { store, settings, logger } = base;
-  const { clock, delivery, retry } = settings;
+  const { store, config, logger } = base;
+  const { clock, delivery, retry } = config;
   const { concurrency, slowConcurrency, leaseMs, slowAfterMs } = delivery;
   const name = randomBytes(8).toString("hex");
   const slots = createSlots({ fast: concurrency, slow: slowConcurrency });

@@ -3,8 +3,8 @@
 import { ignoreErrors } from "../../core/error-events.js";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { type SpanAttributes, seconds } from "../../core/telemetry.js";
+import type { ServiceBase } from "../config/config.js";
 import type { DeliveryWorker } from "../delivery/worker.js";
-import type { ServiceBase } from "../settings/settings.js";
 import {
   type AppendedEvent,
   type AppendResponse,
@@ -246,8 +246,8 @@ const toOutcomes = ({ emitted, error }: Stored): readonly string[] => [
 /** Adds nothing to `emit` if there is no telemetry. */
 export function createEmitTelemetry({
   telemetry,
-  settings: { clock },
-}: Pick<ServiceBase, "telemetry" | "settings">): EmitTelemetry {
+  config: { clock },
+}: Pick<ServiceBase, "telemetry" | "config">): EmitTelemetry {
   if (telemetry === undefined) {
     return {
       call: (work) => work(undefined, undefined),

@@ -6,10 +6,10 @@ import { PostbellError } from "../../core/errors.js";
 import { describeUnknownKey } from "../../core/known-names.js";
 import { isUuid } from "../../core/uuid.js";
 import { checkName, parseEventTime } from "../call-arguments.js";
+import type { ServiceBase } from "../config/config.js";
 import { type Catalogue, focalTypes, type ResourceTypeOf } from "../event-types/catalogue.js";
 import { type BuiltPayload, buildPayload, type ResolveEntry } from "../events/bundle.js";
 import type { FhirResource } from "../fhir.js";
-import type { ServiceBase } from "../settings/settings.js";
 import type { EventRecord } from "../store.js";
 
 /**
@@ -209,7 +209,7 @@ function getSubject({ resourceType, id }: FhirResource): string | undefined {
 }
 
 export function createPrepareEvent(
-  { store, settings: { limits, resolveReference, clock }, logger }: ServiceBase,
+  { store, config: { limits, resolveReference, clock }, logger }: ServiceBase,
   catalogue: Catalogue,
 ): PrepareEvent {
   /** All lookups of one event share one time limit, which begins here. */

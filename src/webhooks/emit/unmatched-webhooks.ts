@@ -2,8 +2,8 @@
 
 import { isDebugEnabled } from "../../core/logger.js";
 import { createRateLimit } from "../../http/rate-limit.js";
+import type { ServiceBase } from "../config/config.js";
 import { subscribes } from "../event-types/catalogue.js";
-import type { ServiceBase } from "../settings/settings.js";
 import type { EventRecord, WebhookRecord } from "../store.js";
 import type { Emitted } from "./prepare-event.js";
 
@@ -37,8 +37,8 @@ export function findUnmatched(
 /** Call it after an event was stored. Returns at once, and never throws. */
 export type LogUnmatched = (event: Pick<EventRecord, "id" | "account" | "type">, emitted: Emitted) => void;
 
-export function createUnmatchedLog({ store, settings, logger }: ServiceBase): LogUnmatched {
-  const lines = createRateLimit({ perMinute: LINES_PER_MINUTE, clock: settings.clock });
+export function createUnmatchedLog({ store, config, logger }: ServiceBase): LogUnmatched {
+  const lines = createRateLimit({ perMinute: LINES_PER_MINUTE, clock: config.clock });
 
   const explain = async (fields: { readonly account: string; readonly eventType: string }): Promise<void> => {
     const { account, eventType } = fields;
@@ -49,7 +49,7 @@ export function createUnmatchedLog({ store, settings, logger }: ServiceBase): Lo
   return ({ id, account, type }, { duplicate, webhooks, deliveries }) => {
     if (duplicate || (deliveries.length >= webhooks && webhooks > 0)) return;
     // Asked for each event, because a host can change the level at run time.
-    if (!isDebugEnabled(settings.logger) || lines.take(ALL_ACCOUNTS) > 0) return;
+    if (!isDebugEnabled(config.logger) || lines.take(ALL_ACCOUNTS) > 0) return;
     const fields = { account, event: id, eventType: type, webhooks, deliveries: deliveries.length };
     if (webhooks === 0) logger.debug(fields, "nobody gets an event: the account has no webhooks");
     // Without a reply there is no line: it must not fail `emit`.

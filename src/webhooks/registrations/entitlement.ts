@@ -8,7 +8,7 @@ import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { isUuid } from "../../core/uuid.js";
 import type { Actor, Subscriber } from "../access.js";
 import { checkName, notFound } from "../call-arguments.js";
-import type { WebhooksSettings } from "../settings/settings.js";
+import type { WebhooksConfig } from "../config/config.js";
 import { parseDeliveryId } from "../store/records.js";
 import type { DeliveryRecord, WebhookChange, WebhookRecord, WebhookStore } from "../store.js";
 
@@ -69,7 +69,7 @@ function checkActor(actor: Actor): void {
 
 export function createEntitlement(
   store: Pick<WebhookStore, "getWebhook" | "getDelivery">,
-  { access, limits, clock }: Pick<WebhooksSettings, "access" | "limits" | "clock">,
+  { access, limits, clock }: Pick<WebhooksConfig, "access" | "limits" | "clock">,
 ): Entitlement {
   const canActFor = async (as: Subscriber, owner: Subscriber): Promise<boolean> => {
     try {

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { PostbellError } from "../../core/errors.js";
 import { newSecret } from "../../signature/signature.js";
 import type { Subscriber } from "../access.js";
-import type { WebhooksSettings } from "../settings/settings.js";
+import type { WebhooksConfig } from "../config/config.js";
 import type { WebhookRecord, WebhookStore } from "../store.js";
 import { ownedByAnotherKey, tooManyEnabled } from "./entitlement.js";
 
@@ -26,7 +26,7 @@ type RegisterStore = Pick<WebhookStore, "createWebhook" | "getWebhook" | "newWeb
  */
 export async function registerWebhook(
   store: RegisterStore,
-  limits: Pick<WebhooksSettings["limits"], "enabledWebhooks" | "webhooks">,
+  limits: Pick<WebhooksConfig["limits"], "enabledWebhooks" | "webhooks">,
   request: NewWebhook,
 ): Promise<WebhookRecord> {
   const now = store.now();

@@ -8,9 +8,9 @@ import { createAddressPolicy } from "../../outbound/destination-options.js";
 import { newSecret } from "../../signature/signature.js";
 import type { Actor, Subscriber } from "../access.js";
 import { checkName, invalidField, notFound, readCallArguments, readLimit } from "../call-arguments.js";
+import type { WebhooksConfig } from "../config/config.js";
 import type { Catalogue } from "../event-types/catalogue.js";
 import { readEventTypes } from "../event-types/catalogue.js";
-import type { WebhooksSettings } from "../settings/settings.js";
 import { getRotation } from "../store/records.js";
 import type { WebhookChange, WebhookRecord, WebhookStatus, WebhookStore } from "../store.js";
 import { toWebhook, type Webhook } from "../webhook.js";
@@ -146,13 +146,13 @@ function checkOverlap(overlapMs: number): void {
 
 export function createRegistrations({
   store,
-  settings: { destinations, limits },
+  config: { destinations, limits },
   catalogue,
   entitlement,
   namesOptions,
 }: {
   readonly store: WebhookStore;
-  readonly settings: Pick<WebhooksSettings, "destinations" | "limits">;
+  readonly config: Pick<WebhooksConfig, "destinations" | "limits">;
   readonly catalogue: Catalogue;
   readonly entitlement: Entitlement;
   /** True if the caller is the host, who can change the options that a message names. */

@@ -1,7 +1,7 @@
 -- The common path of storing events: each with all its deliveries, or none of them. The first write
 -- is one that a full Redis refuses, so nothing is half stored. Other cases are left to
 -- append-general.lua: an id that is known, a bound that is exceeded, an event without subscribers.
--- This file follows common-path.lua and rosters.lua, and exchange-claim.lua follows it in the same
+-- This file follows common-path.lua and rosters.lua, and claim-due.lua follows it in the same
 -- script.
 --
 -- ARGV from the ninth on: most pending, most pending of an account, a name for this data set where
@@ -9,7 +9,7 @@
 -- `digest⏎label⏎payload`, and its label.
 --
 -- Replies { }, with nothing changed, if an event is not common. Otherwise replies as
--- exchange-claim.lua does: `result` has a line for each event: its order, the short ids of its
+-- claim-due.lua does: `result` has a line for each event: its order, the short ids of its
 -- webhooks, and how many webhooks its account has, separated by blanks.
 
 local FIRST, FIELDS = 12, 6

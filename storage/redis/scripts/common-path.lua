@@ -1,10 +1,10 @@
--- Shared by the scripts of the common path, `append` and `exchange`: the keys, and endpoints with
+-- Shared by the scripts of the common path, `append` and `settle-and-claim`: the keys, and endpoints with
 -- their free slots and turns. These scripts do without the general scripts' files, because creating
 -- their closures costs more than everything here. Cases that are not common are left to the general
 -- scripts, which may be slow: the reply says so.
 --
 -- docs/redis.md describes the keys and the records. calls.lua comes before this file. The file of
--- the script itself follows it, then exchange-claim.lua, which leases due deliveries and replies.
+-- the script itself follows it, then claim-due.lua, which leases due deliveries and replies.
 --
 -- ARGV, after the arguments of every script: token (empty: lease nothing), lease until, room in the
 -- fast lane, room in the slow lane. The arguments of the script itself start at ARGV[9].

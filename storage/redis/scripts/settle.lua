@@ -1,4 +1,4 @@
--- Records the results of claims: every case that exchange.lua leaves to it.
+-- Records the results of claims: every case that settle-and-claim.lua leaves to it.
 --
 -- ARGV, for each settlement: account, webhook's id, the suffix of the delivery, token, nonce, its
 -- time, state, reason, step, due, postponed, crashes, extra at, started at, attempt, its summary,

@@ -459,7 +459,7 @@ describe("eventual consistency", () => {
       await content.stop();
       asked.resolve();
       await expect(started).resolves.toBeUndefined();
-      expect(await content.condition()).toEqual({ isStarted: false, problems: [] });
+      expect(await content.status()).toEqual({ isStarted: false, problems: [] });
       const before = calls;
       await pass(clock, 10_000);
       expect(calls).toBe(before);

@@ -189,7 +189,7 @@ export function describeCrashPoints(start: () => Promise<StorageUnderTest>): voi
         const webhooks = {
           ...QUICK,
           retry: { ...QUICK.retry, intervalsMs: [30_000] },
-          health: { warnAfterMs: 200, disableAfterMs: 400 },
+          endpoints: { warnAfterMs: 200, disableAfterMs: 400 },
         };
         const { ledger, checker, launch } = await openScene(on(), {
           webhooks,

@@ -24,7 +24,7 @@ export interface WorkerOptions {
   /** Trusted authority of the endpoints. */
   readonly ca: string;
   readonly webhooks?:
-    | Pick<WebhooksOptions, "delivery" | "retry" | "health" | "limits" | "awaitStorage">
+    | Pick<WebhooksOptions, "delivery" | "retry" | "endpoints" | "limits" | "awaitStorage">
     | undefined;
   /** Where to kill itself (worker-process.js). */
   readonly crashAt?: string | undefined;

@@ -157,7 +157,7 @@ describe("an event is stored", () => {
       result: "duplicate",
       claimed: { claims: [{ event }], nextAt: expect.any(Number) },
     });
-    expect(sent()).toEqual(["append", "append-general", "exchange"]);
+    expect(sent()).toEqual(["append", "append-general", "settle-and-claim"]);
     await close();
   });
 
@@ -220,7 +220,7 @@ describe("the events that a process caches", () => {
     const byId = (one: { id: string }, other: { id: string }): number => one.id.localeCompare(other.id);
     // Events of the same millisecond come in the order of their ids.
     expect(claims.map(({ event }) => event).sort(byId)).toEqual(events.sort(byId));
-    expect(own.sent()).toEqual(["exchange", "HMGET"]);
+    expect(own.sent()).toEqual(["settle-and-claim", "HMGET"]);
     expect(await Promise.all(claims.map((one) => own.settle(one)))).toEqual(Array(3).fill("settled"));
     await Promise.all([own.close(), other.close()]);
   });

@@ -93,7 +93,7 @@ describe("the scripts", () => {
   const BOUNDED_OTHERWISE: Readonly<Record<string, readonly string[]>> = {
     // One member, the first or the one at an index.
     "content-commit.lua": ["ZRANGE key over - 1 over - 1 WITHSCORES"],
-    "exchange-claim.lua": ["ZRANGE key 0 0 WITHSCORES"],
+    "claim-due.lua": ["ZRANGE key 0 0 WITHSCORES"],
     "notices.lua": ["ZRANGE NOTICES 0 0 WITHSCORES"],
     // Read only if there are at most 1 000.
     "read.lua": ["HVALS ACCOUNTS", "ZRANGE NOTICES 0 -1"],

@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
 import type { Route } from "../../../src/http/router.js";
 import type { JsonObject } from "../../../src/schema/types.js";
+import type { WebhooksOptions } from "../../../src/webhooks/config/webhooks-options.js";
 import { createWebhooks } from "../../../src/webhooks/service.js";
-import type { WebhooksOptions } from "../../../src/webhooks/settings/webhooks-options.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
 import { describedBy } from "../../support/described-answers.js";
 import { objectionsTo } from "../../support/openapi-lint.js";

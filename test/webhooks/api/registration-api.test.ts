@@ -3,7 +3,7 @@ import { PostbellError } from "../../../src/core/errors.js";
 import type { HttpRequest, ReadableBody } from "../../../src/http/types.js";
 import { manualClock } from "../../../src/testing/manual-clock.js";
 import type { Access, Subscriber } from "../../../src/webhooks/access.js";
-import type { WebhooksOptions } from "../../../src/webhooks/settings/webhooks-options.js";
+import type { WebhooksOptions } from "../../../src/webhooks/config/webhooks-options.js";
 import type { WebhookStore } from "../../../src/webhooks/store.js";
 import {
   type Answer,

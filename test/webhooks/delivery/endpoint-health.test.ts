@@ -144,7 +144,7 @@ describe("an endpoint that fails for days", () => {
 
   it("is warned of and disabled on time when that is sooner than the next look for due steps", async () => {
     const { emit, run, told } = await failing({
-      options: { health: { warnAfterMs: 5 * MINUTE, disableAfterMs: 12 * MINUTE } },
+      options: { endpoints: { warnAfterMs: 5 * MINUTE, disableAfterMs: 12 * MINUTE } },
     });
     await run(7 * MINUTE);
     await emit();

@@ -81,7 +81,7 @@ describe("an endpoint that was failing before the host changed its mind", () => 
     const { told, runUntil } = await failing({
       storage: first.storage,
       clock: first.clock,
-      options: { health: { warnAfterMs: 5 * DAY, disableAfterMs: 6 * DAY } },
+      options: { endpoints: { warnAfterMs: 5 * DAY, disableAfterMs: 6 * DAY } },
     });
     // `options` took the notifiers' place: what is told is seen in the record.
     expect(told).toEqual([]);

@@ -280,7 +280,7 @@ describe("an endpoint that recovers", () => {
     const { register, emit, run, webhooks, clock, sent } = await startHarness({
       answer: () => 500,
       // The endpoint is not to be disabled meanwhile.
-      options: { health: { warnAfterMs: 30 * DAY, disableAfterMs: 31 * DAY } },
+      options: { endpoints: { warnAfterMs: 30 * DAY, disableAfterMs: 31 * DAY } },
     });
     const { id } = await register();
     for (let count = 0; count < 3; count++) await emit();

@@ -11,13 +11,13 @@ import {
   skipAttempt,
 } from "../../../src/webhooks/delivery/outcome.js";
 import { buildSchedule } from "../../../src/webhooks/delivery/retry-schedule.js";
-import { readSettings } from "../../../src/webhooks/options.js";
+import { readConfig } from "../../../src/webhooks/options.js";
 import type { Attempt, Claim } from "../../../src/webhooks/store.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
 import { HOUR, MINUTE, response } from "../../support/webhook-harness.js";
 
 const START = 1_000_000_000_000;
-const settings = readSettings({
+const settings = readConfig({
   storage: memoryStorage(),
   access: { authenticate: () => null, canRead: () => true },
 });

@@ -26,7 +26,7 @@ import {
  */
 const PUNCTUAL = {
   retry: { jitter: 0 },
-  health: { warnAfterMs: 100 * DAY, disableAfterMs: 101 * DAY },
+  endpoints: { warnAfterMs: 100 * DAY, disableAfterMs: 101 * DAY },
 };
 
 const failingHarness = (): Promise<Harness> => startHarness({ answer: () => 500, options: PUNCTUAL });

@@ -10,7 +10,7 @@ import type { MakeAttempt } from "../../../src/webhooks/delivery/attempt.js";
 import type { AttemptResult } from "../../../src/webhooks/delivery/outcome.js";
 import type { Flight } from "../../../src/webhooks/delivery/slots.js";
 import { createWorker } from "../../../src/webhooks/delivery/worker.js";
-import { readSettings } from "../../../src/webhooks/options.js";
+import { readConfig } from "../../../src/webhooks/options.js";
 import type { Claim, ClaimRequest, Lane, Settlement, WebhookStore } from "../../../src/webhooks/store.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
 import { eventLoopTurn, START } from "../../support/webhook-harness.js";
@@ -81,14 +81,14 @@ function openWorker({
     claim: async () => NOTHING,
     ...store,
   } as WebhookStore;
-  const settings = readSettings({
+  const config = readConfig({
     storage: memoryStorage(),
     access: { authenticate: () => null, canRead: () => true },
     delivery: slots,
     clock,
   });
   const worker = createWorker(
-    { store: scripted, settings, logger: silentLogger, telemetry: undefined },
+    { store: scripted, config, logger: silentLogger, telemetry: undefined },
     attempt,
     {
       dueAt: () => Number.POSITIVE_INFINITY,

@@ -1,6 +1,6 @@
 -- The common path after an event is stored: records deliveries that succeeded at their first
 -- attempt, then leases due deliveries. Other cases are left to settle.lua and tidy.lua. This file
--- follows common-path.lua; exchange-settle.lua and exchange-claim.lua follow it in the same script.
+-- follows common-path.lua; settle-first-attempts.lua and claim-due.lua follow it in the same script.
 --
 -- ARGV from the ninth on: nonce; then how many deliveries, endpoints and accounts follow:
 --   * for all deliveries, reference and new record in turn;
@@ -13,7 +13,7 @@
 --
 -- If a delivery or an endpoint is not as expected, nothing is changed and the reply is { places }:
 -- the places of these deliveries, and of these endpoints after a `w`. Otherwise replies as
--- exchange-claim.lua does; the work for tidy.lua also names, as `A/account`, each account that has
+-- claim-due.lua does; the work for tidy.lua also names, as `A/account`, each account that has
 -- too many completed events.
 
 local nonce = ARGV[9]

@@ -1,5 +1,5 @@
 /**
- * The exchange of one partition: one script call records deliveries that succeeded at their first
+ * The common path of one partition: one script call records deliveries that succeeded at their first
  * attempt, and claims due deliveries. This is the common path; other settlements take `settle`.
  */
 
@@ -35,11 +35,11 @@ export interface LeaseRequest {
 }
 
 /** `unmatched`: the delivery is not as it was leased, so nothing was recorded. */
-export type ExchangeResult = "settled" | "unmatched";
+export type FirstResult = "settled" | "unmatched";
 
-export interface ClaimExchange {
+export interface CommonPath {
   /** Resolves with a result for each item, in their order. */
-  settle(items: readonly FirstSettlement[]): Promise<readonly ExchangeResult[]>;
+  settle(items: readonly FirstSettlement[]): Promise<readonly FirstResult[]>;
   /** Claims, and sends waiting settlements with the claim. */
   claim(request: LeaseRequest): Promise<Leased>;
   /**
@@ -51,10 +51,10 @@ export interface ClaimExchange {
 
 /** One call of `settle` that waits for its results. */
 interface PendingSettle {
-  readonly results: ExchangeResult[];
+  readonly results: FirstResult[];
   /** Number of items without a result. */
   left: number;
-  readonly resolve: (results: readonly ExchangeResult[]) => void;
+  readonly resolve: (results: readonly FirstResult[]) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -63,7 +63,7 @@ interface QueuedSettlement extends FirstSettlement {
   readonly place: number;
 }
 
-function resolveItem({ pending, place }: QueuedSettlement, result: ExchangeResult): void {
+function resolveItem({ pending, place }: QueuedSettlement, result: FirstResult): void {
   pending.results[place] = result;
   pending.left -= 1;
   if (pending.left === 0) pending.resolve(pending.results);
@@ -79,11 +79,11 @@ function dropUnmatched(
   return items.filter((item) => !unmatched.has(item));
 }
 
-export function createClaimExchange(
+export function createCommonPath(
   context: RedisStoreContext,
   partition: Partition,
   nonce: () => string,
-): ClaimExchange {
+): CommonPath {
   const queue: QueuedSettlement[] = [];
   let running = 0;
   let isScheduled = false;
@@ -94,7 +94,7 @@ export function createClaimExchange(
     settled: readonly QueuedSettlement[],
     request: LeaseRequest | undefined,
   ): Promise<LeaseReply> => {
-    const now = request?.now ?? (await context.at(settled[0]?.settlement.now ?? 0));
+    const now = request?.now ?? (await context.connect(settled[0]?.settlement.now ?? 0));
     const lease = request?.args ?? NO_LEASE;
     const onLate = (late: unknown): void => {
       const reply = late as LeaseReply;
@@ -105,7 +105,10 @@ export function createClaimExchange(
       const { endpoints, others } = groupByEndpoint(items);
       items = dropUnmatched(items, others);
       const args = [...lease, ...encodeSettlements(items, endpoints, nonce())];
-      const reply = (await context.run(SCRIPTS.exchange, partition, args, { now, onLate })) as LeaseReply;
+      const reply = (await context.run(SCRIPTS.settleAndClaim, partition, args, {
+        now,
+        onLate,
+      })) as LeaseReply;
       const [unmatched, , notifyAt, overdue] = reply;
       if (unmatched === "") {
         context.notifyWorkers(notifyAt);
@@ -161,7 +164,7 @@ export function createClaimExchange(
   };
 }
 
-/** A settlement that the `exchange` script can record, with the lease that it ends. */
+/** A settlement that the `settle-and-claim` script can record, with the lease that it ends. */
 export interface FirstSettlement {
   readonly lease: FirstLease;
   readonly settlement: FirstDelivered;

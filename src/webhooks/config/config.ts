@@ -24,7 +24,7 @@ type Filled<T, Unset extends keyof T = never> = {
 };
 
 /** The options after they were checked and completed with their defaults. */
-export interface WebhooksSettings {
+export interface WebhooksConfig {
   readonly storage: Storage;
   readonly access: Filled<Access, "canActFor">;
   readonly events: EventCatalogue;
@@ -34,7 +34,7 @@ export interface WebhooksSettings {
   readonly delivery: Filled<DeliveryOptions, "send">;
   readonly retry: Filled<RetryOptions>;
   readonly signature: Filled<SignatureOptions>;
-  readonly health: Filled<EndpointHealthOptions>;
+  readonly endpoints: Filled<EndpointHealthOptions>;
   readonly retention: Filled<RetentionOptions>;
   readonly limits: Filled<WebhookLimits>;
   readonly notify: Filled<Notify, keyof Notify>;
@@ -47,7 +47,7 @@ export interface WebhooksSettings {
 /** The members of a service that all its parts use. */
 export interface ServiceBase {
   readonly store: WebhookStore;
-  readonly settings: WebhooksSettings;
+  readonly config: WebhooksConfig;
   readonly logger: Logger;
   /** Guarded: it never throws. */
   readonly telemetry: Telemetry | undefined;

@@ -1,4 +1,4 @@
--- The settling half of exchange.lua. It compares everything first, then writes.
+-- The settling half of settle-and-claim.lua. It compares everything first, then writes.
 
 -- Updates the lane, slow start and health of an endpoint after successes under its present
 -- generation.

@@ -29,7 +29,7 @@ const getEarliest = (times: readonly (number | null)[]): number | null => {
 };
 
 export function createClaim(
-  { partitions, logger, clock, at }: RedisStoreContext,
+  { partitions, logger, clock, connect }: RedisStoreContext,
   partitionClaims: PartitionClaims,
   settlements: Settlements,
 ): WebhookStore["claim"] {
@@ -76,7 +76,7 @@ export function createClaim(
 
   return async (request) => {
     const began = clock.monotonic();
-    const now = await at(request.now);
+    const now = await connect(request.now);
     // The caller computed the times of the request before the storage's time was known.
     if (now !== request.now) return { claims: [], nextAt: now + 1 };
     const result = await claimFromAll(request, began);

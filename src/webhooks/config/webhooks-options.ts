@@ -61,7 +61,7 @@ export interface WebhooksOptions<C extends EventCatalogue = Readonly<ClinicalEve
   /** How deliveries are signed. */
   readonly signature?: SignatureOptions | undefined;
   /** When a failing endpoint is reported (default after 72 hours) and disabled (96 hours). */
-  readonly health?: EndpointHealthOptions | undefined;
+  readonly endpoints?: EndpointHealthOptions | undefined;
   /**
    * How long completed deliveries are kept. Default: 72 hours, at most 10 000 events per account.
    */
@@ -192,11 +192,11 @@ export interface EndpointWarning extends FailingEndpoint {
  */
 export interface Notify {
   /**
-   * Called once when an endpoint has not responded with a 2xx for `health.warnAfterMs`. It is
+   * Called once when an endpoint has not responded with a 2xx for `endpoints.warnAfterMs`. It is
    * called again after the next such period, a throw, a timeout or a crash.
    */
   warning?: ((event: EndpointWarning) => Awaitable<unknown>) | undefined;
-  /** Called when Postbell has disabled an endpoint that failed for `health.disableAfterMs`. */
+  /** Called when Postbell has disabled an endpoint that failed for `endpoints.disableAfterMs`. */
   disabled?: ((event: FailingEndpoint) => Awaitable<unknown>) | undefined;
   /** Called at the end of `stop()`. Release here what the notifiers hold, such as a connection. */
   close?: (() => Awaitable<unknown>) | undefined;
@@ -239,7 +239,7 @@ export interface RetryOptions {
  *
  * @example
  * // Warn after a day, disable after a week.
- * health: { warnAfterMs: 86_400_000, disableAfterMs: 604_800_000 }
+ * endpoints: { warnAfterMs: 86_400_000, disableAfterMs: 604_800_000 }
  */
 export interface EndpointHealthOptions {
   /**
