@@ -29,7 +29,7 @@ export const encodeLease = ({
 
 /** The reply of claim-due.lua. */
 export type LeaseReply = [
-  /** From `settle-and-claim`: the places of unmatched settlements. From `append`: what was stored. */
+  /** The places of unmatched settlements. From `append`: what was stored. */
   result: string,
   nextAt: string,
   notifyAt: string,

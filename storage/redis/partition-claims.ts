@@ -1,6 +1,6 @@
 /**
- * Claims from one partition: leases due deliveries with `settle-and-claim`, and reads their webhooks and
- * events.
+ * Claims from one partition: leases due deliveries with `settle-and-claim`, and reads their
+ * webhooks and events.
  */
 
 import { LRUCache } from "lru-cache";

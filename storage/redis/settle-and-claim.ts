@@ -1,6 +1,6 @@
 /**
- * The common path of one partition: one script call records deliveries that succeeded at their first
- * attempt, and claims due deliveries. This is the common path; other settlements take `settle`.
+ * The common path of one partition: one script call records deliveries that succeeded at their
+ * first attempt, and claims due deliveries. Other settlements take `settle`.
  */
 
 import type { Attempt, AttemptSummary } from "../../src/webhooks/store.js";

@@ -1,6 +1,7 @@
 /**
  * Settles deliveries on Redis. Successes at the first attempt take the short way through
- * `settle-and-claim`, all other settlements the general script. Releasing a claim is a settlement too.
+ * `settle-and-claim`, all other settlements the general script. Releasing a claim is a settlement,
+ * too.
  */
 
 import type { Attempt, Claim, Settlement, SettleResult, WebhookStore } from "../../src/webhooks/store.js";

@@ -244,7 +244,7 @@ describe("the options of createWebhooks", () => {
     "delivery",
     "retry",
     "signature",
-    "health",
+    "endpoints",
     "notify",
     "retention",
     "limits",
