@@ -51,7 +51,10 @@ export function describeChaos({ start, workers: count }: ChaosOptions): void {
         ca: subscriber.ca,
         webhooks: {
           delivery: { deadlineMs: 10_000, leaseMs: 40_000 },
-          retry: { intervalsMs: [200, 300, 400], everyMs: 500, windowMs: 300_000 },
+          // Longer than the whole run: what ends as failed would count as lost.
+          retry: { intervalsMs: [200, 300, 400], everyMs: 500 * LOAD, windowMs: 300_000 * LOAD },
+          // A worker that starts while the server restarts waits for it.
+          awaitStorage: false,
         },
       };
       const ledger = openLedger(on, options, subscriber);

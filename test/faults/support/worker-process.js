@@ -63,12 +63,12 @@ const report = (method, [request], result) => {
   if (method === "settleHealthNotification" && result && isDisabling(request)) note({ disabled: request.id });
 };
 
-const UNWATCHED = ["maxSleepMs", "now", "watch", "partitionOf", "newWebhookId"];
+const UNWATCHED = ["now", "watch", "partitionOf", "newWebhookId", "connectionProblem"];
 
 const watched = (store) =>
   Object.fromEntries(
     Object.entries(store).map(([method, call]) => {
-      if (UNWATCHED.includes(method)) return [method, call];
+      if (typeof call !== "function" || UNWATCHED.includes(method)) return [method, call];
       const passing = async (...args) => {
         pass(BEFORE[method], ...args);
         const result = await call(...args);
