@@ -64,14 +64,15 @@ async function retryAfter<T>(
       },
       async shouldRetry({ retriesConsumed }) {
         if (isFree) return true;
-        if (retriesConsumed >= retries || !options.shouldRetry(error)) return false;
+        if (signal?.aborted || retriesConsumed >= retries || !options.shouldRetry(error)) return false;
         const ms = options.pauseMs(retriesConsumed + 1);
         if (ms > 0) await pause(clock, ms, signal);
         return signal?.aborted !== true;
       },
     });
-  } catch {
-    throw error;
+  } catch (caught) {
+    // Anything else is a defect of an option.
+    throw caught === FAILED ? error : caught;
   }
 }
 

@@ -52,6 +52,25 @@ describe("a retried call", () => {
     },
   );
 
+  it("is not repeated if the signal was aborted during the call", async () => {
+    const stop = new AbortController();
+    const call = async (): Promise<never> => {
+      stop.abort();
+      throw "stopped";
+    };
+    const retried = retry(call, { ...always, pauseMs: () => 1_000, signal: stop.signal });
+    await expect(retried).rejects.toBe("stopped");
+    expect(clock.nextTimerAt()).toBeUndefined();
+  });
+
+  it("rejects with what an option throws", async () => {
+    const defect = new TypeError("pauseMs");
+    const pauseMs = (): never => {
+      throw defect;
+    };
+    await expect(retry(failWith("first").call, { ...always, pauseMs })).rejects.toBe(defect);
+  });
+
   it("is repeated as often as its options allow, free retries apart", async () => {
     const { call, calls } = failWith(...["a", "free", "b", "c", "free", "free", "d", "e"]);
     const options = { ...always, retries: 3, shouldConsumeRetry: (error: unknown) => error !== "free" };
