@@ -4,6 +4,7 @@
  */
 
 import { isPostbellError, PostbellError } from "../../src/core/errors.js";
+import { retry } from "../../src/core/retry.js";
 import type { AppendRequest, AppendResult, WebhookStore } from "../../src/webhooks/store.js";
 import { type Batcher, createBatcher } from "../batcher.js";
 import { encodeAccount, encodeStoredText } from "../stored-text.js";
@@ -295,15 +296,13 @@ export function createAppender(
       if (appended.some(hasDeliveries)) noteWake(after, items[0]?.now ?? 0);
       return appended;
     });
-  const appendItems = async (items: readonly AppendEntry[]): Promise<readonly ItemResult[]> => {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await appendOnce(items);
-      } catch (error) {
-        if (!(error instanceof StoredOutOfOrder) || tries === MOST_APPENDS) throw error;
-      }
-    }
-  };
+  const appendItems = (items: readonly AppendEntry[]): Promise<readonly ItemResult[]> =>
+    retry(() => appendOnce(items), {
+      clock: context.clock,
+      retries: MOST_APPENDS - 1,
+      shouldRetry: (error) => error instanceof StoredOutOfOrder,
+      pauseMs: () => 0,
+    });
   const batcher = createBatcher<readonly AppendEntry[], readonly AppendResult[]>({
     run: async (lists) => {
       const items = lists.flat();
