@@ -90,7 +90,10 @@ function registerMetric(key: string, registry: Registry, readers: Readers): Add 
   return (own, added) => gauge.inc(own, added);
 }
 
-/** Drops values with further labels once there are {@link MAX_SERIES} of them. */
+/**
+ * Drops values with further labels once there are {@link MAX_SERIES} of them, also if the host has
+ * reset the registry since.
+ */
 function limitSeries(names: readonly string[], add: Add): Add {
   const known = new Set<string>();
   return (labels, added) => {
@@ -123,21 +126,22 @@ function limitSeries(names: readonly string[], add: Add): Add {
 export function prometheus(options: PrometheusOptions = {}): Prometheus {
   const { authorize, registry = new Registry() } = readOptions("prometheus", prometheusOptions, options);
   const readers = createReaders();
-  let adds: ReadonlyMap<string, Add>;
-  try {
-    adds = new Map(
-      Object.entries(metrics).map(([key, { labels }]) => [
-        key,
-        limitSeries(labels, registerMetric(key, registry, readers)),
-      ]),
-    );
-  } catch (cause) {
+  const taken = Object.values(metrics)
+    .map(toMetricName)
+    .find((name) => registry.getSingleMetric(name));
+  if (taken !== undefined) {
     throw new PostbellError(
       "invalid_option",
-      "prometheus: registry must not have the metrics of Postbell yet. Services share one `telemetry`.",
-      { field: "registry", cause },
+      `prometheus: registry has the metric ${taken} already. Services share one \`telemetry\`.`,
+      { field: "registry" },
     );
   }
+  const adds: ReadonlyMap<string, Add> = new Map(
+    Object.entries(metrics).map(([key, { labels }]) => [
+      key,
+      limitSeries(labels, registerMetric(key, registry, readers)),
+    ]),
+  );
 
   return Object.freeze<Prometheus>({
     telemetry: Object.freeze<Telemetry>({

@@ -218,6 +218,11 @@ describe("the service for it", () => {
     expect(() => prometheus({ registry: {} as never })).toThrow(/a Registry of prom-client/);
     const registry = new Registry();
     prometheus({ registry });
-    expect(() => prometheus({ registry })).toThrow(/must not have the metrics of Postbell yet/);
+    expect(() => prometheus({ registry })).toThrow(/has the metric postbell_\w+ already/);
+    const taken = new Registry();
+    new Counter({ name: "postbell_deliveries_ended_total", help: "Of the host.", registers: [taken] });
+    expect(() => prometheus({ registry: taken })).toThrow(/has the metric postbell_deliveries_ended_total/);
+    // None was registered before the one that is taken.
+    expect(taken.getMetricsAsArray()).toHaveLength(1);
   });
 });
