@@ -1,4 +1,5 @@
 import { readdirSync } from "node:fs";
+import { relative } from "node:path";
 import { build, type Plugin } from "esbuild";
 import { defineConfig, type Options } from "tsup";
 import { portalAppForEsbuild } from "./scripts/portal-app.js";
@@ -54,7 +55,9 @@ const onlyCompiledIn: Plugin = {
   setup(compilation) {
     compilation.onResolve({ filter: /./ }, ({ path, kind, importer }) => {
       const isCompiledIn =
-        kind === "entry-point" || COMPILED_IN.test(path) || importer.includes("node_modules");
+        kind === "entry-point" ||
+        COMPILED_IN.test(path) ||
+        relative(".", importer).startsWith("node_modules");
       return isCompiledIn ? null : { path: path.replace(/^(\.\/.+)\.js$/, "$1.cjs"), external: true };
     });
   },
