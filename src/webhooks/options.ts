@@ -1,6 +1,6 @@
 /**
  * Checks the options of `createWebhooks` against one table of defaults and ranges. Their types and
- * documentation are in `settings/`.
+ * documentation are in `config/`.
  */
 
 import { PostbellError } from "../core/errors.js";

@@ -1,5 +1,5 @@
--- Shared by the scripts of the common path, `append` and `settle-and-claim`: the keys, and endpoints with
--- their free slots and turns. These scripts do without the general scripts' files, because creating
+-- Shared by the scripts of the common path, `append` and `settle-and-claim`: the keys, and endpoints
+-- with their free slots and turns. These scripts do without the general scripts' files, because creating
 -- their closures costs more than everything here. Cases that are not common are left to the general
 -- scripts, which may be slow: the reply says so.
 --

@@ -1,5 +1,5 @@
--- Counters that are kept with the data: the books of accounts and the tallies of webhooks. At last
--- `flush`, which writes what a script changed.
+-- Counters that are kept with the data: the books of accounts and the tallies of webhooks. `flush`
+-- at the end writes what a script changed.
 
 -- `<pending deliveries>,<completed events>` of each account that has any.
 local books = records(BOOKS, function(value)
@@ -45,6 +45,7 @@ local function tally(w, d, by)
   if d.state == 'f' and d.reason == TEST_FAILED then own.t = math.max(0, own.t + by) end
   tallies.set(w, own)
 end
+
 -- The end of a general script: everything it changed is written to the keys.
 
 local endedChange, byteChange = 0, 0
