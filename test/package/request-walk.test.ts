@@ -50,6 +50,51 @@ const script = `
   await content.stop();
 `;
 
+/** Emits two events and prints which files had a function called until the second is settled. */
+const eventScript = `
+  import { createServer } from "node:http";
+  import { Session } from "node:inspector/promises";
+  import { createWebhooks } from "./src/index.js";
+  import { memoryStorage } from "./storage/memory/index.js";
+
+  const endpoint = createServer((request, response) => request.resume().on("end", () => response.end()));
+  await new Promise((ready) => endpoint.listen(0, "127.0.0.1", ready));
+  const session = new Session();
+  session.connect();
+  await session.post("Profiler.enable");
+  await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
+  const here = new URL("./", import.meta.url).href;
+  const walk = async (storage) => {
+    const webhooks = createWebhooks({
+      storage,
+      access: { authenticate: () => null, canRead: () => true },
+      destinations: { allowHttp: true, allowPrivateNetworks: true },
+      logger: false,
+    });
+    const url = "http://127.0.0.1:" + endpoint.address().port;
+    await webhooks.registrations.create({ id: "key", account: "clinic" }, { url });
+    await webhooks.start();
+    const emit = async (id) => {
+      await webhooks.emit({ type: "patient.updated", account: "clinic", resource: { resourceType: "Patient", id } });
+      await webhooks.idle();
+    };
+    await emit("first");
+    await session.post("Profiler.takePreciseCoverage");
+    await emit("second");
+    const { result } = await session.post("Profiler.takePreciseCoverage");
+    await webhooks.stop();
+    await storage.close();
+    return result
+      .filter(({ functions }) => functions.some(({ ranges }) => ranges[0].count > 0))
+      .flatMap(({ url }) => (url.startsWith(here) ? [url.slice(here.length)] : []))
+      .filter((file) => /^(?:src|storage)\\//.test(file))
+      .sort();
+  };
+  console.log(JSON.stringify({ event: await walk(memoryStorage()) }));
+  endpoint.close();
+  endpoint.closeAllConnections();
+`;
+
 let folder: string;
 let walked: { readonly [request: string]: readonly string[] };
 
@@ -67,12 +112,23 @@ beforeAll(async () => {
     logLevel: "silent",
   });
   writeFileSync(join(folder, "walk.js"), script);
-  walked = JSON.parse(execFileSync(process.execPath, ["walk.js"], { cwd: folder, encoding: "utf8" }));
+  writeFileSync(join(folder, "event-walk.js"), eventScript);
+  const run = (file: string) =>
+    JSON.parse(execFileSync(process.execPath, [file], { cwd: folder, encoding: "utf8" })) as typeof walked;
+  walked = { ...run("walk.js"), ...run("event-walk.js") };
 });
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** The files that a reader has to open to follow a request, down to the helpers of helpers. */
+describe("the path of an event, from emit to its settlement", () => {
+  it("passes few files in memory", () => {
+    const files = walked["event"] ?? [];
+    expect(files).toContain("src/webhooks/delivery/worker.js");
+    expect(files.length, files.join("\n")).toBeLessThanOrEqual(45);
+  });
+});
+
 describe("the way of a list of posts", () => {
   it.each([
     ["first", 57],
