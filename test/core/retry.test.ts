@@ -54,12 +54,13 @@ describe("a retried call", () => {
 
   it("is not repeated if the signal was aborted during the call", async () => {
     const stop = new AbortController();
+    const stopped = new Error("stopped");
     const call = async (): Promise<never> => {
       stop.abort();
-      throw "stopped";
+      throw stopped;
     };
     const retried = retry(call, { ...always, pauseMs: () => 1_000, signal: stop.signal });
-    await expect(retried).rejects.toBe("stopped");
+    await expect(retried).rejects.toBe(stopped);
     expect(clock.nextTimerAt()).toBeUndefined();
   });
 
