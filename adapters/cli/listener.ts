@@ -7,7 +7,7 @@ import { LRUCache } from "lru-cache";
 import { systemClock } from "../../src/core/clock.js";
 import { type CliIo, createPainter, printable, toMessage } from "./command.js";
 import { type HttpMessage, readAll, sendRequest, TOO_LARGE, writeMessage } from "./http-message.js";
-import { checkSignature, formatAge, type SignatureReport } from "./signature-report.js";
+import { checkSignature, formatAge, type SignatureReport, typeOfNotification } from "./signature-report.js";
 
 const MAX_REMEMBERED = 10_000;
 
@@ -133,7 +133,7 @@ interface CapturedRequest {
 
 /** Returns the id and type that the body claims; `null` if it is not an event notification. */
 const identify = ({ notification }: SignatureReport): Pick<CapturedRequest, "id" | "type"> => ({
-  type: notification?.event["hub.event"] ?? null,
+  type: notification === undefined ? null : typeOfNotification(notification),
   id: notification?.id ?? null,
 });
 
@@ -156,7 +156,8 @@ function toReceived(
 }
 
 function getFocalType({ notification }: SignatureReport): string | null {
-  const resource: unknown = notification?.event.context[0].resource.entry[0]?.resource;
+  if (notification === undefined || "type" in notification) return null;
+  const resource: unknown = notification.event.context[0].resource.entry[0]?.resource;
   const type =
     typeof resource === "object" && resource !== null && "resourceType" in resource
       ? resource.resourceType

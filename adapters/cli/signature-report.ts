@@ -3,7 +3,12 @@
  * Pure.
  */
 
-import { type EventNotification, readNotification } from "../../src/receiver/notification.js";
+import {
+  type EventNotification,
+  type PlainNotification,
+  readNotification,
+  readPlainNotification,
+} from "../../src/receiver/notification.js";
 import { type SignatureProblem, verifySignature } from "../../src/signature/signature.js";
 import { getHeader, type HttpMessage } from "./http-message.js";
 
@@ -26,8 +31,12 @@ export interface SignatureReport {
    */
   readonly ageSeconds: number | null;
   /** The content that the body claims. Do not trust it unless the code is `valid`. */
-  readonly notification: EventNotification | undefined;
+  readonly notification: EventNotification | PlainNotification | undefined;
 }
+
+/** Returns the event type that a notification claims. */
+export const typeOfNotification = (notification: NonNullable<SignatureReport["notification"]>): string =>
+  "type" in notification ? notification.type : notification.event["hub.event"];
 
 /** Describes an age in seconds, such as `7 s old`, or `3 s in the future` if it is negative. */
 export const formatAge = (ageSeconds: number): string =>
@@ -36,7 +45,7 @@ export const formatAge = (ageSeconds: number): string =>
 type Finding = Pick<SignatureReport, "code" | "message"> & Partial<Pick<SignatureReport, "ageSeconds">>;
 
 export function checkSignature(request: HttpMessage, check: SignatureCheck): SignatureReport {
-  const notification = readNotification(request.body);
+  const notification = readNotification(request.body) ?? readPlainNotification(request.body);
   const finding =
     check.secrets.length === 0
       ? judgeWithoutSecret(notification)
@@ -44,7 +53,7 @@ export function checkSignature(request: HttpMessage, check: SignatureCheck): Sig
   return { ageSeconds: null, ...finding, notification };
 }
 
-const judgeWithoutSecret = (notification: EventNotification | undefined): Finding =>
+const judgeWithoutSecret = (notification: SignatureReport["notification"]): Finding =>
   notification === undefined
     ? { code: "invalid_notification", message: "The body is not an event notification." }
     : { code: "unverified", message: "There is no secret to verify with." };
@@ -52,7 +61,7 @@ const judgeWithoutSecret = (notification: EventNotification | undefined): Findin
 function judgeSignature(
   request: HttpMessage,
   check: SignatureCheck,
-  notification: EventNotification | undefined,
+  notification: SignatureReport["notification"],
 ): Finding {
   const { body } = request;
   const { secrets, signatureHeader, toleranceSeconds, now } = check;

@@ -14,7 +14,7 @@ import {
 } from "./command.js";
 import { readAll, readMessage, TOO_LARGE } from "./http-message.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
-import { checkSignature, formatAge, type SignatureReport } from "./signature-report.js";
+import { checkSignature, formatAge, type SignatureReport, typeOfNotification } from "./signature-report.js";
 
 export const verify = defineCommand({
   usage: "verify FILE --secret-file FILE [options]",
@@ -68,7 +68,7 @@ function toJson(
   notes: readonly string[],
 ): object {
   const { id = null, timestamp = null } = notification ?? {};
-  const type = notification?.event["hub.event"] ?? null;
+  const type = notification === undefined ? null : typeOfNotification(notification);
   return { valid: code === "valid", code, message, ageSeconds, id, type, timestamp, notes };
 }
 
@@ -87,7 +87,7 @@ function printReport(
   );
   if (notification)
     print(
-      printable(`${notification.event["hub.event"]} ${notification.id}, dated ${notification.timestamp}`),
+      printable(`${typeOfNotification(notification)} ${notification.id}, dated ${notification.timestamp}`),
     );
   for (const note of notes) print(`Note: ${note}`);
 }

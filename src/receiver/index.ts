@@ -14,8 +14,13 @@ import { HttpError } from "../http/errors.js";
 import type { HttpRequest, HttpResponse, Service } from "../http/types.js";
 import { type SignatureProblem, verifySignature } from "../signature/signature.js";
 import { createDeDuplicator } from "./de-duplicator.js";
-import { type EventNotification, readNotification } from "./notification.js";
-import { type ReceiverOptions, receiverOptions } from "./options.js";
+import {
+  type EventNotification,
+  type PlainNotification,
+  readNotification,
+  readPlainNotification,
+} from "./notification.js";
+import { type PlainReceiverOptions, type ReceiverOptions, receiverOptions } from "./options.js";
 
 export type { HttpRequest, HttpResponse, Service } from "../http/types.js";
 export {
@@ -25,8 +30,15 @@ export {
   verifySignature,
 } from "../signature/signature.js";
 export type { ParsedResource } from "../webhooks/fhir.js";
-export type { EventNotification, NotificationBundle, NotificationContext } from "./notification.js";
-export type { ReceiverOptions } from "./options.js";
+export type {
+  EventNotification,
+  NotificationBundle,
+  NotificationContext,
+  PlainNotification,
+} from "./notification.js";
+export type { PlainReceiverOptions, ReceiverOptions } from "./options.js";
+
+type AnyNotification = EventNotification | PlainNotification;
 
 /** A delivery, for hosts that read the raw body themselves. */
 export interface ReceivedRequest {
@@ -49,12 +61,12 @@ export type ReceiveProblem =
   | "raw_body_unavailable";
 
 /** The result of a delivery, and how to respond to it. */
-export type ReceiveResult =
+export type ReceiveResult<E = EventNotification> =
   /**
    * Respond with a 2xx. `duplicate`: the event was handled before, and `onEvent` was not called
    * again.
    */
-  | { readonly ok: true; readonly duplicate: boolean; readonly event: EventNotification }
+  | { readonly ok: true; readonly duplicate: boolean; readonly event: E }
   /** Respond with `status`. The message is safe to show. */
   | {
       readonly ok: false;
@@ -65,7 +77,7 @@ export type ReceiveResult =
     };
 
 /** A service to mount with any adapter, and the same as a function for your own routes. */
-export interface Receiver extends Service {
+export interface Receiver<E = EventNotification> extends Service {
   /**
    * Verifies and handles one delivery. Never rejects.
    *
@@ -73,7 +85,7 @@ export interface Receiver extends Service {
    * const result = await receiver.receive({ body: rawBody, headers: request.headers });
    * response.statusCode = result.ok ? 204 : result.status;
    */
-  receive(request: ReceivedRequest): Promise<ReceiveResult>;
+  receive(request: ReceivedRequest): Promise<ReceiveResult<E>>;
 }
 
 /**
@@ -102,7 +114,11 @@ export interface Receiver extends Service {
  * });
  * app.use("/webhooks", expressAdapter(receiver)); // before any body parser
  */
-export function createReceiver(options: ReceiverOptions): Receiver {
+export function createReceiver(options: ReceiverOptions): Receiver;
+export function createReceiver(options: PlainReceiverOptions): Receiver<PlainNotification>;
+export function createReceiver(
+  options: ReceiverOptions | PlainReceiverOptions,
+): Receiver<EventNotification | PlainNotification> {
   const settings = readOptions("createReceiver", receiverOptions, options);
   const { onEvent, toleranceSeconds, bodyLimitBytes, clock } = settings;
   if (settings.secrets === undefined) throw missing("secrets");
@@ -113,12 +129,14 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   const logger = guardedLogger(settings.logger);
   const seen = createDeDuplicator({ ...settings.duplicates, clock });
 
-  const receive = async ({ body, headers }: ReceivedRequest): Promise<ReceiveResult> => {
+  const read = settings.body === "plain" ? readPlainNotification : readNotification;
+
+  const receive = async ({ body, headers }: ReceivedRequest): Promise<ReceiveResult<AnyNotification>> => {
     if (typeof body !== "string" && !(body instanceof Uint8Array)) return problem("raw_body_unavailable");
     const header = readHeader(headers, headerName);
     const signature = verifySignature({ body, header, secrets, toleranceSeconds, now: clock.now() });
     if (!signature.ok) return problem(signature.code);
-    const event = readNotification(body);
+    const event = read(body);
     if (event === undefined) return problem("invalid_notification");
     const claim = seen.claim(event.id);
     if (claim === "done") return { ok: true, duplicate: true, event };
@@ -138,7 +156,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     if (request.method !== "POST") {
       return failure(405, "method_not_allowed", "Send deliveries with POST.", { allow: "POST" });
     }
-    let result: ReceiveResult;
+    let result: ReceiveResult<AnyNotification>;
     try {
       const body = await readBytes(request, { limit: bodyLimitBytes, pace: { clock, ms: BODY_MS } });
       result = await receive({ body, headers: request.headers });

@@ -33,21 +33,46 @@ export interface NotificationBundle {
   readonly entry: { readonly fullUrl: string; readonly resource: ParsedResource }[];
 }
 
+/** An event without a FHIR resource, as it arrives. */
+export interface PlainNotification<D = unknown> {
+  /** The event's UUID, the same in every repetition. */
+  readonly id: string;
+  /** The event type: `order.paid`. */
+  readonly type: string;
+  /** When the event occurred: ISO 8601 in UTC. */
+  readonly timestamp: string;
+  readonly data: D;
+  /** True for a test that you requested. */
+  readonly test?: true | undefined;
+}
+
 /**
- * Parses either form of the body; `undefined` if it is neither. Checks only the outer structure,
- * because the body is signed.
+ * Parses the body of an event with a resource, in either form; `undefined` if it is neither. Checks
+ * only the outer structure, because the body is signed.
  */
 export function readNotification(body: Uint8Array | string): EventNotification | undefined {
-  let parsed: unknown;
+  const parsed = parseBody(body);
+  const notification = isObject(parsed) && isObject(parsed["payload"]) ? parsed["payload"] : parsed;
+  return isNotification(notification) ? notification : undefined;
+}
+
+/** Parses the body of a plain event; `undefined` for any other body. */
+export function readPlainNotification(body: Uint8Array | string): PlainNotification | undefined {
+  const parsed = parseBody(body);
+  if (!isObject(parsed) || !("data" in parsed)) return undefined;
+  const texts = [parsed["id"], parsed["type"], parsed["timestamp"]];
+  const isPlain = texts.every((text) => typeof text === "string" && text !== "");
+  return isPlain ? (parsed as unknown as PlainNotification) : undefined;
+}
+
+function parseBody(body: Uint8Array | string): unknown {
   try {
-    parsed = JSON.parse(
+    return JSON.parse(
       typeof body === "string" ? body : new TextDecoder("utf-8", { fatal: true }).decode(body),
-    );
+    ) as unknown;
   } catch {
     return undefined;
   }
-  const notification = isObject(parsed) && isObject(parsed["payload"]) ? parsed["payload"] : parsed;
-  return isNotification(notification) ? notification : undefined;
 }
 
 function isNotification(given: unknown): given is EventNotification {

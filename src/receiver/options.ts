@@ -5,7 +5,7 @@ import { loggerOption } from "../core/host-options.js";
 import type { Logger } from "../core/logger.js";
 import { hook, value, wholeNumber } from "../core/options.js";
 import { isSecret, SIGNATURE_HEADER } from "../signature/signature.js";
-import type { EventNotification } from "./notification.js";
+import type { EventNotification, PlainNotification } from "./notification.js";
 
 /**
  * The options of {@link createReceiver}. Only `secrets` and `onEvent` are required.
@@ -26,6 +26,8 @@ export interface ReceiverOptions {
    * repetitions of the event are refused until then. The sender waits 15 seconds.
    */
   readonly onEvent: (event: EventNotification) => unknown;
+  /** Leave it out for events with a FHIR resource; {@link PlainReceiverOptions} are for others. */
+  readonly body?: undefined;
   /**
    * Header that carries the signature. Default `X-Service-Signature`. Set it if the sender uses
    * another name.
@@ -61,6 +63,23 @@ export interface ReceiverOptions {
   readonly logger?: Logger | false | undefined;
 }
 
+/**
+ * The options of {@link createReceiver} for events without a FHIR resource.
+ *
+ * @example
+ * const options: PlainReceiverOptions = {
+ *   secrets: process.env.WEBHOOK_SECRET,
+ *   body: "plain",
+ *   onEvent: async ({ id, type, data }) => queue.add(type, data, { jobId: id }),
+ * };
+ */
+export interface PlainReceiverOptions extends Omit<ReceiverOptions, "body" | "onEvent"> {
+  /** Required. Bodies of another form are refused. */
+  readonly body: "plain";
+  /** Required. As in {@link ReceiverOptions}. */
+  readonly onEvent: (event: PlainNotification) => unknown;
+}
+
 const DAY_MS = 86_400_000;
 
 const isObject = (given: unknown): boolean => typeof given === "object" && given !== null;
@@ -76,7 +95,8 @@ export const receiverOptions = {
     isSecrets,
     undefined,
   ),
-  onEvent: hook<ReceiverOptions["onEvent"]>(),
+  body: value<"plain" | undefined>("'plain'", (given) => given === "plain", undefined),
+  onEvent: hook<(event: EventNotification | PlainNotification) => unknown>(),
   header: value("a header name", (name) => typeof name === "string" && name !== "", SIGNATURE_HEADER),
   path: value(
     "a path such as '/webhooks'",
