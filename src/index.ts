@@ -48,7 +48,8 @@ export {
   type ClinicalEventType,
   clinicalEvents,
 } from "./webhooks/event-types/clinical-events.js";
-export type { BodyForm } from "./webhooks/events/notification.js";
+export type { PlainEventType } from "./webhooks/event-types/plain-event-type.js";
+export type { BodyForm, PlainEvent } from "./webhooks/events/notification.js";
 export type { FhirResource } from "./webhooks/fhir.js";
 export type { Registrations, WebhookWithSecret } from "./webhooks/registrations/registrations.js";
 export {

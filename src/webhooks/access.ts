@@ -38,7 +38,7 @@ export interface Actor {
  *   canRead: (subscriber, resource) => db.mayRead(subscriber.id, resource.resourceType),
  * };
  */
-export interface Access {
+export interface Access<R = ParsedResource> {
   /**
    * Returns the subscriber behind a Bearer token, or `null` for an unknown key (401). If it throws,
    * takes too long or returns a subscriber whose `id` or `account` breaks the rules of
@@ -47,10 +47,11 @@ export interface Access {
   authenticate(apiKey: string): Awaitable<Subscriber | null | undefined>;
   /**
    * Returns true if the key that owns the webhook may read `resource` now. It is called for every
-   * entry of a notification at every attempt. If it throws, takes too long or returns anything
-   * other than a boolean, nothing is sent and the delivery is retried later.
+   * entry of a notification at every attempt, or with the whole of a plain event. If it throws,
+   * takes too long or returns anything other than a boolean, nothing is sent and the delivery is
+   * retried later.
    */
-  canRead(subscriber: Subscriber, resource: ParsedResource): Awaitable<boolean>;
+  canRead(subscriber: Subscriber, resource: R): Awaitable<boolean>;
   /**
    * Lets a key manage the webhooks of another key of its account. Return true only if `subscriber`
    * may receive everything that `owner` may: it can then change the URL of the owner's webhooks,

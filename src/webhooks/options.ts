@@ -5,7 +5,7 @@
 
 import { PostbellError } from "../core/errors.js";
 import { hasMethods, hostOptions } from "../core/host-options.js";
-import { flag, fraction, hook, oneOf, readOptions, value, wholeNumber } from "../core/options.js";
+import { flag, fraction, hook, readOptions, value, wholeNumber } from "../core/options.js";
 import type { Telemetry } from "../core/telemetry.js";
 import { destinationOptions } from "../outbound/destination-options.js";
 import { RESERVED_HEADERS } from "../outbound/exchange.js";
@@ -16,6 +16,7 @@ import type { Notify, ResolveReference } from "./config/webhooks-options.js";
 import { buildSchedule } from "./delivery/retry-schedule.js";
 import type { EventCatalogue } from "./event-types/catalogue.js";
 import { clinicalEvents } from "./event-types/clinical-events.js";
+import type { BodyForm } from "./events/notification.js";
 import type { Storage } from "./store.js";
 
 const HOUR = 3_600_000;
@@ -49,7 +50,12 @@ export const webhooksOptions = {
     clinicalEvents,
   ),
   resolveReference: hook<ResolveReference>(),
-  body: oneOf(["notification", "envelope"], "notification"),
+  body: value<BodyForm | undefined>(
+    "'notification' or 'envelope' or 'plain'",
+    (given) => ["notification", "envelope", "plain"].includes(given as string),
+    undefined,
+  ),
+  checkData: flag(true),
   destinations: destinationOptions,
   delivery: {
     concurrency: wholeNumber("count", 100, { min: 1, max: 10_000 }),
@@ -137,7 +143,27 @@ export function readConfig(options: unknown): WebhooksConfig {
     );
   }
   checkTimes(others);
-  return Object.freeze({ storage, access: Object.freeze({ authenticate, canRead, canActFor }), ...others });
+  const body = readBodyForm(others.body, others.events);
+  return Object.freeze({
+    ...{ storage, access: Object.freeze({ authenticate, canRead, canActFor }) },
+    ...others,
+    body,
+  });
+}
+
+/** By default, the form that the event types have in common. */
+function readBodyForm(given: BodyForm | undefined, events: EventCatalogue): BodyForm {
+  const withResource = Object.entries(events ?? {}).find(
+    ([, entry]) => typeof entry === "string" || Array.isArray(entry),
+  );
+  if (given === undefined) return withResource === undefined ? "plain" : "notification";
+  if (given === "plain" && withResource !== undefined) {
+    throw invalidOption(
+      "body",
+      `body 'plain' is for events without a resource, and events['${withResource[0].slice(0, 80)}'] has one: use 'notification' or 'envelope'. Events without a resource are sent as 'plain' all the same.`,
+    );
+  }
+  return given;
 }
 
 /** A schedule with more steps is a mistake in the units of its intervals. */

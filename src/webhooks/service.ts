@@ -40,7 +40,16 @@ import { createSender } from "./sender.js";
 import { createStartReminder } from "./start-reminder.js";
 import type { WebhookStore } from "./store.js";
 
-export type { EmitOptions, Emitted, EventInput } from "./emit/prepare-event.js";
+export type {
+  AnyEventInput,
+  EmitOptions,
+  Emitted,
+  EventInput,
+  PlainEventInput,
+} from "./emit/prepare-event.js";
+
+// biome-ignore lint/suspicious/noExplicitAny: a service of every catalogue is a `Webhooks`.
+type AnyCatalogue = any; // oxlint-disable-line typescript/no-explicit-any
 
 /**
  * The webhook service that {@link createWebhooks} returns.
@@ -48,7 +57,7 @@ export type { EmitOptions, Emitted, EventInput } from "./emit/prepare-event.js";
  * @typeParam T the event types of its catalogue.
  * @typeParam C the catalogue, if `emit` is to check resource types at compile time.
  */
-export interface Webhooks<T extends string = string, C = unknown> {
+export interface Webhooks<T extends string = string, C = AnyCatalogue> {
   /** Serves the registration API. An adapter mounts it. Never rejects. */
   handle(request: HttpRequest): Promise<HttpResponse | undefined>;
   /**

@@ -92,6 +92,7 @@ const OPTIONS: Readonly<
     good: ["X-A-1", "X-Webhook-Signature"],
   },
   "signature.standardWebhooks": { bad: NO_FLAGS, good: [true, false] },
+  checkData: { bad: NO_FLAGS, good: [true, false] },
   "endpoints.warnAfterMs": { bad: [...NO_NUMBERS, 0], good: [1, 96 * HOUR] },
   "endpoints.disableAfterMs": {
     bad: [...NO_NUMBERS, 0, 72 * HOUR - 1],
@@ -164,6 +165,7 @@ describe("the options of createWebhooks", () => {
     expect(rest).toEqual({
       awaitStorage: true,
       body: "notification",
+      checkData: true,
       resolveReference: undefined,
       destinations: {
         allowHttp: false,

@@ -136,7 +136,7 @@ describe("the house", () => {
       ["src/portal", "virtual:portal-app"],
       [
         "src",
-        ...["lru-cache", "p-queue", "p-retry", "fastest-levenshtein"],
+        ...["lru-cache", "p-queue", "p-retry", "fastest-levenshtein", "@cfworker/json-schema"],
         ...["sanitize-html", "htmlparser2", "@fastify/busboy", "sax"],
       ],
       ["storage/redis", "ioredis", "lru-cache"],

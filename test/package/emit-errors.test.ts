@@ -143,7 +143,7 @@ const OWN_MISTAKES: readonly (readonly [what: string, statement: string, firstLi
   [
     "a catalogue with a number",
     'createWebhooks({ storage, access, events: { "invoice.paid": 5 } });',
-    "Type 'number' is not assignable to type 'string | readonly string[]'.",
+    "Type 'number' is not assignable to type 'string | readonly string[] | PlainEventType'.",
   ],
 ];
 

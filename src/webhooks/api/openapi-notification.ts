@@ -1,8 +1,10 @@
 /** Describes the notification that an endpoint receives, for the OpenAPI document. Pure. */
 
 import { componentRef } from "../../http/openapi-document.js";
-import type { JsonObject } from "../../schema/types.js";
+import type { Json, JsonObject } from "../../schema/types.js";
 import type { WebhooksConfig } from "../config/config.js";
+import { type Catalogue, isPlain } from "../event-types/catalogue.js";
+import type { PlainEventType } from "../event-types/plain-event-type.js";
 import { EXAMPLE_WEBHOOK } from "./schemas.js";
 
 /** The options that change the form of a notification. */
@@ -25,26 +27,79 @@ const retryLater: JsonObject = {
   },
 };
 
-/** @param types the event types of the catalogue, sorted. */
-export function describeNotification(types: readonly string[], config: NotificationConfig): JsonObject {
-  const { body, signature, delivery } = config;
+/**
+ * Describes what endpoints receive: one notification for all types with a resource, and one for
+ * each plain type, under its name.
+ */
+export function describeNotifications({ types }: Catalogue, config: NotificationConfig): JsonObject {
+  const { body, delivery } = config;
+  const sorted = [...types].sort(([one], [other]) => (one < other ? -1 : 1));
+  const [first] = sorted.find(([, entry]) => !isPlain(entry)) ?? [];
+  const plain = sorted.flatMap(([type, entry]) => (isPlain(entry) ? [[type, entry] as const] : []));
   return {
-    operationId: "receiveNotification",
-    tags: ["Notifications"],
-    summary: "Receive a notification",
-    description:
-      "Sent to the URL of every webhook that subscribes to the event type. Respond before you do heavy work. The same event can arrive more than once, with the same `id`. Events can arrive in another order than they happened.",
-    security: [],
-    parameters: describeSignatureHeaders(signature),
-    requestBody: {
-      required: true,
-      content: {
-        "application/json": {
+    ...(first !== undefined && {
+      notification: {
+        post: describeNotification(config, "receiveNotification", {
           schema: describeNotificationBody(body, delivery.eventIdField),
-          example: exampleNotification(types[0] ?? "", body, delivery.eventIdField),
+          example: exampleNotification(first, body, delivery.eventIdField),
+        }),
+      },
+    }),
+    ...Object.fromEntries(
+      plain.map(([type, entry]) => [
+        type,
+        {
+          post: describeNotification(
+            config,
+            `receive ${type}`,
+            describePlainBody(type, entry),
+            entry.description,
+          ),
         },
+      ]),
+    ),
+  };
+}
+
+function describePlainBody(type: string, { schema, example }: PlainEventType): JsonObject {
+  const properties = {
+    id: { ...UUID, description: "The id of the event: the same for every webhook and in every attempt." },
+    type: { type: "string", const: type },
+    timestamp: { ...TIME, description: "When the event happened, in UTC." },
+    data: schema ?? {},
+  };
+  return {
+    schema: {
+      type: "object",
+      required: Object.keys(properties),
+      properties: {
+        ...properties,
+        test: { type: "boolean", const: true, description: "Only in a test that the subscriber requested." },
       },
     },
+    ...(example !== undefined && {
+      example: { id: EXAMPLE_ID, type, timestamp: EXAMPLE_TIME, data: example as Json },
+    }),
+  };
+}
+
+function describeNotification(
+  { signature }: NotificationConfig,
+  operationId: string,
+  content: JsonObject,
+  description?: string,
+): JsonObject {
+  return {
+    operationId,
+    tags: ["Notifications"],
+    summary: "Receive a notification",
+    description: [
+      ...(description === undefined ? [] : [description]),
+      "Sent to the URL of every webhook that subscribes to the event type. Respond before you do heavy work. The same event can arrive more than once, with the same `id`. Events can arrive in another order than they happened.",
+    ].join("\n\n"),
+    security: [],
+    parameters: describeSignatureHeaders(signature),
+    requestBody: { required: true, content: { "application/json": content } },
     responses: {
       "2XX": { description: "The notification was received. The body of the response is ignored." },
       "3XX": { description: `${NOT_RECEIVED} Redirects are not followed.` },
@@ -79,6 +134,8 @@ function describeSignatureHeaders(signature: WebhooksConfig["signature"]): reado
   ];
 }
 
+const EXAMPLE_ID = "0b9d3a0e-2f4c-4f57-8d0c-6a1f5e7f3c21";
+const EXAMPLE_TIME = "2026-03-01T12:00:00.000Z";
 const UUID = { type: "string", format: "uuid" } as const;
 const TIME = { type: "string", format: "date-time" } as const;
 
@@ -100,8 +157,7 @@ function describeNotificationBody(form: WebhooksConfig["body"], hasEventId: bool
 }
 
 function exampleNotification(type: string, form: WebhooksConfig["body"], hasEventId: boolean): JsonObject {
-  const id = "0b9d3a0e-2f4c-4f57-8d0c-6a1f5e7f3c21";
-  const timestamp = "2026-03-01T12:00:00.000Z";
+  const [id, timestamp] = [EXAMPLE_ID, EXAMPLE_TIME];
   const bundle: JsonObject = {
     resourceType: "Bundle",
     id: "7d9f6f0a-52f4-5f6e-8a58-3b0c9d1e2f34",

@@ -11,9 +11,9 @@ import {
 import type { Json, JsonObject } from "../../schema/types.js";
 import { TEXT_LENGTHS } from "../call-arguments.js";
 import type { WebhooksConfig } from "../config/config.js";
-import { type Catalogue, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
+import { type Catalogue, isPlain, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import {
-  describeNotification,
+  describeNotifications,
   type NotificationConfig,
   notificationSchemas,
 } from "./openapi-notification.js";
@@ -58,20 +58,21 @@ export function describeWebhooksOpenApi(
   baseUrl: string,
 ): JsonObject {
   const types = [...catalogue.types.keys()].sort();
+  const hasResources = [...catalogue.types.values()].some((entry) => !isPlain(entry));
   return buildOpenApiDocument({
     info: { title: "Webhooks", version: INTERFACE_VERSION, description: INTRODUCTION },
     baseUrl,
     security: [{ apiKey: [] }],
     tags: { ...tags, Notifications: "The requests that an endpoint receives." },
     paths: describePaths(),
-    webhooks: { notification: { post: describeNotification(types, config) } },
+    webhooks: describeNotifications(catalogue, config),
     components: {
       securitySchemes: {
         apiKey: { type: "http", scheme: "bearer", description: "The API key of the account." },
       },
       schemas: {
         ...webhookSchemas,
-        ...notificationSchemas,
+        ...(hasResources ? notificationSchemas : {}),
         ...deliverySchemas,
         ...describeEventTypes(types, catalogue),
         EndpointUrl: describeEndpointUrl(config.destinations.allowHttp),

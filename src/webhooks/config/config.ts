@@ -6,7 +6,8 @@ import type { Telemetry } from "../../core/telemetry.js";
 import type { DestinationOptions } from "../../outbound/destination-options.js";
 import type { Access } from "../access.js";
 import type { EventCatalogue } from "../event-types/catalogue.js";
-import type { BodyForm } from "../events/notification.js";
+import type { BodyForm, PlainEvent } from "../events/notification.js";
+import type { ParsedResource } from "../fhir.js";
 import type { Storage, WebhookStore } from "../store.js";
 import type { DeliveryOptions, SignatureOptions } from "./delivery-options.js";
 import type {
@@ -26,10 +27,11 @@ type Filled<T, Unset extends keyof T = never> = {
 /** The options after they were checked and completed with their defaults. */
 export interface WebhooksConfig {
   readonly storage: Storage;
-  readonly access: Filled<Access, "canActFor">;
+  readonly access: Filled<Access<ParsedResource | PlainEvent>, "canActFor">;
   readonly events: EventCatalogue;
   readonly resolveReference: ResolveReference | undefined;
   readonly body: BodyForm;
+  readonly checkData: boolean;
   readonly destinations: Filled<DestinationOptions, "ca" | "resolve">;
   readonly delivery: Filled<DeliveryOptions, "send">;
   readonly retry: Filled<RetryOptions>;

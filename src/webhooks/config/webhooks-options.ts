@@ -5,13 +5,18 @@ import type { Logger } from "../../core/logger.js";
 import type { Telemetry } from "../../core/telemetry.js";
 import type { DestinationOptions } from "../../outbound/destination-options.js";
 import type { Access } from "../access.js";
-import type { EventCatalogue } from "../event-types/catalogue.js";
+import type { EventCatalogue, IsPlainType } from "../event-types/catalogue.js";
 import type { ClinicalEvents } from "../event-types/clinical-events.js";
-import type { BodyForm } from "../events/notification.js";
-import type { FhirResource } from "../fhir.js";
+import type { BodyForm, PlainEvent } from "../events/notification.js";
+import type { FhirResource, ParsedResource } from "../fhir.js";
 import type { Attempt, Storage } from "../store.js";
 import type { Webhook } from "../webhook.js";
 import type { DeliveryOptions, SignatureOptions } from "./delivery-options.js";
+
+/** Passed to `canRead` for the events of a catalogue: resources, plain events, or either. */
+export type ReadableOf<C> = string extends keyof C
+  ? ParsedResource
+  : { [T in keyof C]: IsPlainType<C, T> extends true ? PlainEvent : ParsedResource }[keyof C];
 
 /**
  * The options of `createWebhooks`. Only `storage` and `access` are required. An unknown option, or
@@ -33,11 +38,12 @@ export interface WebhooksOptions<C extends EventCatalogue = Readonly<ClinicalEve
   /** Required. Stores webhooks, events and deliveries. */
   readonly storage: Storage;
   /** Required. Authenticates API keys and decides what they may read. */
-  readonly access: Access;
+  readonly access: Access<ReadableOf<C>>;
   /**
-   * Maps each event type to the resource type of its record: `{ "order.placed": "ServiceRequest"
-   * }`. Default: `clinicalEvents`, fifty types of clinical records such as `patient.created`. Give
-   * your own table to emit other events; `{ ...clinicalEvents, … }` extends the default.
+   * Maps each event type to the resource type of its record, `{ "order.placed": "ServiceRequest"
+   * }`, or to an object for events of any form, `{ "order.paid": {} }`. Default: `clinicalEvents`,
+   * fifty types of clinical records such as `patient.created`. Give your own table to emit other
+   * events; `{ ...clinicalEvents, … }` extends the default.
    */
   readonly events?: C | undefined;
   /**
@@ -49,9 +55,15 @@ export interface WebhooksOptions<C extends EventCatalogue = Readonly<ClinicalEve
   /**
    * The form of the request body: `{ id, timestamp, event }`, or `{ id, eventType, payload }` for
    * subscribers that route by `eventType`. Default `notification`. The payload of an envelope is `{
-   * timestamp, id, event }`.
+   * timestamp, id, event }`. Events without a resource are always sent as `plain`: `{ id, type,
+   * timestamp, data }`. That is the default if no event type has a resource.
    */
   readonly body?: BodyForm | undefined;
+  /**
+   * `true`: `emit` checks `data` against the schema of its event type. Default `true`. Turn it off
+   * where the check costs too much; subscribers still see the schema.
+   */
+  readonly checkData?: boolean | undefined;
   /** Which hosts may be reached. Default: public hosts over HTTPS. */
   readonly destinations?: DestinationOptions | undefined;
   /** How deliveries are attempted: concurrency, deadlines, leases. */

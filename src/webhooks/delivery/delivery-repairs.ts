@@ -6,8 +6,17 @@ import { createRateLimit, type RateLimit } from "../../http/rate-limit.js";
 import type { Actor } from "../access.js";
 import { invalidField, notFound, parseEventTime, readCallArguments } from "../call-arguments.js";
 import type { ServiceBase, WebhooksConfig } from "../config/config.js";
-import { type Catalogue, requireLoggedType, subscribes, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
+import {
+  type Catalogue,
+  findEventType,
+  isPlain,
+  requireLoggedType,
+  subscribes,
+  TEST_EVENT_TYPE,
+} from "../event-types/catalogue.js";
+import type { PlainEventType } from "../event-types/plain-event-type.js";
 import { buildPayload } from "../events/bundle.js";
+import { buildPlainPayload } from "../events/plain-event.js";
 import type { FhirResource } from "../fhir.js";
 import type { Entitlement } from "../registrations/entitlement.js";
 import { formatDeliveryId } from "../store/records.js";
@@ -123,7 +132,12 @@ export function createDeliveryRepairs({
       const webhook = await requireSendable(await entitlement.find(webhookId, request), request);
       requireSubscribed(webhook.eventTypes, type);
       takeToken(repairs, `test ${webhookId}`, "Too many tests of this webhook");
-      const event = await createTestEvent({ account: webhook.account, sentType: type, now: store.now() });
+      const entry = type === TEST_EVENT_TYPE ? undefined : findEventType(catalogue, type);
+      const isPlainTest = entry === undefined ? config.body === "plain" : isPlain(entry);
+      const event = await createTestEvent({
+        ...{ account: webhook.account, sentType: type, now: store.now() },
+        data: isPlainTest ? { example: (entry as PlainEventType | undefined)?.example } : undefined,
+      });
       const { emitted, error } = await append([event], { webhookId });
       if (error !== undefined) throw error;
       const created = emitted[0]?.deliveries[0];
@@ -228,25 +242,30 @@ const RESOURCE: FhirResource = {
   ],
 };
 
-/** Creates a test event. Its notification names `sentType` as event type and holds `RESOURCE`. */
+/** The data of a test of a plain type without an example. */
+const TEST_DATA = { message: "This is a test of your webhook. It is about no record." };
+
+/**
+ * Creates a test event. Its notification names `sentType` as event type. A FHIR event holds
+ * `RESOURCE`, a plain one the example of its type, and is marked with `"test": true`.
+ */
 async function createTestEvent({
   account,
   sentType,
   now,
+  data,
 }: {
   readonly account: string;
   readonly sentType: string;
   readonly now: number;
+  /** For a plain event. */
+  readonly data: { readonly example: unknown } | undefined;
 }): Promise<EventRecord> {
   const id = randomUUID();
-  const built = await buildPayload({
-    eventId: id,
-    account,
-    type: sentType,
-    occurredAt: now,
-    isOccurredAtGiven: false,
-    resource: RESOURCE,
-    limits: { entries: 1, bytes: Number.MAX_SAFE_INTEGER },
-  });
+  const common = { eventId: id, account, type: sentType, occurredAt: now, isOccurredAtGiven: false };
+  const bytes = Number.MAX_SAFE_INTEGER;
+  const built = data
+    ? buildPlainPayload({ ...common, data: data.example ?? TEST_DATA, isTest: true, maxBytes: bytes })
+    : await buildPayload({ ...common, resource: RESOURCE, limits: { entries: 1, bytes } });
   return { id, account, type: TEST_EVENT_TYPE, ...built };
 }

@@ -7,8 +7,10 @@ import { describeUnknownKey } from "../../core/known-names.js";
 import { isUuid } from "../../core/uuid.js";
 import { checkName, parseEventTime } from "../call-arguments.js";
 import type { ServiceBase } from "../config/config.js";
-import { type Catalogue, focalTypes, type ResourceTypeOf } from "../event-types/catalogue.js";
+import { type Catalogue, findEventType, isPlain, type ResourceTypeOf } from "../event-types/catalogue.js";
+import type { DataOf } from "../event-types/plain-event-type.js";
 import { type BuiltPayload, buildPayload, type ResolveEntry } from "../events/bundle.js";
+import { buildPlainPayload } from "../events/plain-event.js";
 import type { FhirResource } from "../fhir.js";
 import type { EventRecord } from "../store.js";
 
@@ -46,6 +48,24 @@ export interface EventInput<T extends string = string> {
   readonly occurredAt?: Date | string | undefined;
 }
 
+/**
+ * An event without a FHIR resource, of a type that the `events` option describes as an object.
+ *
+ * @example
+ * await webhooks.emit({ type: "order.paid", account: "shop-7", data: { order: "A-1" } });
+ */
+export interface PlainEventInput<T extends string = string, D = unknown>
+  extends Pick<EventInput<T>, "type" | "account" | "id" | "occurredAt"> {
+  /** A value that JSON can hold. It is sent as `data`. */
+  readonly data: D;
+}
+
+/** An event of either kind. */
+export type AnyEventInput = EventInput | PlainEventInput;
+
+/** The fields of an event of either kind. */
+type GivenEvent = EventInput & PlainEventInput;
+
 /** A resource of one of the types `R`. */
 export interface ResourceOf<R> {
   readonly resourceType: R;
@@ -66,6 +86,7 @@ export interface EventHint<T extends string> {
   readonly account?: unknown;
   readonly resource?: unknown;
   readonly related?: unknown;
+  readonly data?: unknown;
   readonly id?: unknown;
   readonly occurredAt?: unknown;
 }
@@ -79,9 +100,17 @@ type MayBe<R, Wanted> = string extends R
       ? false
       : true;
 
+/** The type that one plain event should have had; `never` if nothing is wrong with it. */
+type PlainCorrection<E, Wanted> = E extends Wanted
+  ? Exclude<keyof E, keyof PlainEventInput> extends never
+    ? never
+    : Wanted
+  : Wanted;
+
 /** The type that one event should have had; `never` if nothing is wrong with it. */
-type Correction<T extends string, C, E> =
-  E extends EventInput<T>
+type Correction<T extends string, C, E> = E extends { readonly type: string; readonly data: unknown }
+  ? PlainCorrection<E, PlainEventInput<T, DataOf<C, E["type"]>>>
+  : E extends EventInput<T>
     ? MayBe<E["resource"]["resourceType"], ResourceTypeOf<C, E["type"]>> extends true
       ? Exclude<keyof E, keyof EventInput> extends never
         ? never
@@ -161,7 +190,9 @@ export interface Emitted {
   readonly webhooks: number;
 }
 
-const EVENT_KEYS: readonly string[] = ["type", "account", "resource", "related", "id", "occurredAt"];
+const EVENT_KEYS: readonly string[] = [
+  ...["type", "account", "resource", "related", "data", "id", "occurredAt"],
+];
 
 const invalidEvent = (field: string | undefined, message: string, cause?: unknown): PostbellError =>
   new PostbellError("invalid_argument", message, { field, cause });
@@ -170,17 +201,17 @@ const invalidEvent = (field: string | undefined, message: string, cause?: unknow
  * Copies an event to plain data, reading each field once: a getter or a proxy could throw, or
  * return something else the second time. Throws `invalid_argument`.
  */
-function readEventInput(input: EventInput): EventInput {
+function readEventInput(input: EventInput | PlainEventInput): GivenEvent {
   if (typeof input !== "object" || input === null) {
     throw invalidEvent(undefined, "emit() takes an event, or an array of events.");
   }
   let unknown: string | undefined;
-  let event: EventInput;
+  let event: GivenEvent;
   try {
     unknown = Object.keys(input).find((key) => !EVENT_KEYS.includes(key));
-    const { type, account, resource, related, id, occurredAt } = input;
+    const { type, account, resource, related, data, id, occurredAt } = input as GivenEvent;
     const list = Array.isArray(related) ? Array.from(related) : related;
-    event = { type, account, resource, related: list, id, occurredAt };
+    event = { type, account, resource, related: list, data, id, occurredAt };
   } catch (cause) {
     throw invalidEvent(undefined, "The event cannot be read: one of its fields throws.", cause);
   }
@@ -189,12 +220,17 @@ function readEventInput(input: EventInput): EventInput {
   return event;
 }
 
+function refuseFields(event: GivenEvent, fields: readonly (keyof GivenEvent)[], what: string): void {
+  const given = fields.find((field) => event[field] !== undefined);
+  if (given !== undefined) throw invalidEvent(given, `${what} ${given}.`);
+}
+
 /**
  * Checks an event and builds its record. Returns a promise only if it has to wait for the host's
  * `resolveReference`. `trace`: the `traceparent` to store with it.
  */
 export type PrepareEvent = (
-  input: EventInput,
+  input: EventInput | PlainEventInput,
   trace: string | undefined,
 ) => EventRecord | Promise<EventRecord>;
 
@@ -209,7 +245,7 @@ function getSubject({ resourceType, id }: FhirResource): string | undefined {
 }
 
 export function createPrepareEvent(
-  { store, config: { limits, resolveReference, clock }, logger }: ServiceBase,
+  { store, config: { limits, resolveReference, clock, checkData: checksData }, logger }: ServiceBase,
   catalogue: Catalogue,
 ): PrepareEvent {
   /** All lookups of one event share one time limit, which begins here. */
@@ -234,24 +270,41 @@ export function createPrepareEvent(
   };
 
   return (input, trace) => {
-    const { type, account, resource, related, id = randomUUID(), occurredAt } = readEventInput(input);
+    const event = readEventInput(input);
+    const { type, account, id = randomUUID(), occurredAt } = event;
     checkName("account", account);
     if (typeof type !== "string") {
       throw invalidEvent("type", "type must be a string, the name of an event type.");
     }
     if (typeof id !== "string" || !isUuid(id)) throw invalidEvent("id", "id must be a UUID.");
     const eventId = id.toLowerCase();
-    const built = buildPayload({
+    const common = {
       eventId,
       account,
       type,
       occurredAt: occurredAt === undefined ? store.now() : parseEventTime("occurredAt", occurredAt),
       isOccurredAtGiven: occurredAt !== undefined,
+      trace,
+    };
+    const entry = findEventType(catalogue, type);
+    if (isPlain(entry)) {
+      refuseFields(event, ["resource", "related"], `An event of type '${type}' has data and no`);
+      const built = buildPlainPayload({
+        ...common,
+        data: event.data,
+        schema: checksData ? entry.schema : undefined,
+        maxBytes: limits.notificationBytes,
+      });
+      return { id: eventId, account, type, ...built };
+    }
+    refuseFields(event, ["data"], `An event of type '${type}' has a resource and no`);
+    const { resource, related } = event;
+    const built = buildPayload({
+      ...common,
       resource,
       related,
-      focalTypes: focalTypes(catalogue, type),
+      focalTypes: entry,
       resolve: createResolver(account, type),
-      trace,
       limits: { entries: limits.entries, bytes: limits.notificationBytes },
     });
     const subject = getSubject(resource);

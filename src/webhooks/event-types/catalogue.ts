@@ -4,18 +4,28 @@ import { PostbellError } from "../../core/errors.js";
 import { findNearest } from "../../core/known-names.js";
 import { invalidField } from "../call-arguments.js";
 import type { ClinicalEvents, ClinicalEventType } from "./clinical-events.js";
+import { invalidEvents, type PlainEventType, quoteName, readPlainType } from "./plain-event-type.js";
 
 /**
- * Maps each event type to the resource type, or types, that the record of such an event has. Names
- * are lower-case letters, digits and hyphens around one dot.
+ * Maps each event type to a {@link PlainEventType}, or to the FHIR resource type, or types, that
+ * the record of such an event has.
+ *
+ * The name of a plain type has letters, digits, `_` and `-`, in parts that are separated by dots,
+ * at most 128 characters in all. The name of a type with a resource is lower-case letters, digits
+ * and hyphens around one dot.
  *
  * @example
- * const events: EventCatalogue = {
+ * const events = {
+ *   "order.paid": { description: "An order was paid in full." },
+ *   "invoice.payment.failed": {},
+ * };
+ * @example
+ * const events = {
  *   "order.placed": "ServiceRequest",
  *   "result.available": ["Observation", "DiagnosticReport"],
  * };
  */
-export type EventCatalogue = Readonly<Record<string, string | readonly string[]>>;
+export type EventCatalogue = Readonly<Record<string, string | readonly string[] | PlainEventType>>;
 
 /** The event types of a catalogue: the values that `emit({ type })` accepts. */
 export type EventTypeOf<C extends EventCatalogue> =
@@ -24,23 +34,39 @@ export type EventTypeOf<C extends EventCatalogue> =
     ? ClinicalEventType | Exclude<keyof C & string, ClinicalEventType>
     : keyof C & string;
 
-/** The resource types that the record of an event has. Any, for a type that `C` does not have. */
+/**
+ * The resource types that the record of an event has. Any, for a type that `C` does not have;
+ * `null` for a plain type.
+ */
 export type ResourceTypeOf<C, T> = T extends keyof C
   ? C[T] extends readonly (infer Name)[]
     ? Name
-    : C[T]
+    : C[T] extends string
+      ? C[T]
+      : null
   : string;
+
+/** True for a plain event type of a catalogue. */
+export type IsPlainType<C, T> = T extends keyof C
+  ? [Extract<C[T], string | readonly unknown[]>] extends [never]
+    ? true
+    : false
+  : false;
 
 /** The event type of tests in the delivery log. No catalogue may contain it. */
 export const TEST_EVENT_TYPE = "webhook.test";
 
 /** A checked catalogue. */
 export interface Catalogue {
-  /** From event type to the resource types that its focal resource may have. */
-  readonly types: ReadonlyMap<string, readonly string[]>;
-  /** The part before the dot of every type. */
+  readonly types: ReadonlyMap<string, EventTypeEntry>;
+  /** The parts before the dots of every type. */
   readonly prefixes: ReadonlySet<string>;
 }
+
+/** One event type: the resource types that its focal resource may have, or a plain type. */
+export type EventTypeEntry = readonly string[] | PlainEventType;
+
+export const isPlain = (entry: EventTypeEntry): entry is PlainEventType => !Array.isArray(entry);
 
 const RESOURCE_TYPE = /^[A-Za-z][A-Za-z0-9]{0,63}$/;
 
@@ -53,10 +79,6 @@ export function isResourceTypeName(name: string): boolean {
 }
 
 const EVENT_TYPE = /^[a-z0-9-]+\.[a-z0-9-]+$/;
-
-const invalidEvents = (message: string, field = "events"): PostbellError =>
-  new PostbellError("invalid_option", `createWebhooks: ${message}`, { field });
-
 /**
  * Checks a catalogue and copies it, so later changes of the table have no effect.
  *
@@ -67,30 +89,41 @@ export function readCatalogue(events: EventCatalogue): Catalogue {
   if (typeof events !== "object" || events === null || Array.isArray(events)) {
     throw invalidEvents("events must be a table from event type to resource type");
   }
-  const types = new Map<string, readonly string[]>();
-  for (const [name, resourceTypes] of Object.entries(events)) {
-    types.set(name, readEntry(name, resourceTypes));
+  const types = new Map<string, EventTypeEntry>();
+  for (const [name, given] of Object.entries(events)) {
+    types.set(name, readEntry(name, given));
   }
   if (types.size === 0) throw invalidEvents("events must contain at least one event type");
-  return Object.freeze({ types, prefixes: new Set(Array.from(types.keys(), contextKey)) });
+  return Object.freeze({ types, prefixes: new Set([...types.keys()].flatMap(listPrefixes)) });
 }
 
-/** Checks one entry of the table. Returns its resource types. */
-function readEntry(name: string, resourceTypes: unknown): readonly string[] {
+/** Lists the parts of a type that end before a dot: `invoice` and `invoice.payment`. */
+const listPrefixes = (type: string): string[] =>
+  Array.from(type.matchAll(/\./g), ({ index }) => type.slice(0, index));
+
+function readEntry(name: string, given: unknown): EventTypeEntry {
   const field = `events[${quoteName(name)}]`;
+  if (name === TEST_EVENT_TYPE) {
+    throw invalidEvents(`events: ${quoteName(name)} is reserved for tests; choose another name`, field);
+  }
+  const isTable = typeof given === "object" && given !== null && !Array.isArray(given);
+  return isTable ? readPlainType(name, given, field) : readResourceTypes(name, given, field);
+}
+
+function readResourceTypes(name: string, resourceTypes: unknown, field: string): readonly string[] {
   if (!EVENT_TYPE.test(name)) {
     throw invalidEvents(
       `events: ${quoteName(name)} is not an event type: write prefix.action in lower-case letters, digits and hyphens`,
       field,
     );
   }
-  if (name === TEST_EVENT_TYPE) {
-    throw invalidEvents(`events: ${quoteName(name)} is reserved for tests; choose another name`, field);
-  }
   const list: readonly unknown[] = Array.isArray(resourceTypes) ? resourceTypes : [resourceTypes];
   const isName = (item: unknown): item is string => typeof item === "string" && isResourceTypeName(item);
   if (list.length === 0 || !list.every(isName)) {
-    throw invalidEvents(`${field} must name one resource type or several`, field);
+    throw invalidEvents(
+      `${field} must name one resource type or several, or be an object for a plain event`,
+      field,
+    );
   }
   return Object.freeze([...list]);
 }
@@ -105,12 +138,12 @@ export function contextKey(type: string): string {
 }
 
 /**
- * Returns the resource types that the focal resource of an event of this type may have.
+ * Returns the entry of an event type.
  *
  * @throws `unknown_event_type` if the catalogue does not contain the type. The message names the
  * nearest one.
  */
-export function focalTypes(catalogue: Catalogue, type: string, field = "type"): readonly string[] {
+export function findEventType(catalogue: Catalogue, type: string, field = "type"): EventTypeEntry {
   const found = catalogue.types.get(type);
   if (found === undefined) throw unknownEventType(type, [...catalogue.types.keys()], field);
   return found;
@@ -120,11 +153,8 @@ export function focalTypes(catalogue: Catalogue, type: string, field = "type"): 
 export function requireLoggedType(catalogue: Catalogue, type: unknown): void {
   if (typeof type !== "string")
     throw invalidField("type", "type must be a string, the name of an event type.");
-  if (type !== TEST_EVENT_TYPE) focalTypes(catalogue, type);
+  if (type !== TEST_EVENT_TYPE) findEventType(catalogue, type);
 }
-
-/** The characters of an unknown name that are quoted, so that a name of megabytes costs nothing. */
-const MAX_SHOWN = 80;
 
 /**
  * Returns the error for a name that is not among `candidates`. If one of them is near, the message
@@ -134,11 +164,6 @@ function unknownEventType(name: string, candidates: readonly string[], field: st
   const guess = findNearest(name, candidates);
   const hint = guess === undefined ? "; it is not in the catalogue" : `; did you mean ${quoteName(guess)}?`;
   return new PostbellError("unknown_event_type", `unknown event type ${quoteName(name)}${hint}`, { field });
-}
-
-/** Quotes a name for a message, shortened if it is long. */
-function quoteName(name: string): string {
-  return name.length > MAX_SHOWN ? `'${name.slice(0, MAX_SHOWN)}…'` : `'${name}'`;
 }
 
 const EVENT_TYPES_FIELD = "event_types";

@@ -17,7 +17,7 @@ export interface BundleRequest {
   /** True if the host gave that time. Only then is it part of the digest. */
   readonly isOccurredAtGiven: boolean;
   readonly resource: FhirResource;
-  /** The resource types that `resource` may have (see `focalTypes`); any if absent. */
+  /** The resource types that `resource` may have; any if absent. */
   readonly focalTypes?: readonly string[] | undefined;
   /** Resources that a reference may point to. Unreferenced ones are left out. */
   readonly related?: readonly FhirResource[] | undefined;
@@ -93,14 +93,14 @@ function serialiseEntries(
     ]),
   };
   const texts = entries.map(({ text }) => text);
-  checkBytes(largestBodyBytes(header, texts), request.limits);
+  checkBytes(largestBodyBytes(header, texts), request.limits.bytes);
   return writePayload(header, texts);
 }
 
 /** The last time that was converted: most events of a burst occur within a few milliseconds. */
 let lastInstant = { at: Number.NaN, text: "" };
 
-function toInstant(occurredAt: number): string {
+export function toInstant(occurredAt: number): string {
   if (lastInstant.at === occurredAt) return lastInstant.text;
   const time = new Date(occurredAt);
   const text = Number.isNaN(time.getTime()) ? "" : time.toISOString();
@@ -290,7 +290,7 @@ function createEntryList(limits: BundleLimits): {
         field: "resource",
       });
     }
-    checkBytes(bytes, limits);
+    checkBytes(bytes, limits.bytes);
     for (const name of names) if (!targets.has(name)) targets.set(name, index);
     return index;
   };
@@ -298,12 +298,12 @@ function createEntryList(limits: BundleLimits): {
 }
 
 /** Throws `event_too_large` if a notification of this size exceeds the limit. */
-function checkBytes(bytes: number, limits: BundleLimits): void {
-  if (bytes <= limits.bytes) return;
+export function checkBytes(bytes: number, maxBytes: number, field = "resource"): void {
+  if (bytes <= maxBytes) return;
   throw new PostbellError(
     "event_too_large",
-    `the event's notification is too large: ${bytes} bytes counted, the limit is ${limits.bytes}`,
-    { field: "resource" },
+    `the event's notification is too large: ${bytes} bytes counted, the limit is ${maxBytes}`,
+    { field },
   );
 }
 

@@ -7,9 +7,20 @@ import type { ParsedResource } from "../fhir.js";
 
 /**
  * `notification`: `{ id, timestamp, event }`. `envelope`: `{ id, eventType, payload: { timestamp,
- * id, event } }`.
+ * id, event } }`. `plain`: `{ id, type, timestamp, data }`, for events without a FHIR resource.
  */
-export type BodyForm = "notification" | "envelope";
+export type BodyForm = "notification" | "envelope" | "plain";
+
+/** An event without a FHIR resource, as subscribers get it and `canRead` sees it. */
+export interface PlainEvent {
+  /** The event's UUID. */
+  readonly id: string;
+  readonly type: string;
+  /** When it happened: ISO 8601 in UTC. */
+  readonly timestamp: string;
+  /** As it was emitted. */
+  readonly data: unknown;
+}
 
 /** A stored event, ready for its attempts. */
 export interface PreparedEvent {
@@ -17,11 +28,11 @@ export interface PreparedEvent {
   readonly type: string;
   /** The `traceparent` of the span that emitted it. */
   readonly trace: string | undefined;
-  /** The focal resource first. */
+  /** The subscriber must be allowed to read the first: the focal resource, or the plain event. */
   readonly entries: readonly PreparedEntry[];
   /**
    * Returns the bytes to sign and send. The same options give the same bytes, in every call and
-   * every process.
+   * every process. A plain event has one form, whatever the options are.
    *
    * References between entries that are sent are rewritten to the `fullUrl` of their target. Other
    * references keep their form.
@@ -38,12 +49,11 @@ export interface PreparedEvent {
 }
 
 export interface PreparedEntry {
-  readonly resourceType: string;
   /**
-   * Returns the resource as it was emitted, with its original references. Each call parses a new
-   * copy, which costs less than freezing one for all callers.
+   * Returns the resource as it was emitted, with its original references, or the plain event. Each
+   * call parses a new copy, which costs less than freezing one for all callers.
    */
-  resource(): ParsedResource;
+  resource(): ParsedResource | PlainEvent;
 }
 
 /**
@@ -55,15 +65,45 @@ export interface PreparedEntry {
  * @throws `invalid_argument` if the text is not a payload.
  */
 export function readPayload(payload: string): PreparedEvent {
-  const { header, texts } = splitPayload(payload);
+  const line = payload.indexOf("\n");
+  const header = line === -1 ? undefined : parseHeader(payload.slice(0, line));
+  const text = payload.slice(line + 1);
+  if (header?.v === 1) return prepareBundle(header, text);
+  if (header?.v === 2) return preparePlainEvent(header, text);
+  throw new PostbellError("invalid_argument", "the stored event has a form that this version cannot read", {
+    field: "payload",
+  });
+}
+
+const preparePlainEvent = (header: PlainHeader, data: string): PreparedEvent => ({
+  id: header.id,
+  type: header.type,
+  trace: header.trace,
+  entries: [
+    {
+      resource: () => {
+        const { id, type, timestamp } = header;
+        return { id, type, timestamp, data: JSON.parse(data) as unknown };
+      },
+    },
+  ],
+  body: () => encode([plainStart(header), data, "}"]),
+});
+
+/** Returns the text of a plain event up to its data. */
+function plainStart({ id, type, timestamp, isTest }: PlainHeader): string {
+  // UUIDs, ISO 8601 and event types contain no character that JSON escapes.
+  const mark = isTest === true ? `"test":true,` : "";
+  return `{"id":"${id}","type":"${type}","timestamp":"${timestamp}",${mark}"data":`;
+}
+
+function prepareBundle(header: PayloadHeader, text: string): PreparedEvent {
+  const texts = splitTexts(header, text);
   return {
     id: header.id,
     type: header.type,
     trace: header.trace,
-    entries: header.entries.map(([resourceType], index) => ({
-      resourceType,
-      resource: () => JSON.parse(texts[index] ?? "null") as ParsedResource,
-    })),
+    entries: texts.map((entry) => ({ resource: () => JSON.parse(entry) as ParsedResource })),
     body({ form, topic, allowed, eventIdField }) {
       const { head, middle, tail } = frame(header, form, eventIdField);
       const start = head + JSON.stringify(topic) + middle;
@@ -194,33 +234,34 @@ type EntryHeader = readonly [
  */
 export type ReferenceSlot = readonly [start: number, end: number, entry: number];
 
-/** Serialises an event. `splitPayload` is its inverse. */
-export function writePayload(header: PayloadHeader, texts: readonly string[]): string {
+/** A plain event without its data. It determines the bytes of every later attempt. */
+export interface PlainHeader extends Pick<PayloadHeader, "id" | "type" | "timestamp" | "trace"> {
+  /** Version of this form. */
+  readonly v: 2;
+  /** True for a test, which adds `"test": true` to what is sent. */
+  readonly isTest?: boolean | undefined;
+}
+
+/** Returns the UTF-8 bytes of every body of a plain event. */
+export const plainBodyBytes = (header: PlainHeader, data: string): number =>
+  Buffer.byteLength(plainStart(header)) + Buffer.byteLength(data) + "}".length;
+
+/** Serialises an event. `readPayload` reads it. */
+export function writePayload(header: PayloadHeader | PlainHeader, texts: readonly string[]): string {
   return `${JSON.stringify(header)}\n${texts.join("")}`;
 }
 
-/**
- * Splits a payload into header and texts. Throws `invalid_argument` if this code cannot read it.
- */
-function splitPayload(payload: string): { header: PayloadHeader; texts: readonly string[] } {
-  const line = payload.indexOf("\n");
-  const header = line === -1 ? undefined : (parse(payload.slice(0, line)) as PayloadHeader | undefined);
-  if (header?.v !== 1) {
-    throw new PostbellError("invalid_argument", "the stored event has a form that this version cannot read", {
-      field: "payload",
-    });
-  }
-  let at = line + 1;
-  const texts = header.entries.map(([, , length]) => {
+function splitTexts({ entries }: PayloadHeader, text: string): readonly string[] {
+  let at = 0;
+  return entries.map(([, , length]) => {
     at += length;
-    return payload.slice(at - length, at);
+    return text.slice(at - length, at);
   });
-  return { header, texts };
 }
 
-function parse(text: string): unknown {
+function parseHeader(text: string): PayloadHeader | PlainHeader | undefined {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text) as PayloadHeader | PlainHeader;
   } catch {
     return undefined;
   }

@@ -56,6 +56,19 @@ export function serialiseResource(value: unknown): ResourceText | ResourceProble
   return { text, resourceType, id, references };
 }
 
+/** Serialises the data of a plain event once: any value of JSON. Never throws. */
+export function serialiseData(value: unknown): { readonly text: string } | ResourceProblem {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch (cause) {
+    return { problem: "cannot be serialised as JSON: it is cyclic, too deep or holds a BigInt", cause };
+  }
+  if (text === undefined) return { problem: "must be a value that JSON can hold" };
+  if (scan(text) === undefined) return { problem: `must not nest deeper than ${MAX_DEPTH} levels` };
+  return { text };
+}
+
 interface Scan {
   /** `null` if the value is not a string. */
   resourceType: string | null | undefined;

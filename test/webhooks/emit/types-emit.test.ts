@@ -99,3 +99,60 @@ describe("emit", () => {
     expect(service.handle).toBeTypeOf("function");
   });
 });
+
+describe("emit of plain events", () => {
+  const shop = {
+    "order.paid": {
+      schema: {
+        type: "object",
+        properties: {
+          order: { type: "string" },
+          total: { type: "integer" },
+          state: { enum: ["new", "old"] },
+          items: { type: "array", items: { type: "string" } },
+        },
+        required: ["order", "total"],
+      },
+    },
+    order_paid: {},
+  } as const;
+  const open = () =>
+    createWebhooks({
+      storage: memoryStorage(),
+      events: shop,
+      access: {
+        authenticate: () => null,
+        // The whole event, and no resource.
+        canRead: (_, { type, data }) => type === "order.paid" && data !== undefined,
+      },
+    });
+  const refused = { code: "invalid_argument" };
+
+  it("compiles with data that fits the schema of its type", async () => {
+    const webhooks = open();
+    await webhooks.emit({ type: "order.paid", account, data: { order: "A-1", total: 1, items: ["x"] } });
+    await webhooks.emit({ type: "order_paid", account, data: [1, "two", null] });
+    const list = [{ type: "order.paid", account, data: { order: "A-1", total: 1, state: "new" } }] as const;
+    expect(await webhooks.emit(list)).toHaveLength(1);
+  });
+
+  it("does not compile with other data, or with a resource", async () => {
+    const webhooks = open();
+    await expect(
+      // @ts-expect-error total is missing
+      webhooks.emit({ type: "order.paid", account, data: { order: "A-1" } }),
+    ).rejects.toMatchObject(refused);
+    await expect(
+      // @ts-expect-error no such state
+      webhooks.emit({ type: "order.paid", account, data: { order: "A-1", total: 1, state: "no" } }),
+    ).rejects.toMatchObject(refused);
+    await expect(
+      // @ts-expect-error a resource in place of data
+      webhooks.emit({ type: "order_paid", account, resource: patient }),
+    ).rejects.toMatchObject(refused);
+    await expect(
+      // @ts-expect-error misspelt
+      webhooks.emit({ type: "order.payd", account, data: {} }),
+    ).rejects.toMatchObject(unknownType);
+  });
+});

@@ -4,7 +4,7 @@ import { isPostbellError, type PostbellError } from "../../../src/core/errors.js
 import {
   contextKey,
   type EventCatalogue,
-  focalTypes,
+  findEventType,
   readCatalogue,
 } from "../../../src/webhooks/event-types/catalogue.js";
 import { clinicalEvents } from "../../../src/webhooks/event-types/clinical-events.js";
@@ -60,7 +60,7 @@ describe("the clinical catalogue", () => {
   });
 
   it("names the nearest type for one it does not have", () => {
-    const error = errorOf(() => focalTypes(clinical, "patient.upated"));
+    const error = errorOf(() => findEventType(clinical, "patient.upated"));
     expect(error).toMatchObject({ code: "unknown_event_type", field: "type" });
     expect(error.message).toBe("unknown event type 'patient.upated'; did you mean 'patient.updated'?");
   });
@@ -74,11 +74,11 @@ describe("the clinical catalogue", () => {
     "Patient.created",
     "patient.created ",
   ])("does not know %j", (name) => {
-    expect(errorOf(() => focalTypes(clinical, name)).code).toBe("unknown_event_type");
+    expect(errorOf(() => findEventType(clinical, name)).code).toBe("unknown_event_type");
   });
 
   it("answers a name of a megabyte with a short message, and soon", () => {
-    const error = errorOf(() => focalTypes(clinical, "patient.created".repeat(70_000)));
+    const error = errorOf(() => findEventType(clinical, "patient.created".repeat(70_000)));
     expect(error.message.length).toBeLessThan(200);
   });
 });
@@ -86,8 +86,8 @@ describe("the clinical catalogue", () => {
 describe("a host's own catalogue", () => {
   it("may name one resource type or several", () => {
     const own = readCatalogue({ "invoice.paid": "Invoice", "person.merged": ["Person", "Patient"] });
-    expect(focalTypes(own, "invoice.paid")).toEqual(["Invoice"]);
-    expect(focalTypes(own, "person.merged")).toEqual(["Person", "Patient"]);
+    expect(findEventType(own, "invoice.paid")).toEqual(["Invoice"]);
+    expect(findEventType(own, "person.merged")).toEqual(["Person", "Patient"]);
     expect([...own.prefixes]).toEqual(["invoice", "person"]);
   });
 
@@ -97,7 +97,7 @@ describe("a host's own catalogue", () => {
     const own = readCatalogue(table);
     types.push("Patient");
     table["person.split"] = "Person";
-    expect(focalTypes(own, "person.merged")).toEqual(["Person"]);
+    expect(findEventType(own, "person.merged")).toEqual(["Person"]);
     expect(own.types.has("person.split")).toBe(false);
   });
 
@@ -128,7 +128,7 @@ describe("a host's own catalogue", () => {
     fc.assert(
       fc.property(part, part, (prefix, action) => {
         const own = readCatalogue({ [`${prefix}.${action}`]: "Basic" });
-        expect(focalTypes(own, `${prefix}.${action}`)).toEqual(["Basic"]);
+        expect(findEventType(own, `${prefix}.${action}`)).toEqual(["Basic"]);
         expect(contextKey(`${prefix}.${action}`)).toBe(prefix);
       }),
     );
