@@ -3,7 +3,7 @@
 import { PostbellError } from "../core/errors.js";
 import { isUuid, randomUUID } from "../core/uuid.js";
 import { checkName, parseEventTime } from "../webhooks/call-arguments.js";
-import type { EventInput } from "../webhooks/service.js";
+import type { AnyEventInput, EventInput, PlainEventInput } from "../webhooks/service.js";
 import type { OutboxClaim } from "./outbox-source.js";
 
 export interface EventRow {
@@ -12,11 +12,12 @@ export interface EventRow {
   readonly event: string;
 }
 
-const KEYS: Readonly<Record<keyof EventInput, true>> = {
+const KEYS: Readonly<Record<keyof EventInput | keyof PlainEventInput, true>> = {
   type: true,
   account: true,
   resource: true,
   related: true,
+  data: true,
   id: true,
   occurredAt: true,
 };
@@ -32,23 +33,29 @@ const toAscii = (json: string): string =>
 
 const isObject = (given: unknown): given is object => typeof given === "object" && given !== null;
 
-function toEventRow(event: EventInput): EventRow {
+function toEventRow(event: AnyEventInput): EventRow {
   if (!isObject(event)) throw createInvalid(undefined, "add() takes an event, or an array of events.");
   const unknown = Object.keys(event).find((key) => !Object.hasOwn(KEYS, key));
   if (unknown !== undefined) throw createInvalid(unknown, `An event has no field '${unknown}'.`);
-  const { type, account, resource, related, id = randomUUID(), occurredAt } = event;
+  const given = event as EventInput & PlainEventInput;
+  const { type, account, resource, related, data, id = randomUUID(), occurredAt } = given;
   if (typeof type !== "string")
     throw createInvalid("type", "type must be a string, the name of an event type.");
   checkName("account", account);
-  if (!isObject(resource)) throw createInvalid("resource", "resource must be an object.");
+  if (data === undefined && !isObject(resource))
+    throw createInvalid("resource", "resource must be an object, or data a value.");
   if (typeof id !== "string" || !isUuid(id)) throw createInvalid("id", "id must be a UUID.");
   const time =
     occurredAt === undefined ? undefined : new Date(parseEventTime("occurredAt", occurredAt)).toISOString();
   try {
-    const fields = { type, account, resource, related, occurredAt: time };
+    const fields = { type, account, resource, related, data, occurredAt: time };
     return { id: id.toLowerCase(), event: toAscii(JSON.stringify(fields)) };
   } catch (cause) {
-    throw createInvalid("resource", "The event cannot be written as JSON.", cause);
+    throw createInvalid(
+      data === undefined ? "resource" : "data",
+      "The event cannot be written as JSON.",
+      cause,
+    );
   }
 }
 
@@ -60,15 +67,15 @@ function toEventRow(event: EventInput): EventRow {
  *
  * @throws `invalid_argument`
  */
-export const toEventRows = (events: EventInput | readonly EventInput[]): readonly EventRow[] =>
+export const toEventRows = (events: AnyEventInput | readonly AnyEventInput[]): readonly EventRow[] =>
   isList(events) ? Array.from(events, toEventRow) : [toEventRow(events)];
 
-const isList = (events: EventInput | readonly EventInput[]): events is readonly EventInput[] =>
+const isList = (events: AnyEventInput | readonly AnyEventInput[]): events is readonly AnyEventInput[] =>
   Array.isArray(events);
 
 /** Returns the result of `add`: one id for one event, a list for a list. */
 export const listRowIds = (
-  events: EventInput | readonly EventInput[],
+  events: AnyEventInput | readonly AnyEventInput[],
   rows: readonly EventRow[],
 ): string | readonly string[] => (isList(events) ? rows.map(({ id }) => id) : (rows[0]?.id ?? ""));
 
@@ -77,7 +84,7 @@ export const listRowIds = (
  *
  * @throws `invalid_argument` if the row has no event.
  */
-export function toEvent({ id, event, addedAt }: OutboxClaim): EventInput {
+export function toEvent({ id, event, addedAt }: OutboxClaim): AnyEventInput {
   let fields: unknown;
   try {
     fields = JSON.parse(event);
@@ -85,5 +92,5 @@ export function toEvent({ id, event, addedAt }: OutboxClaim): EventInput {
     throw createInvalid(undefined, "The row does not contain JSON.");
   }
   if (!isObject(fields)) throw createInvalid(undefined, "The row does not contain an event.");
-  return { occurredAt: new Date(addedAt), ...(fields as EventInput), id };
+  return { occurredAt: new Date(addedAt), ...(fields as AnyEventInput), id };
 }

@@ -2,7 +2,7 @@
 
 import { type Clock, systemClock } from "../core/clock.js";
 import { readOptions, value } from "../core/options.js";
-import type { EventInput } from "../webhooks/service.js";
+import type { AnyEventInput } from "../webhooks/service.js";
 import { type EventRow, listRowIds, toEventRows } from "./event-row.js";
 import type { OutboxClaim, OutboxSource, ParkedRow } from "./outbox-source.js";
 
@@ -12,9 +12,9 @@ export interface MemorySource extends OutboxSource {
    *
    * @throws `invalid_argument`
    */
-  add(event: EventInput): Promise<string>;
+  add(event: AnyEventInput): Promise<string>;
   /** Adds several events. */
-  add(events: readonly EventInput[]): Promise<readonly string[]>;
+  add(events: readonly AnyEventInput[]): Promise<readonly string[]>;
 }
 
 interface Row extends EventRow {
@@ -68,9 +68,9 @@ export function memorySource(options?: { readonly clock?: Clock | undefined }): 
   const listWaiting = (): Row[] => [...rows.values()].filter(({ dueAt }) => dueAt !== null);
   const listParked = (): Row[] => [...rows.values()].filter(({ dueAt }) => dueAt === null);
 
-  function add(event: EventInput): Promise<string>;
-  function add(events: readonly EventInput[]): Promise<readonly string[]>;
-  async function add(events: EventInput | readonly EventInput[]): Promise<string | readonly string[]> {
+  function add(event: AnyEventInput): Promise<string>;
+  function add(events: readonly AnyEventInput[]): Promise<readonly string[]>;
+  async function add(events: AnyEventInput | readonly AnyEventInput[]): Promise<string | readonly string[]> {
     const added = toEventRows(events);
     added.forEach(insert);
     return listRowIds(events, added);

@@ -11,6 +11,7 @@ export type {
   OutboxSource,
   ParkedRow,
 } from "../../src/outbox/outbox-source.js";
+export type { AnyEventInput, PlainEventInput } from "../../src/webhooks/service.js";
 export {
   type MysqlConnection,
   type MysqlPool,

@@ -4,7 +4,7 @@ import { PostbellError } from "../../src/core/errors.js";
 import { value } from "../../src/core/options.js";
 import { type EventRow, listRowIds, toEventRows } from "../../src/outbox/event-row.js";
 import type { OutboxClaim, OutboxSource, ParkedRow } from "../../src/outbox/outbox-source.js";
-import type { EventInput } from "../../src/webhooks/service.js";
+import type { AnyEventInput } from "../../src/webhooks/service.js";
 
 /**
  * A source with a table in the host's own database, so that an event is written in the transaction
@@ -26,9 +26,9 @@ export interface SqlSource<Connection> extends OutboxSource {
    * @throws `invalid_argument` if an event is invalid; nothing is written then. Other errors are
    * those of the database.
    */
-  add(connection: Connection, event: EventInput): Promise<string>;
+  add(connection: Connection, event: AnyEventInput): Promise<string>;
   /** Writes several events. */
-  add(connection: Connection, events: readonly EventInput[]): Promise<readonly string[]>;
+  add(connection: Connection, events: readonly AnyEventInput[]): Promise<readonly string[]>;
 }
 
 /**
@@ -39,11 +39,11 @@ export function createAdd<Connection>(
   pool: unknown,
   insert: (connection: Connection, rows: readonly EventRow[]) => Promise<void>,
 ): SqlSource<Connection>["add"] {
-  function add(connection: Connection, event: EventInput): Promise<string>;
-  function add(connection: Connection, events: readonly EventInput[]): Promise<readonly string[]>;
+  function add(connection: Connection, event: AnyEventInput): Promise<string>;
+  function add(connection: Connection, events: readonly AnyEventInput[]): Promise<readonly string[]>;
   async function add(
     connection: Connection,
-    events: EventInput | readonly EventInput[],
+    events: AnyEventInput | readonly AnyEventInput[],
   ): Promise<string | readonly string[]> {
     if ((connection as unknown) === pool) {
       throw new PostbellError(

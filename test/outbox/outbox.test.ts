@@ -85,6 +85,24 @@ async function openScene(
 const away = (): Error => new PostbellError("storage_unavailable", "The storage did not answer.");
 
 describe("an outbox", () => {
+  it("moves events without a resource, too", async () => {
+    const { source, open, clock } = await openScene();
+    const [id] = await source.add([{ type: "order.paid", account: "shop-7", data: { order: "A-1" } }]);
+    const seen: unknown[] = [];
+    const box = open({
+      webhooks: {
+        emit: async (event) => {
+          seen.push(event);
+          return { duplicate: false };
+        },
+      },
+    });
+    await box.start();
+    await box.idle();
+    const occurredAt = new Date(clock.now());
+    expect(seen).toEqual([{ id, type: "order.paid", account: "shop-7", data: { order: "A-1" }, occurredAt }]);
+  });
+
   it("emits what is in the source, with its ids and times, and leaves nothing there", async () => {
     const { source, webhooks, open, held, clock } = await openScene();
     const id = randomUUID();
@@ -94,7 +112,7 @@ describe("an outbox", () => {
     const box = open({
       webhooks: {
         emit: (event) => {
-          seen.push(event);
+          seen.push(event as EventInput);
           return webhooks.emit(event as EventInput<ClinicalEventType>);
         },
       },
