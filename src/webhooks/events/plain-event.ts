@@ -31,13 +31,13 @@ const validators = new WeakMap<JsonObject, Validator>();
 
 /** Checks the data as it is sent. */
 function checkData(text: string, type: string, schema: JsonObject): void {
-  let validator = validators.get(schema);
-  if (validator === undefined) {
-    validator = new Validator(schema, "2020-12");
-    validators.set(schema, validator);
-  }
   let result: ReturnType<Validator["validate"]>;
   try {
+    let validator = validators.get(schema);
+    if (validator === undefined) {
+      validator = new Validator(schema, "2020-12");
+      validators.set(schema, validator);
+    }
     result = validator.validate(JSON.parse(text));
   } catch (cause) {
     // A pattern that is no regular expression, or a reference that leads nowhere.
@@ -47,11 +47,11 @@ function checkData(text: string, type: string, schema: JsonObject): void {
   const { valid, errors } = result;
   if (valid) return;
   // The last one is about the value itself, the ones before about what contains it.
-  const { instanceLocation = "#", error = "" } = errors.at(-1) ?? {};
+  const { instanceLocation = "#", keyword = "" } = errors.at(-1) ?? {};
   const path = `data${instanceLocation.slice(1).replaceAll("/", ".")}`;
-  throw new PostbellError("invalid_argument", `${path} does not match the schema of '${type}': ${error}`, {
-    field: path,
-  });
+  // Not the text of the error, which quotes the data.
+  const message = `${path} does not match '${keyword}' in the schema of '${type}'`;
+  throw new PostbellError("invalid_argument", message, { field: path });
 }
 
 /**
@@ -66,13 +66,13 @@ export function buildPlainPayload(request: PlainEventRequest): BuiltPayload {
   if ("problem" in read) {
     throw new PostbellError("invalid_argument", `data ${read.problem}`, { field: "data", cause: read.cause });
   }
-  if (request.schema !== undefined) checkData(read.text, type, request.schema);
   const header: PlainHeader = {
     ...{ v: 2, id: eventId, type, timestamp },
     ...(trace !== undefined && { trace }),
     ...(isTest === true && { isTest }),
   };
   checkBytes(plainBodyBytes(header, read.text), maxBytes, "data");
+  if (request.schema !== undefined) checkData(read.text, type, request.schema);
   return {
     payload: writePayload(header, [read.text]),
     digest: hash("sha256", `${type}\n${isOccurredAtGiven ? timestamp : ""}\n${read.text}\n`),
