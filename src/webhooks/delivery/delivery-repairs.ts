@@ -8,7 +8,6 @@ import { invalidField, notFound, parseEventTime, readCallArguments } from "../ca
 import type { ServiceBase, WebhooksConfig } from "../config/config.js";
 import {
   type Catalogue,
-  findEventType,
   isPlain,
   requireLoggedType,
   subscribes,
@@ -132,11 +131,11 @@ export function createDeliveryRepairs({
       const webhook = await requireSendable(await entitlement.find(webhookId, request), request);
       requireSubscribed(webhook.eventTypes, type);
       takeToken(repairs, `test ${webhookId}`, "Too many tests of this webhook");
-      const entry = type === TEST_EVENT_TYPE ? undefined : findEventType(catalogue, type);
-      const isPlainTest = entry === undefined ? config.body === "plain" : isPlain(entry);
+      const byDefault = config.body === "plain" ? {} : undefined;
+      const entry = catalogue.types.get(type) ?? byDefault;
       const event = await createTestEvent({
         ...{ account: webhook.account, sentType: type, now: store.now() },
-        data: isPlainTest ? { example: (entry as PlainEventType | undefined)?.example } : undefined,
+        plainType: entry !== undefined && isPlain(entry) ? entry : undefined,
       });
       const { emitted, error } = await append([event], { webhookId });
       if (error !== undefined) throw error;
@@ -253,19 +252,19 @@ async function createTestEvent({
   account,
   sentType,
   now,
-  data,
+  plainType,
 }: {
   readonly account: string;
   readonly sentType: string;
   readonly now: number;
-  /** For a plain event. */
-  readonly data: { readonly example: unknown } | undefined;
+  /** The entry of a plain type. */
+  readonly plainType: PlainEventType | undefined;
 }): Promise<EventRecord> {
   const id = randomUUID();
   const common = { eventId: id, account, type: sentType, occurredAt: now, isOccurredAtGiven: false };
   const bytes = Number.MAX_SAFE_INTEGER;
-  const built = data
-    ? buildPlainPayload({ ...common, data: data.example ?? TEST_DATA, isTest: true, maxBytes: bytes })
+  const built = plainType
+    ? buildPlainPayload({ ...common, data: plainType.example ?? TEST_DATA, isTest: true, maxBytes: bytes })
     : await buildPayload({ ...common, resource: RESOURCE, limits: { entries: 1, bytes } });
   return { id, account, type: TEST_EVENT_TYPE, ...built };
 }
