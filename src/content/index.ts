@@ -1,5 +1,5 @@
 /**
- * `postbell/content`: the content service, and what a host needs beside it to serve the clients of
+ * `postbell/content`: the content service, and what else a host needs to serve the clients of
  * WordPress.
  *
  * @module postbell/content

@@ -162,7 +162,7 @@ export interface SqliteReport {
   readonly warnings: readonly string[];
   /** The version of SQLite: `3.51.0`. */
   readonly version: string;
-  /** The size of the file in bytes, without the log of changes beside it. */
+  /** The size of the file in bytes, without the log of changes next to it. */
   readonly bytes: number;
 }
 

@@ -23,7 +23,7 @@ export function rollBack(handle: SqliteHandle): void {
   }
 }
 
-/** Returns the path of the file; `undefined` without a file, or without a log beside it. */
+/** Returns the path of the file; `undefined` without a file, or without a log next to it. */
 function findLoggedFile(handle: SqliteHandle): string | undefined {
   const [mode] = handle.prepare("PRAGMA journal_mode").all();
   const isLogged = (mode as { journal_mode: string }).journal_mode === "wal";

@@ -26,7 +26,7 @@ interface FormProblem {
 
 interface FormState {
   readonly problem: FormProblem | undefined;
-  /** A field registers its names here, so that its errors are shown beside it. */
+  /** A field registers its names here, so that its errors are shown next to it. */
   readonly names: Set<string>;
   readonly isRunning: boolean;
   readonly run: (act: () => Promise<unknown>) => void;

@@ -17,7 +17,7 @@ const describeSent = ({ attempt }: SentDelivery): string =>
 
 /**
  * Sends one delivery again. The button stays disabled until the result of the attempt is there, and
- * the result takes the place beside it.
+ * the result takes the place next to it.
  */
 export function ResendButton({
   delivery: { id, webhookId, type, createdAt, state },

@@ -27,7 +27,7 @@ export function Mark({
   readonly title?: string;
 }) {
   return (
-    // biome-ignore lint/a11y/noSvgWithoutTitle: a mark of the legend has its text beside it.
+    // biome-ignore lint/a11y/noSvgWithoutTitle: a mark of the legend has its text next to it.
     <svg x={`${at}%`} y="50%" overflow="visible" class={`mark ${kind}`}>
       {kind === "bad" ? <path d="M-4.5 -4.5l9 9m0 -9l-9 9" /> : <circle r={kind === "good" ? 5 : 4.5} />}
       {title !== undefined && <title>{title}</title>}
