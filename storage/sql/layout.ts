@@ -4,18 +4,17 @@ import { CONTENT_TABLES } from "./content-tables.js";
 import { describeTable, type SchemaDialect } from "./table.js";
 import { WEBHOOK_TABLES } from "./webhook-tables.js";
 
-/** The steps from nothing to the layout that this version of Postbell reads and writes. */
-const LAYOUTS: readonly ((dialect: SchemaDialect) => readonly string[])[] = [
-  (dialect) => [
-    ...[...WEBHOOK_TABLES, ...CONTENT_TABLES].flatMap((table) => describeTable(table, dialect)),
-    `INSERT INTO ${dialect.name("totals")} (name, events, bytes) VALUES ('webhooks', 0, 0);`,
-  ],
-  // The tables stay as they are. Postgres gets the functions that claim and settle.
-  () => [],
+/**
+ * The layout that this version of Postbell reads and writes. The tables of layout 2 are those of 1:
+ * Postgres got the functions that claim and settle. Layout 3 added the audit log, and columns for
+ * the description, the metadata and the rate of a webhook.
+ */
+export const LATEST_LAYOUT = 3;
+
+/** Returns the statements that lead from the layout before `version` to `version`. */
+export const describeLayout = (version: number, dialect: SchemaDialect): readonly string[] => [
+  ...[...WEBHOOK_TABLES, ...CONTENT_TABLES].flatMap((table) => describeTable(table, version, dialect)),
+  ...(version === 1
+    ? [`INSERT INTO ${dialect.name("totals")} (name, events, bytes) VALUES ('webhooks', 0, 0);`]
+    : []),
 ];
-
-export const LATEST_LAYOUT = LAYOUTS.length;
-
-/** Returns the statements that lead from a layout to the next one. */
-export const describeLayout = (version: number, dialect: SchemaDialect): readonly string[] =>
-  LAYOUTS[version - 1]?.(dialect) ?? [];

@@ -72,6 +72,8 @@ const NEW_ENDPOINT = {
   failed_tests: 0,
   recent: "[]",
   last_attempt: null,
+  claimed_second: null,
+  claimed_count: null,
 } as const;
 
 async function addWebhook(

@@ -17,7 +17,11 @@ export const webhooks = {
     secret: "text",
     previous_secret: "text?",
     rotate_at: "int?",
+    description: "text?",
+    /** A JSON object of texts. */
+    metadata: "text?",
   },
+  added: { description: 3, metadata: 3 },
   unique: [["id"]],
   indexes: [{ columns: ["account", "position"] }],
 } as const satisfies SqlTable;
@@ -54,7 +58,11 @@ export const endpoints = {
     recent: "text",
     /** An attempt as JSON, without its excerpt. */
     last_attempt: "text?",
+    /** A second, and how many deliveries were claimed in it, if the rate is limited. */
+    claimed_second: "int?",
+    claimed_count: "int?",
   },
+  added: { claimed_second: 3, claimed_count: 3 },
   primaryKey: ["position"],
   unique: [["id"]],
   indexes: [
@@ -199,6 +207,20 @@ export const replays = {
   indexes: [{ columns: ["expires_at"] }],
 } as const satisfies SqlTable;
 
+/** The audit log. */
+export const audit = {
+  name: "audit",
+  columns: {
+    position: "position",
+    account: "text",
+    at: "int",
+    /** JSON. */
+    entry: "text",
+  },
+  indexes: [{ columns: ["account", "position"] }],
+  since: 3,
+} as const satisfies SqlTable;
+
 export const WEBHOOK_TABLES: readonly SqlTable[] = [
   webhooks,
   endpoints,
@@ -213,6 +235,7 @@ export const WEBHOOK_TABLES: readonly SqlTable[] = [
   leases,
   removals,
   replays,
+  audit,
 ];
 
 export type DeliveryRow = RowOf<typeof deliveries>;

@@ -67,7 +67,12 @@ test("a file of an older version is brought up to date, and keeps its events", a
   const clock = manualClock(START);
   await openStore(clock);
   await storage.close();
-  database.exec("DELETE FROM postbell_layout WHERE version > 1");
+  database.exec(`DELETE FROM postbell_layout WHERE version > 1;
+    DROP TABLE postbell_audit;
+    ALTER TABLE postbell_webhooks DROP COLUMN description;
+    ALTER TABLE postbell_webhooks DROP COLUMN metadata;
+    ALTER TABLE postbell_endpoints DROP COLUMN claimed_second;
+    ALTER TABLE postbell_endpoints DROP COLUMN claimed_count;`);
 
   storage = sqliteStorage({ database });
   const retention = { ms: 1_000, events: 100 };
