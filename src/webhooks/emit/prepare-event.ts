@@ -220,9 +220,11 @@ function readEventInput(input: EventInput | PlainEventInput): GivenEvent {
   return event;
 }
 
-function refuseFields(event: GivenEvent, fields: readonly (keyof GivenEvent)[], what: string): void {
-  const given = fields.find((field) => event[field] !== undefined);
-  if (given !== undefined) throw invalidEvent(given, `${what} ${given}.`);
+/** Refuses a field that events of the other kind have. */
+function refuseField(event: GivenEvent, field: "resource" | "related" | "data", type: string): void {
+  if (event[field] === undefined) return;
+  const has = field === "data" ? "a resource" : "data";
+  throw invalidEvent(field, `An event of type '${type}' has ${has} and no ${field}.`);
 }
 
 /**
@@ -278,29 +280,34 @@ export function createPrepareEvent(
     }
     if (typeof id !== "string" || !isUuid(id)) throw invalidEvent("id", "id must be a UUID.");
     const eventId = id.toLowerCase();
-    const common = {
-      eventId,
-      account,
-      type,
-      occurredAt: occurredAt === undefined ? store.now() : parseEventTime("occurredAt", occurredAt),
-      isOccurredAtGiven: occurredAt !== undefined,
-      trace,
-    };
+    const isOccurredAtGiven = occurredAt !== undefined;
+    const at = isOccurredAtGiven ? parseEventTime("occurredAt", occurredAt) : store.now();
     const entry = findEventType(catalogue, type);
+    // Both requests are written out: a spread of what they share costs a fifth of an `emit`.
     if (isPlain(entry)) {
-      refuseFields(event, ["resource", "related"], `An event of type '${type}' has data and no`);
+      refuseField(event, "resource", type);
+      refuseField(event, "related", type);
       const built = buildPlainPayload({
-        ...common,
+        eventId,
+        type,
+        occurredAt: at,
+        isOccurredAtGiven,
+        trace,
         data: event.data,
         schema: checksData ? entry.schema : undefined,
         maxBytes: limits.notificationBytes,
       });
       return { id: eventId, account, type, ...built };
     }
-    refuseFields(event, ["data"], `An event of type '${type}' has a resource and no`);
+    refuseField(event, "data", type);
     const { resource, related } = event;
     const built = buildPayload({
-      ...common,
+      eventId,
+      account,
+      type,
+      occurredAt: at,
+      isOccurredAtGiven,
+      trace,
       resource,
       related,
       focalTypes: entry,
