@@ -16,7 +16,7 @@ import type { WebhooksOptions } from "./config/webhooks-options.js";
 import { createAttempts } from "./delivery/attempt.js";
 import type { Deliveries } from "./delivery/deliveries.js";
 import { createDeliveryLog } from "./delivery/delivery-log.js";
-import { createHealthNotifications } from "./delivery/health-notifications.js";
+import { createHealthSteps } from "./delivery/health-steps.js";
 import { buildSchedule } from "./delivery/retry-schedule.js";
 import { createWorker } from "./delivery/worker.js";
 import { createAppendEvents, createEmit, createEmitTelemetry } from "./emit/emit.js";
@@ -196,7 +196,7 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
   const sender = createSender(config);
   const schedule = buildSchedule(config.retry);
   const attempt = createAttempts(base, schedule, sender.send);
-  const worker = createWorker(base, attempt, createHealthNotifications(base));
+  const worker = createWorker(base, attempt, createHealthSteps(base));
   const reminder = createStartReminder({
     store,
     clock,

@@ -18,7 +18,7 @@ import { type HealthStep, healthStep, warningGivenUpAt } from "./endpoint-health
 const LEASE_MS = 60_000;
 const BATCH = 20;
 
-export interface HealthNotifications {
+export interface HealthSteps {
   /** When the next round is due, in the storage's time. */
   readonly dueAt: () => number;
   /** Moves the next round to `at` if it is later. */
@@ -60,7 +60,7 @@ const settleStep = (
  * failed, or if the process died before the step was recorded. DISABLED is set exactly once, even
  * if the warning could not be sent.
  */
-export function createHealthNotifications({ store, config, logger }: ServiceBase): HealthNotifications {
+export function createHealthSteps({ store, config, logger }: ServiceBase): HealthSteps {
   const { clock, endpoints, notify, limits } = config;
   const leaseMs = Math.max(LEASE_MS, 3 * limits.hookMs);
 
@@ -169,7 +169,7 @@ export function createHealthNotifications({ store, config, logger }: ServiceBase
     return dueAt;
   };
 
-  return Object.freeze<HealthNotifications>({
+  return Object.freeze<HealthSteps>({
     dueAt: () => dueAt,
     expect(at) {
       dueAt = Math.min(dueAt, at);

@@ -7,7 +7,7 @@ import type { Clock, Timer } from "../../core/clock.js";
 import { storageRetryDelayMs } from "../../core/storage-circuit.js";
 import type { ServiceBase } from "../config/config.js";
 import type { Claim, SettleResult } from "../store.js";
-import type { HealthNotifications } from "./health-notifications.js";
+import type { HealthSteps } from "./health-steps.js";
 import { type AttemptResult, buildAttemptResult, reschedule } from "./outcome.js";
 import type { Flight } from "./slots.js";
 
@@ -100,7 +100,7 @@ function reportSettlement(
 export function createSettler(
   base: ServiceBase,
   outage: StorageOutage,
-  health: Pick<HealthNotifications, "expect">,
+  health: Pick<HealthSteps, "expect">,
   onEnded: (flights: readonly Flight[]) => void,
 ): Settler {
   const { store, config, logger } = base;

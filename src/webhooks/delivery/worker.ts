@@ -17,7 +17,7 @@ import { PostbellError } from "../../core/errors.js";
 import type { ServiceBase } from "../config/config.js";
 import type { Claim, ClaimRequest, ClaimResponse } from "../store.js";
 import { type MakeAttempt, traceClaim } from "./attempt.js";
-import type { HealthNotifications } from "./health-notifications.js";
+import type { HealthSteps } from "./health-steps.js";
 import { type AttemptResult, isPoisonClaim } from "./outcome.js";
 import { createPasses, type LoopStats } from "./passes.js";
 import { createOutage, createSettler } from "./settler.js";
@@ -75,11 +75,7 @@ interface PendingClaim {
 const MAX_RESERVED = 15;
 const POISON_DELAY_MS = 1_000;
 
-export function createWorker(
-  base: ServiceBase,
-  attempt: MakeAttempt,
-  health: HealthNotifications,
-): DeliveryWorker {
+export function createWorker(base: ServiceBase, attempt: MakeAttempt, health: HealthSteps): DeliveryWorker {
   const { store, config, logger } = base;
   const { clock, delivery, retry } = config;
   const { concurrency, slowConcurrency, leaseMs, slowAfterMs } = delivery;
