@@ -1,0 +1,4 @@
+import { webhooks } from "./webhooks.js";
+
+await webhooks.start();
+process.once("SIGTERM", () => webhooks.stop());
