@@ -1,7 +1,8 @@
 /**
  * Slow start: the adaptive concurrency of one endpoint. After a failure it gets one attempt at a
- * time, and with each success one more, up to `perEndpoint`. Pure. `settle.lua` and
- * `settle-first-attempts.lua` apply the same rule on Redis, `delivery-functions.ts` on Postgres.
+ * time, and with each success one more, up to `perEndpoint`. Pure. Memory, SQLite and Postgres use
+ * it. On Redis, `settle.lua` and `settle-first-attempts.lua` apply the same rule; on Postgres,
+ * `delivery-functions.ts` repeats it for successes of endpoints that do not fail.
  */
 
 /** The attempts that an endpoint may have in flight; `null` means `perEndpoint`. */

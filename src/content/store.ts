@@ -1,4 +1,7 @@
-/** The port to a storage: load, read by key, commit, and report changes. A store knows no post. */
+/**
+ * The port to a storage: load, read by key, commit, and report changes. A store knows no post.
+ * `contentStoreContract` of `postbell/testing` checks the rules.
+ */
 
 import type { Clock } from "../core/clock.js";
 import type { Logger } from "../core/logger.js";

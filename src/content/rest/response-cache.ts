@@ -1,6 +1,6 @@
 /**
- * Stage "cache": serves whole responses to anonymous GETs from memory until the content changes.
- * Requests that a route cannot tell apart share a response.
+ * Stage "cache": serves whole responses to anonymous GETs from memory until the content changes, or
+ * the list of users is 10 s old. Requests that a route cannot tell apart share a response.
  */
 
 import { LRUCache } from "lru-cache";
