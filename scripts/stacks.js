@@ -1,7 +1,7 @@
-// `node scripts/stacks.js [name …]`: installs each recipe of examples/stacks with the packed
-// package, as its reader would, and runs it: registers a webhook, causes an event, receives it
-// verified, sends one to the recipe's own receiver, and ends it with SIGTERM. Without names, all but
-// Next.js, whose dependencies are too large for every run.
+// `node scripts/stacks.js [name …]`: installs each host of examples/stacks with the packed package,
+// as its reader would, and runs it: registers a webhook, causes an event, receives it verified,
+// sends one to the host's own receiver, and ends it with SIGTERM. Without names, all but Next.js,
+// whose dependencies are too large for every run.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { createHmac } from "node:crypto";
@@ -23,7 +23,7 @@ const LIMIT_MS = 120_000;
 /** Runs with another major of the framework than its package.json names. */
 const FURTHER = { express: [["express", "^4.21.0"]], koa: [["koa", "^2.16.0"]] };
 
-/** Copies a recipe into `folder` and installs it, with the tarball as `postbell`. */
+/** Copies a host into `folder` and installs it, with the tarball as `postbell`. */
 function install(name, folder, { tarball, versions }) {
   cpSync(join(stacks, name), folder, { recursive: true });
   const file = join(folder, "package.json");
@@ -44,7 +44,7 @@ async function freePort() {
   return port;
 }
 
-/** Starts a recipe, and resolves once it serves. */
+/** Starts a host, and resolves once it serves. */
 async function start(folder) {
   const port = await freePort();
   const child = spawn("npm", ["start", "--silent"], {
@@ -64,13 +64,13 @@ async function start(folder) {
     if (response?.status === 401) return { base, child, output: () => output };
     await new Promise((done) => setTimeout(done, 100));
   }
-  throw new Error(`the recipe does not serve: ${output}`);
+  throw new Error(`the host does not serve: ${output}`);
 }
 
 const post = (url, body, headers = {}) =>
   fetch(url, { method: "POST", headers: { "content-type": "application/json", ...headers }, body });
 
-/** Registers an endpoint of this process, causes an event, and resolves with it once it was verified. */
+/** Registers an endpoint of this process and causes an event. Resolves with it, verified. */
 async function receiveEvent(base, server) {
   const { port } = server.address();
   const registered = await post(
@@ -90,7 +90,7 @@ async function receiveEvent(base, server) {
   });
 }
 
-/** Sends an event to the receiver of the recipe, as another service of Postbell would. */
+/** Sends an event to the receiver of the host, as another service of Postbell would. */
 async function sendEvent(base) {
   const body = JSON.stringify({
     id: crypto.randomUUID(),

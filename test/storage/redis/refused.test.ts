@@ -151,30 +151,6 @@ describe.each(["webhooks", "content"] as const)("start() of %s on Redis", (kind)
     expect(refused.message).toMatch(advice);
   });
 
-  it("that resets a connection without TLS says that TLS may be missing", async () => {
-    const port = await listen(createServer((socket) => socket.resetAndDestroy()));
-    const { refused } = await refusalOf(kind, { url: `redis://127.0.0.1:${port}` });
-    expect(refused.message).toMatch(/ECONNRESET.*begin the URL with rediss:/);
-    expect(refused.isPermanent).toBe(false);
-  });
-
-  it.each([
-    ["refuses connections", "redis://127.0.0.1:1", "ECONNREFUSED 127.0.0.1:1"],
-    ["has no address", "redis://redis.invalid:6379", "ENOTFOUND redis.invalid"],
-  ])("that %s names the last error of the connection", async (_, url, reason) => {
-    const { refused, lines, status } = await refusalOf(kind, { url });
-    expect(refused).toMatchObject({ code: "storage_unavailable", reason, effect: "none", isOutage: true });
-    expect(refused.message).toContain(reason);
-    expect(status).toBe(kind === "webhooks" ? 401 : 503);
-    expect(lines).toEqual([
-      {
-        level: "error",
-        message: "the storage is unavailable",
-        fields: { service: kind, reason, cause: refused.message },
-      },
-    ]);
-  });
-
   it("works again once the password is corrected on the server", async () => {
     const own = await startRedis({ args: ["--requirepass", SECRET] });
     const storage = redisStorage({ url: `redis://:${WRONG}@127.0.0.1:${own.port}` });
@@ -205,4 +181,33 @@ describe.each(["webhooks", "content"] as const)("start() of %s on Redis", (kind)
     await eventually(starts, "it starts");
     await service.stop();
   });
+});
+
+/** Each start waits 3.5 s for Redis, so all of them wait together. */
+it("start() of a service whose Redis cannot be reached names the last error of the connection", async () => {
+  const resetting = await listen(createServer((socket) => socket.resetAndDestroy()));
+  const refusals = (url: string) =>
+    Promise.all((["webhooks", "content"] as const).map((kind) => refusalOf(kind, { url })));
+  const [reset, refusing, nameless] = await Promise.all([
+    refusals(`redis://127.0.0.1:${resetting}`),
+    refusals("redis://127.0.0.1:1"),
+    refusals("redis://redis.invalid:6379"),
+  ]);
+  for (const { refused } of reset) {
+    expect(refused.message).toMatch(/ECONNRESET.*begin the URL with rediss:/);
+    expect(refused.isPermanent).toBe(false);
+  }
+  const named = [
+    ...refusing.map((refusal) => [refusal, "ECONNREFUSED 127.0.0.1:1"] as const),
+    ...nameless.map((refusal) => [refusal, "ENOTFOUND redis.invalid"] as const),
+  ];
+  const services = ["webhooks", "content", "webhooks", "content"];
+  for (const [index, [{ refused, lines }, reason]] of named.entries()) {
+    const { message: cause } = refused;
+    const fields = { service: services[index], reason, cause };
+    expect(refused).toMatchObject({ code: "storage_unavailable", reason, effect: "none", isOutage: true });
+    expect(cause).toContain(reason);
+    expect(lines).toEqual([{ level: "error", message: "the storage is unavailable", fields }]);
+  }
+  expect(named.map(([{ status }]) => status)).toEqual([401, 503, 401, 503]);
 });
