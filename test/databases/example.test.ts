@@ -31,3 +31,21 @@ it("loses nothing to kill -9 with the storage on Postgres, and sends nothing tha
     /grace, killed before the commit: SIGKILL\njoan, killed after the commit: SIGKILL\nmary: 204\nDelivered: ada, joan, mary\. Sent for what was not committed: nothing\.\n$/,
   );
 });
+
+it("runs a shop with its own events and a clinic in one process, each with its own bytes", async () => {
+  const output = await runOnPostgres("shop-and-clinic.js");
+  const [, shop = "", clinic = ""] = output.split(/^--- .*\n/m);
+  const bodies = [shop, clinic].map((request) => JSON.parse(request.split("\n\n")[1] ?? "") as unknown);
+  expect(bodies).toEqual([
+    {
+      id: expect.any(String),
+      type: "order.paid",
+      timestamp: expect.any(String),
+      data: { order: "7", total: 42 },
+    },
+    { id: expect.any(String), timestamp: expect.any(String), event: expect.any(Object) },
+  ]);
+  expect(clinic).toMatch(/"hub\.event":"patient\.created".*"resourceType":"Bundle".*"family":"Chalmers"/);
+  expect(shop).not.toMatch(/hub\.|Bundle|resourceType/);
+  expect([shop, clinic].map((request) => /^webhook-signature: v1,/m.test(request))).toEqual([true, false]);
+});
