@@ -1,7 +1,7 @@
 /** Registrations on Redis. */
 
 import { randomUUID } from "node:crypto";
-import { isPostbellError, PostbellError } from "../../src/core/errors.js";
+import { PostbellError } from "../../src/core/errors.js";
 import { retry } from "../../src/core/retry.js";
 import { rotateSecret } from "../../src/webhooks/store/records.js";
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
@@ -25,7 +25,15 @@ import {
  */
 const MAX_TRIES = 100;
 
-const UPDATE_CONFLICT = `The webhook was changed by others during all of ${MAX_TRIES} attempts to update it. Try again later.`;
+/** Another update came between the read and the write. */
+class UpdateConflict extends PostbellError {
+  constructor() {
+    super(
+      "storage_unavailable",
+      `The webhook was changed by others during all of ${MAX_TRIES} attempts to update it. Try again later.`,
+    );
+  }
+}
 
 type CreateRequest = Parameters<WebhookStore["createWebhook"]>[0];
 type UpdateRequest = Parameters<WebhookStore["updateWebhook"]>[0];
@@ -76,7 +84,7 @@ export function createRedisRegistry(context: RedisStoreContext): RegistryMethods
     return text ? decodeWebhook(text, seal) : undefined;
   };
 
-  /** Throws {@link UPDATE_CONFLICT} if another update came between the read and the write. */
+  /** Throws {@link UpdateConflict}. */
   const tryUpdate = async (
     { id, account, change, owner, enabledLimit }: UpdateRequest,
     now: number,
@@ -99,7 +107,7 @@ export function createRedisRegistry(context: RedisStoreContext): RegistryMethods
     ];
     const reply = await run(SCRIPTS.update, partitions.ofAccount(account), args, { now });
     const [result, text, notifyAt] = reply as [string, string?, string?];
-    if (result === "changed") throw new PostbellError("storage_unavailable", UPDATE_CONFLICT);
+    if (result === "changed") throw new UpdateConflict();
     notifyWorkers(notifyAt);
     if (text !== undefined) return { result: "updated", webhook: decodeWebhook(text, seal).record };
     return { result: result as "enabled_limit" | "not_found" };
@@ -135,7 +143,7 @@ export function createRedisRegistry(context: RedisStoreContext): RegistryMethods
       return retry(() => tryUpdate(request, now), {
         clock: context.clock,
         retries: MAX_TRIES - 1,
-        shouldRetry: (error) => isPostbellError(error) && error.message === UPDATE_CONFLICT,
+        shouldRetry: (error) => error instanceof UpdateConflict,
         pauseMs: () => 0,
       });
     },
