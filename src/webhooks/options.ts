@@ -61,6 +61,12 @@ export const webhooksOptions = {
     concurrency: wholeNumber("count", 100, { min: 1, max: 10_000 }),
     slowConcurrency: wholeNumber("count", 400, { min: 1, max: 10_000 }),
     perEndpoint: wholeNumber("count", 5, { min: 1, max: 10_000 }),
+    perSecond: value<number | undefined>(
+      "a whole number from 1 to 10000",
+      (given) => Number.isInteger(given) && (given as number) >= 1 && (given as number) <= 10_000,
+      undefined,
+      "count",
+    ),
     slowAfterMs: wholeNumber("ms", 500, { min: 1 }),
     deadlineMs: wholeNumber("ms", 15_000, { min: 1, max: 10 * MINUTE }),
     leaseMs: wholeNumber("ms", 60_000, { min: 1, max: HOUR }),

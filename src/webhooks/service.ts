@@ -183,6 +183,7 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
     clock,
     logger,
     perEndpoint: config.delivery.perEndpoint,
+    perSecond: config.delivery.perSecond ?? null,
     retention: config.retention,
   });
   const store = countStoreErrors(guardWebhookStore(stored, circuit), telemetry, "webhooks");

@@ -81,6 +81,12 @@ export interface StorageContext {
    * storage passes the same value.
    */
   readonly perEndpoint: number;
+  /**
+   * How many deliveries of one webhook may be claimed in one second of the storage's time, over
+   * all processes; absent or `null` for any number. Every service on one storage passes the same
+   * value.
+   */
+  readonly perSecond?: number | null | undefined;
   /** Every service on one storage passes the same value. */
   readonly retention: Retention;
 }
@@ -135,8 +141,9 @@ export interface StoreStats {
   /** The part of `pending` that is under lease. */
   readonly leased: number;
   /**
-   * Deliveries that are due and not under lease, of endpoints with a free slot. If there are very
-   * many such endpoints or deliveries, a store may count only some of them.
+   * Deliveries that are due and not under lease, of endpoints with a free slot whose rate allows a
+   * claim in this second. If there are very many such endpoints or deliveries, a store may count
+   * only some of them.
    */
   readonly due: number;
   /**

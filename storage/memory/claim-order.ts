@@ -9,6 +9,7 @@ import {
   FIRST_ATTEMPT_HEAD_START_MS,
   type Lane,
 } from "../../src/webhooks/store.js";
+import { addClaimed, countLeft, findOpenTime } from "../claim-rate.js";
 import { limitConcurrency } from "../slow-start.js";
 import { FifoTimeQueue } from "./fifo-time-queue.js";
 import type { Lease, MemoryDelivery, MemoryEndpoint } from "./records.js";
@@ -52,9 +53,9 @@ export function offer(
     line.delete(endpoint);
     return;
   }
-  const at = Math.max(head, now);
+  const at = Math.max(head, findOpenTime(context.perSecond, endpoint.claimed, now));
   const readyAt = line.at(endpoint);
-  if (served || readyAt === undefined || readyAt > now || head > now) line.set(endpoint, at);
+  if (served || readyAt === undefined || readyAt > now || at > now) line.set(endpoint, at);
   if (readyAt === undefined || at < readyAt) notifyWorkers(state, at);
 }
 
@@ -112,16 +113,20 @@ function take(
   { lease, claims }: Granted,
   { now, room }: { readonly now: number; readonly room: number },
 ): number {
-  const { queue } = endpoint;
+  const { queue, claimed } = endpoint;
+  const { perSecond } = context;
   const before = claims.length;
-  const most = before + Math.min(room, countFreeSlots(context, endpoint));
+  const free = Math.min(countFreeSlots(context, endpoint), countLeft(perSecond, claimed, now));
+  const most = before + Math.min(room, free);
   while (claims.length < most) {
     const delivery = queue.head();
     if (delivery === undefined || delivery.queuedAt > now) break;
     claims.push(grant(context.state, lease, delivery));
   }
+  const taken = claims.length - before;
+  if (perSecond !== null) endpoint.claimed = addClaimed(claimed, now, taken);
   offer(context, endpoint, now, { served: true });
-  return claims.length - before;
+  return taken;
 }
 
 /** Queues the deliveries of expired leases again. */

@@ -4,6 +4,7 @@
  */
 
 import type { Attempt, DeliveryState, EventRecord, Lane, WebhookRecord } from "../../src/webhooks/store.js";
+import type { ClaimedSecond } from "../claim-rate.js";
 import type { RecentHour } from "../recent-attempts.js";
 import type { SlowStart } from "../slow-start.js";
 import type { FifoTimeQueue, Queued } from "./fifo-time-queue.js";
@@ -61,6 +62,8 @@ export interface MemoryEndpoint {
   readonly queue: FifoTimeQueue<MemoryDelivery>;
   inFlight: number;
   slowStart: SlowStart;
+  /** `null` while the rate is not limited. */
+  claimed: ClaimedSecond | null;
   lane: Lane;
   /** Counts of `deliveries` by state. */
   readonly counts: Record<DeliveryState, number>;

@@ -68,6 +68,7 @@ function addEndpoint(state: State, webhook: WebhookRecord): MemoryEndpoint {
     queue: new FifoTimeQueue(),
     inFlight: 0,
     slowStart: null,
+    claimed: null,
     lane: "slow",
     counts: { pending: 0, delivered: 0, failed: 0, withheld: 0 },
     failedTests: 0,

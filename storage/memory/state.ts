@@ -71,6 +71,8 @@ export interface State {
 export interface MemoryStoreContext {
   readonly state: State;
   readonly perEndpoint: number;
+  /** `null` for any number. */
+  readonly perSecond: number | null;
   readonly retention: Retention;
 }
 

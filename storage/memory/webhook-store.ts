@@ -22,9 +22,9 @@ const MAX_SLEEP_MS = 3_600_000;
 
 export function createMemoryWebhookStore(
   state: State,
-  { clock, perEndpoint, retention }: StorageContext,
+  { clock, perEndpoint, perSecond = null, retention }: StorageContext,
 ): WebhookStore {
-  const context: MemoryStoreContext = { state, perEndpoint, retention };
+  const context: MemoryStoreContext = { state, perEndpoint, perSecond, retention };
   return Object.freeze<WebhookStore>({
     maxSleepMs: MAX_SLEEP_MS,
     now: () => readTime(state, clock),

@@ -33,7 +33,7 @@ export interface WebhooksConfig {
   readonly body: BodyForm;
   readonly checkData: boolean;
   readonly destinations: Filled<DestinationOptions, "ca" | "resolve">;
-  readonly delivery: Filled<DeliveryOptions, "send">;
+  readonly delivery: Filled<DeliveryOptions, "perSecond" | "send">;
   readonly retry: Filled<RetryOptions>;
   readonly signature: Filled<SignatureOptions>;
   readonly endpoints: Filled<EndpointHealthOptions>;
