@@ -6,8 +6,12 @@
  * Uncommon cases take the general way. `lease_due` leases nothing if changes are to be added up or
  * leases have expired. `settle_delivered` changes nothing unless all endpoints are healthy and all
  * deliveries are still leased.
+ *
+ * Each function is there twice: the one with another argument, `perSecond`, limits the rate. The
+ * first one, of layout 2, has no part in that.
  */
 
+import { MOST_SECONDS_AHEAD } from "../claim-rate.js";
 import type { DeliveredBatch, LeasedRound, SqlValues } from "../sql/database.js";
 import type { DueRow } from "../sql/webhook-tables.js";
 
@@ -28,9 +32,50 @@ const writeFree = (slowStart: string, inFlight: string, perEndpoint: string): st
 const writeList = (column: string, filter = ""): string =>
   `'[' || string_agg(${column}::text, ',') ${filter} || ']'`;
 
+/** True if the second of an endpoint counts at `$1`: `claim-rate.ts`. Null without a second. */
+const IS_COUNTED = `e.claimed_second BETWEEN $1 / 1000 AND $1 / 1000 + ${MOST_SECONDS_AHEAD}`;
+
+/** The parts of a function that limit the rate; each is empty in the function that does not. */
+interface RateParts {
+  /** The type of one more argument. */
+  readonly argument: string;
+  /** Adds the second that counts, and what was claimed in it. */
+  readonly columns: string;
+  /** Adds the bound of a share. */
+  readonly bound: string;
+  /** Adds the same columns as `columns`, with what was taken. */
+  readonly taken: string;
+  /** Writes them. */
+  readonly assignments: string;
+  /** Adds the time at which the next second begins, if this one is used up. */
+  readonly opensAt: string;
+}
+
+const NO_RATE: RateParts = {
+  ...{ argument: "", columns: "", bound: "", taken: "", assignments: "", opensAt: "" },
+};
+
+/** `lease_due` with `perSecond` as `$9`. */
+const LEASE_RATE: RateParts = {
+  argument: ", bigint",
+  columns: `,
+      CASE WHEN ${IS_COUNTED} THEN e.claimed_second ELSE $1 / 1000 END AS rate_second, CASE WHEN ${IS_COUNTED} THEN e.claimed_count ELSE 0 END AS rate_count`,
+  bound: "$9 - rate_count, ",
+  taken: ", s.rate_second, s.rate_count + coalesce(c.taken, 0) AS rate_count",
+  assignments: ", claimed_second = s.rate_second, claimed_count = s.rate_count",
+  opensAt: ", CASE WHEN s.rate_count >= $9 THEN (s.rate_second + 1) * 1000 END",
+};
+
+/** `settle_delivered` with `perSecond` as `$21`. */
+const SETTLE_RATE: RateParts = {
+  ...NO_RATE,
+  argument: ", bigint",
+  opensAt: `, CASE WHEN ${IS_COUNTED} AND e.claimed_count >= $21 THEN (e.claimed_second + 1) * 1000 END`,
+};
+
 /** When an endpoint may be served next: `offerEndpoint` of `endpoint-rows.ts`. */
-const writeReadyAt = (head: string, free: string): string =>
-  `CASE WHEN ${head} IS NULL OR ${free} <= 0 THEN NULL ELSE greatest(${head}, $1) END`;
+const writeReadyAt = (head: string, free: string, { opensAt }: RateParts): string =>
+  `CASE WHEN ${head} IS NULL OR ${free} <= 0 THEN NULL ELSE greatest(${head}, $1${opensAt}) END`;
 
 const writeReady = (toName: ToName, lane: string, room: string): string =>
   `SELECT * FROM (SELECT position FROM ${toName("endpoints")} WHERE ready_at <= $1 AND lane = '${lane}'
@@ -45,13 +90,13 @@ const writeNote = (payload: string): string =>
  * by an earlier statement: this one sees what the transactions before have left in their queues. Of
  * each, one delivery more than its share is read, which tells when it may be served next.
  */
-const writeLease = (toName: ToName): string => `WITH ready AS MATERIALIZED (
+const writeLease = (toName: ToName, rate: RateParts): string => `WITH ready AS MATERIALIZED (
     SELECT e.*, CASE e.lane WHEN 'fast' THEN $4 ELSE $5 END AS room, ${writeFree("e.slow_start", "e.in_flight", "$6")} AS free,
       row_number() OVER (PARTITION BY e.lane ORDER BY e.ready_at, e.turn) AS place, count(*) OVER (PARTITION BY e.lane) AS many,
-      row_number() OVER (ORDER BY e.lane, e.ready_at, e.turn) AS turn_served
+      row_number() OVER (ORDER BY e.lane, e.ready_at, e.turn) AS turn_served${rate.columns}
     FROM ${toName("endpoints")} AS e WHERE e.position = ANY (own)
   ), shared AS MATERIALIZED (
-    SELECT *, greatest(0, least(free, room / many + CASE WHEN place <= room % many THEN 1 ELSE 0 END)) AS share FROM ready
+    SELECT *, greatest(0, least(free, ${rate.bound}room / many + CASE WHEN place <= room % many THEN 1 ELSE 0 END)) AS share FROM ready
   ), due AS MATERIALIZED (
     SELECT s.position AS endpoint, s.lane, s.place, s.share, q.at, q.delivery, q.nth FROM shared AS s CROSS JOIN LATERAL (
       SELECT at, delivery, row_number() OVER (ORDER BY at, delivery) AS nth FROM (
@@ -62,13 +107,13 @@ const writeLease = (toName: ToName): string => `WITH ready AS MATERIALIZED (
     SELECT * FROM due WHERE nth <= share
   ), served AS MATERIALIZED (
     SELECT s.position, s.turn_served, coalesce(c.taken, 0) AS taken, s.free - coalesce(c.taken, 0) AS free,
-      coalesce(c.head, (SELECT min(q.at) FROM ${toName("queue")} AS q WHERE q.endpoint = s.position AND q.at > $1)) AS head
+      coalesce(c.head, (SELECT min(q.at) FROM ${toName("queue")} AS q WHERE q.endpoint = s.position AND q.at > $1)) AS head${rate.taken}
     FROM shared AS s LEFT JOIN (
       SELECT endpoint, count(*) FILTER (WHERE nth <= share) AS taken, min(at) FILTER (WHERE nth > share) AS head FROM due GROUP BY endpoint
     ) AS c ON c.endpoint = s.position
   ), updated AS (
-    UPDATE ${toName("endpoints")} AS e SET in_flight = e.in_flight + s.taken, ready_at = ${writeReadyAt("s.head", "s.free")},
-        turn = CASE WHEN s.head IS NULL OR s.free <= 0 THEN e.turn ELSE $7 + s.turn_served - 1 END
+    UPDATE ${toName("endpoints")} AS e SET in_flight = e.in_flight + s.taken, ready_at = ${writeReadyAt("s.head", "s.free", rate)},
+        turn = CASE WHEN s.head IS NULL OR s.free <= 0 THEN e.turn ELSE $7 + s.turn_served - 1 END${rate.assignments}
       FROM served AS s WHERE e.position = s.position
       RETURNING e.position, e.id, e.lane, e.status, e.updated_at, e.failing_since, e.warned_at, e.notice_at, e.ready_at
   ), removed AS (
@@ -124,7 +169,7 @@ const RECENT = `format('[{"hour":%s,"succeeded":%s,"failed":%s,"durationMs":%s}'
         e.recent::json -> 0 ->> 'failed', (e.recent::json -> 0 ->> 'durationMs')::bigint + g.duration) || substr(e.recent, strpos(e.recent, '}') + 1)`;
 
 /** Applies successes as `settle-decision.ts` does. Returns when workers should claim. */
-const writeSettle = (toName: ToName): string => `WITH counted AS MATERIALIZED (
+const writeSettle = (toName: ToName, rate: RateParts): string => `WITH counted AS MATERIALIZED (
     SELECT e.position, e.in_flight, g.place, g.many, g.lane, g.last_attempt, ${RECENT} AS recent, e.ready_at AS before,
       CASE WHEN e.slow_start + g.many < $2 THEN e.slow_start + g.many END AS slow_start, coalesce(e.ready_at <= $1, false) AS is_ready,
       CASE WHEN e.ready_at <= $1 THEN NULL ELSE (SELECT min(q.at) FROM ${toName("queue")} AS q WHERE q.endpoint = e.position) END AS head
@@ -147,7 +192,7 @@ const writeSettle = (toName: ToName): string => `WITH counted AS MATERIALIZED (
   ), updated AS (
     UPDATE ${toName("endpoints")} AS e SET lane = o.lane, slow_start = o.slow_start, recent = o.recent, last_attempt = o.last_attempt,
         in_flight = e.in_flight - o.many, pending = e.pending - o.many, delivered = e.delivered + o.many,
-        ready_at = CASE WHEN o.is_ready THEN e.ready_at ELSE ${writeReadyAt("o.head", "o.free")} END,
+        ready_at = CASE WHEN o.is_ready THEN e.ready_at ELSE ${writeReadyAt("o.head", "o.free", rate)} END,
         turn = CASE WHEN o.is_ready OR o.head IS NULL OR o.free <= 0 THEN e.turn ELSE $3 + o.place - 1 END
       FROM offered AS o WHERE e.position = o.position RETURNING e.position, e.ready_at, o.before
   ) SELECT min(ready_at) FROM updated WHERE before IS NULL OR ready_at < before`;
@@ -160,20 +205,19 @@ const writeComplete = (
       WHERE ev.position = ANY (others) AND NOT EXISTS (SELECT 1 FROM ${toName("deliveries")} AS d WHERE d.event = ev.position AND d.state = 'pending')
       ON CONFLICT (event) DO NOTHING;`;
 
-/** Returns the statements that create the functions. */
-export const describeDeliveryFunctions = (toName: ToName): readonly string[] => [
-  `CREATE FUNCTION ${toName("lease_due")}(bigint, text, bigint, bigint, bigint, bigint, bigint, bigint) RETURNS TABLE (${LEASED})
+const describeFunctions = (toName: ToName, ofLease: RateParts, ofSettle: RateParts): readonly string[] => [
+  `CREATE FUNCTION ${toName("lease_due")}(bigint, text, bigint, bigint, bigint, bigint, bigint, bigint${ofLease.argument}) RETURNS TABLE (${LEASED})
 LANGUAGE plpgsql ${SETTINGS} AS $function$
 #variable_conflict use_column
 DECLARE own bigint[];
 BEGIN
   IF $8 = 1 AND (EXISTS (SELECT 1 FROM ${toName("changes")}) OR EXISTS (SELECT 1 FROM ${toName("leases")} WHERE until <= $1)) THEN RETURN; END IF;
   own := ARRAY (${writeReady(toName, "fast", "$4")} UNION ALL ${writeReady(toName, "slow", "$5")});
-  RETURN QUERY ${writeLease(toName)};
+  RETURN QUERY ${writeLease(toName, ofLease)};
   RETURN QUERY ${writeNext(toName)};
 END $function$;`,
   `CREATE FUNCTION ${toName("settle_delivered")}(bigint, bigint, bigint, text[], text[], bigint[], bigint[], bigint[], bigint[], text[], text[], text[],
-  bigint[], bigint[], bigint[], bigint[], bigint[], bigint[], bigint[], text) RETURNS bigint
+  bigint[], bigint[], bigint[], bigint[], bigint[], bigint[], bigint[], text${ofSettle.argument}) RETURNS bigint
 LANGUAGE plpgsql ${SETTINGS} AS $function$
 #variable_conflict use_column
 DECLARE others bigint[]; wake_at bigint;
@@ -183,7 +227,7 @@ BEGIN
   IF ${writeIsOther(toName)} THEN RETURN -1; END IF;
   others := ARRAY (SELECT DISTINCT g.event FROM unnest($15, $17) AS g(event, is_only) WHERE g.is_only = 0);
   IF cardinality(others) > 0 THEN PERFORM 1 FROM ${toName("events")} WHERE position = ANY (others) ORDER BY position FOR UPDATE; END IF;
-  ${writeSettle(toName).replace("SELECT min(ready_at) FROM updated", "SELECT min(ready_at) INTO wake_at FROM updated")};
+  ${writeSettle(toName, ofSettle).replace("SELECT min(ready_at) FROM updated", "SELECT min(ready_at) INTO wake_at FROM updated")};
   IF cardinality(others) > 0 THEN
     ${writeComplete(toName)}
   END IF;
@@ -191,11 +235,39 @@ BEGIN
 END $function$;`,
 ];
 
+/** Returns the statements that create the functions of layout 2. */
+export const describeDeliveryFunctions = (toName: ToName): readonly string[] =>
+  describeFunctions(toName, NO_RATE, NO_RATE);
+
+/** Returns the statements that create the functions of layout 3, which limit the rate. */
+export const describeRatedFunctions = (toName: ToName): readonly string[] =>
+  describeFunctions(toName, LEASE_RATE, SETTLE_RATE);
+
+/** The texts of calls of the functions. */
+export interface DeliveryCalls {
+  readonly lease: string;
+  readonly settle: string;
+  /** With `perSecond` as the last argument. */
+  readonly ratedLease: string;
+  readonly ratedSettle: string;
+}
+
+const writeParameters = (count: number): string =>
+  Array.from({ length: count }, (_, index) => `$${index + 1}`).join(", ");
+
 /** Writes calls of the functions. */
-export const writeDeliveryCalls = (toName: ToName): { readonly lease: string; readonly settle: string } => ({
-  lease: `SELECT * FROM ${toName("lease_due")}($1, $2, $3, $4, $5, $6, $7, $8)`,
-  settle: `SELECT ${toName("settle_delivered")}(${Array.from({ length: 20 }, (_, index) => `$${index + 1}`).join(", ")}) AS wake_at`,
-});
+export function writeDeliveryCalls(toName: ToName): DeliveryCalls {
+  const writeLeaseCall = (count: number): string =>
+    `SELECT * FROM ${toName("lease_due")}(${writeParameters(count)})`;
+  const writeSettleCall = (count: number): string =>
+    `SELECT ${toName("settle_delivered")}(${writeParameters(count)}) AS wake_at`;
+  return {
+    lease: writeLeaseCall(8),
+    settle: writeSettleCall(20),
+    ratedLease: writeLeaseCall(9),
+    ratedSettle: writeSettleCall(21),
+  };
+}
 
 /** The result of `settle_delivered` if it has changed nothing. */
 export const REFUSED = -1;

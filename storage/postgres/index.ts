@@ -130,12 +130,21 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
   });
 
   return Object.freeze<PostgresStorage>({
-    webhooks({ clock: own, logger: ownLogger, perEndpoint, retention }) {
+    webhooks({ clock: own, logger: ownLogger, perEndpoint, perSecond = null, retention }) {
       const ownTime = getTime({ clock: own, logger: ownLogger });
       const { pendingPerAccount } = limits;
       return createSqlWebhookStore(
         {
-          ...{ database, seal, clock: own, logger: ownLogger, perEndpoint, retention, pendingPerAccount },
+          ...{
+            database,
+            seal,
+            clock: own,
+            logger: ownLogger,
+            perEndpoint,
+            perSecond,
+            retention,
+            pendingPerAccount,
+          },
           notifyWorkers: notifications.notify,
         },
         {

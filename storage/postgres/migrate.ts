@@ -6,7 +6,7 @@ import type { SchemaDialect } from "../sql/table.js";
 import { describeFunctions } from "./append-functions.js";
 import { type PgClient, type PostgresPool, runQuery } from "./client.js";
 import { borrow } from "./database.js";
-import { describeDeliveryFunctions } from "./delivery-functions.js";
+import { describeDeliveryFunctions, describeRatedFunctions } from "./delivery-functions.js";
 import { isMissingPrivilege, toPostgresError } from "./errors.js";
 
 /** Reads the version of the tables; 0 without tables. */
@@ -173,6 +173,7 @@ export function listMigrations(schema: string): readonly PostgresMigration[] {
       ...describeLayout(version, dialect),
       ...(version === 1 ? describeFunctions(dialect.name) : []),
       ...(version === 2 ? describeDeliveryFunctions(dialect.name) : []),
+      ...(version === 3 ? describeRatedFunctions(dialect.name) : []),
       `INSERT INTO ${dialect.name("layout")} (version) VALUES (${version});`,
     ].join("\n");
     return { version, sql };

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import type { Columns, ParameterType } from "../sql/database.js";
 import type { SqlTable } from "../sql/table.js";
 import { writeForEach, writeFunctionCalls } from "./append-functions.js";
-import { writeDeliveryCalls } from "./delivery-functions.js";
+import { type DeliveryCalls, writeDeliveryCalls } from "./delivery-functions.js";
 
 /** Statements for one row. Their parameters are its values. */
 export interface SingleRowStatements {
@@ -32,7 +32,7 @@ export interface PostgresStatements {
   /** Calls of the functions that append events. */
   readonly appends: { readonly read: string; readonly insert: string };
   /** Calls of the functions that claim and settle. */
-  readonly deliveries: { readonly lease: string; readonly settle: string };
+  readonly deliveries: DeliveryCalls;
   /**
    * Returns one statement that does what several do which each change another table. `count`: how
    * many parameters each of them has.

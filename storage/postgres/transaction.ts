@@ -233,20 +233,29 @@ export function createPostgresTransaction(
       },
     },
     deliveries: {
-      async lease({ now, token, leaseUntil, room, perEndpoint, turn, isChecking }) {
+      async lease({ now, token, leaseUntil, room, perEndpoint, perSecond, turn, isChecking }) {
         const limits = [Math.max(0, room.fast), Math.max(0, room.slow), perEndpoint];
         const values = [now, token, leaseUntil, ...limits, turn, isChecking ? 1 : 0];
-        return decodeLeased(await sender.send(statements.deliveries.lease, values));
+        const { lease, ratedLease } = statements.deliveries;
+        return decodeLeased(
+          perSecond === null
+            ? await sender.send(lease, values)
+            : await sender.send(ratedLease, [...values, perSecond]),
+        );
       },
       async settle(batch) {
-        const [row] = await sender.send<{ wake_at: number | null }>(statements.deliveries.settle, [
-          ...[batch.now, batch.perEndpoint, batch.turn],
+        const { now, perEndpoint, perSecond, turn } = batch;
+        const { settle, ratedSettle } = statements.deliveries;
+        const text = perSecond === null ? settle : ratedSettle;
+        const [row] = await sender.send<{ wake_at: number | null }>(text, [
+          ...[now, perEndpoint, turn],
           ...toArrays(DELIVERED_ENDPOINT_VALUES, listDeliveredEndpoints(batch)),
           ...toArrays(
             1,
             batch.tokens.map((token) => [token]),
           ),
           ...listDelivered(batch),
+          ...(perSecond === null ? [] : [perSecond]),
         ]);
         const wakeAt = row?.wake_at ?? null;
         return wakeAt === REFUSED ? undefined : { wakeAt };

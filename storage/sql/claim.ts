@@ -100,12 +100,12 @@ async function waitForReady({ transaction, request: { now, room } }: Claiming): 
 
 /** Leases from the endpoints that are ready, once. See `DeliveryStatements.lease`. */
 function serve(
-  { transaction, context: { perEndpoint }, request }: Claiming,
+  { transaction, context: { perEndpoint, perSecond }, request }: Claiming,
   room: Room,
   isChecking: boolean,
 ): Promise<LeasedRound | undefined> {
   const turn = reserveTurns(request.now, room.fast + room.slow);
-  const round = { ...request, room, perEndpoint, turn, isChecking };
+  const round = { ...request, room, perEndpoint, perSecond, turn, isChecking };
   return transaction.deliveries?.lease(round) ?? serveRound(transaction, round);
 }
 

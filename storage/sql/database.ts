@@ -68,6 +68,8 @@ export interface AppendStatements {
 /** The request for one round of a claim. */
 export interface LeaseRoundRequest extends ClaimRequest {
   readonly perEndpoint: number;
+  /** `null` for any number. */
+  readonly perSecond: number | null;
   /** The first of as many numbers as endpoints may be served; see `reserveTurns`. */
   readonly turn: number;
   /** True if nothing is to be leased while changes wait to be added up, or leases have expired. */
@@ -132,6 +134,7 @@ export interface DeliveredRow {
 export interface DeliveredBatch {
   readonly now: number;
   readonly perEndpoint: number;
+  readonly perSecond: number | null;
   readonly turn: number;
   readonly endpoints: readonly DeliveredEndpoint[];
   readonly tokens: readonly string[];

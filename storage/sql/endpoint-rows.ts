@@ -1,5 +1,6 @@
 /** The rows of endpoints while a transaction holds their locks: when they may be served next. */
 
+import { type ClaimedSecond, findOpenTime } from "../claim-rate.js";
 import { limitConcurrency } from "../slow-start.js";
 import type { SqlTransaction } from "./database.js";
 import { type AfterCommit, noteWake, type SqlStoreContext } from "./store-context.js";
@@ -20,6 +21,13 @@ const QUEUE_COLUMNS = [
   "failed_tests",
   "recent",
   "last_attempt",
+] as const satisfies readonly (keyof EndpointRow)[];
+
+/** The same for a claim if the rate is limited. */
+const RATED_COLUMNS = [
+  ...QUEUE_COLUMNS,
+  "claimed_second",
+  "claimed_count",
 ] as const satisfies readonly (keyof EndpointRow)[];
 
 const HEALTH_COLUMNS = [
@@ -65,6 +73,16 @@ export async function lockEndpoint(
 export const countFreeSlots = ({ slow_start, in_flight }: EndpointRow, perEndpoint: number): number =>
   limitConcurrency(slow_start, perEndpoint) - in_flight;
 
+/** Returns what was claimed in the latest second; `null` if that was never limited. */
+export const getClaimed = ({ claimed_second, claimed_count }: EndpointRow): ClaimedSecond | null =>
+  claimed_second === null ? null : { second: claimed_second, count: claimed_count ?? 0 };
+
+/** The limits, the time and the turn of an offer. */
+interface Offer extends Pick<SqlStoreContext, "perEndpoint" | "perSecond"> {
+  readonly now: number;
+  readonly turn: number;
+}
+
 /**
  * Works out when an endpoint may be served next, after it was served or its queue has changed.
  * `head`: when the first delivery of its queue may be claimed; `undefined` if the queue is empty.
@@ -72,13 +90,13 @@ export const countFreeSlots = ({ slow_start, in_flight }: EndpointRow, perEndpoi
 export function offerEndpoint(
   endpoint: EndpointRow,
   head: number | undefined,
-  { now, perEndpoint, turn }: { now: number; perEndpoint: number; turn: number },
+  { now, perEndpoint, perSecond, turn }: Offer,
 ): void {
   if (head === undefined || countFreeSlots(endpoint, perEndpoint) <= 0) {
     endpoint.ready_at = null;
     return;
   }
-  endpoint.ready_at = Math.max(head, now);
+  endpoint.ready_at = Math.max(head, findOpenTime(perSecond, getClaimed(endpoint), now));
   endpoint.turn = turn;
 }
 
@@ -114,7 +132,7 @@ export async function offerAndSave(
     readonly heads?: ReadonlyMap<number, number> | undefined;
   },
 ): Promise<void> {
-  const { perEndpoint } = context;
+  const { perEndpoint, perSecond } = context;
   // One that is due and has a free slot stays so, whatever else is in its queue.
   const isUnchanged = (row: EndpointRow): boolean =>
     row.ready_at !== null && row.ready_at <= now && countFreeSlots(row, perEndpoint) > 0;
@@ -122,7 +140,7 @@ export async function offerAndSave(
   const heads = known ?? (await readHeads(transaction, offered));
   for (const row of offered) {
     const before = row.ready_at;
-    offerEndpoint(row, heads.get(row.position), { now, perEndpoint, turn: reserveTurns(now, 1) });
+    offerEndpoint(row, heads.get(row.position), { now, perEndpoint, perSecond, turn: reserveTurns(now, 1) });
     if (row.ready_at !== null && (before === null || row.ready_at < before)) noteWake(after, row.ready_at);
   }
   await saveQueues(transaction, rows);
@@ -143,6 +161,10 @@ const save = (
 /** Writes what claims and settlements change. */
 export const saveQueues = (transaction: SqlTransaction, rows: readonly EndpointRow[]): Promise<void> =>
   save(transaction, QUEUE_COLUMNS, rows);
+
+/** The same, with what was claimed in the latest second. */
+export const saveRatedQueues = (transaction: SqlTransaction, rows: readonly EndpointRow[]): Promise<void> =>
+  save(transaction, RATED_COLUMNS, rows);
 
 /** Writes the status and the health. */
 export const saveHealth = (transaction: SqlTransaction, rows: readonly EndpointRow[]): Promise<void> =>

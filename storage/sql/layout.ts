@@ -7,7 +7,8 @@ import { WEBHOOK_TABLES } from "./webhook-tables.js";
 /**
  * The layout that this version of Postbell reads and writes. The tables of layout 2 are those of 1:
  * Postgres got the functions that claim and settle. Layout 3 added the audit log, and columns for
- * the description, the metadata and the rate of a webhook.
+ * the description, the metadata and the rate of a webhook. Postgres also got the functions that
+ * limit the rate.
  */
 export const LATEST_LAYOUT = 3;
 

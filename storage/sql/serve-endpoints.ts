@@ -4,8 +4,9 @@
  */
 
 import type { Lane } from "../../src/webhooks/store.js";
+import { addClaimed, countLeft } from "../claim-rate.js";
 import type { LeasedRound, LeaseRoundRequest, NextTimes, SqlTransaction } from "./database.js";
-import { countFreeSlots, offerEndpoint, saveQueues } from "./endpoint-rows.js";
+import { countFreeSlots, getClaimed, offerEndpoint, saveQueues, saveRatedQueues } from "./endpoint-rows.js";
 import type { RowOf } from "./table.js";
 import type { EndpointRow } from "./webhook-tables.js";
 import { type DueRow, leases, queue } from "./webhook-tables.js";
@@ -43,22 +44,34 @@ interface Share {
 
 /**
  * Divides the room of a lane equally among its endpoints. The first in turn get what is left over.
- * None gets more than it has free slots.
+ * None gets more than it has free slots, or than its rate allows.
  */
-function divideRoom(own: readonly EndpointRow[], room: number, perEndpoint: number): readonly Share[] {
+function divideRoom(
+  own: readonly EndpointRow[],
+  room: number,
+  { now, perEndpoint, perSecond }: LeaseRoundRequest,
+): readonly Share[] {
   const share = Math.floor(room / own.length);
   const rest = room % own.length;
   return own.map((endpoint, index) => ({
     endpoint,
-    most: Math.max(0, Math.min(share + (index < rest ? 1 : 0), countFreeSlots(endpoint, perEndpoint))),
+    most: Math.max(
+      0,
+      Math.min(
+        share + (index < rest ? 1 : 0),
+        countFreeSlots(endpoint, perEndpoint),
+        countLeft(perSecond, getClaimed(endpoint), now),
+      ),
+    ),
   }));
 }
 
 /** Reads the endpoints that are ready, and locks them. */
 async function readShares(
   transaction: SqlTransaction,
-  { now, room, perEndpoint }: LeaseRoundRequest,
+  request: LeaseRoundRequest,
 ): Promise<readonly Share[]> {
+  const { now, room } = request;
   const text = `${READY}${transaction.skipLocked}`;
   const shares: Share[] = [];
   for (const lane of LANES) {
@@ -68,11 +81,22 @@ async function readShares(
       ...divideRoom(
         ready.map((row) => ({ ...row })),
         room[lane],
-        perEndpoint,
+        request,
       ),
     );
   }
   return shares;
+}
+
+/** Counts the deliveries that each endpoint has given up in the second of `now`. */
+function countClaimed(endpoints: readonly EndpointRow[], rows: readonly DueRow[], now: number): void {
+  const counts = new Map<number, number>();
+  for (const { endpoint } of rows) counts.set(endpoint, (counts.get(endpoint) ?? 0) + 1);
+  for (const row of endpoints) {
+    const { second, count } = addClaimed(getClaimed(row), now, counts.get(row.position) ?? 0);
+    row.claimed_second = second;
+    row.claimed_count = count;
+  }
 }
 
 /** Leases due deliveries once. See {@link LeaseRoundRequest} and `DeliveryStatements.lease`. */
@@ -80,7 +104,7 @@ export async function serveRound(
   transaction: SqlTransaction,
   request: LeaseRoundRequest,
 ): Promise<LeasedRound | undefined> {
-  const { now, token, leaseUntil, perEndpoint, turn, isChecking } = request;
+  const { now, token, leaseUntil, perEndpoint, perSecond, turn, isChecking } = request;
   if (isChecking) {
     const [upkeep] = await transaction.all<{ due: number }>(UPKEEP, [now]);
     if (upkeep?.due === 1) return undefined;
@@ -102,6 +126,7 @@ export async function serveRound(
     const endpoint = byPosition.get(row.endpoint);
     if (endpoint !== undefined) endpoint.in_flight += 1;
   }
+  if (perSecond !== null) countClaimed(endpoints, rows, now);
   const heads = await transaction.forEach<{ endpoint: number; at: number | null }>(
     HEAD,
     ["int"],
@@ -109,9 +134,14 @@ export async function serveRound(
   );
   const first = new Map(heads.map(({ endpoint, at }) => [endpoint, at ?? undefined]));
   for (const [index, endpoint] of endpoints.entries()) {
-    offerEndpoint(endpoint, first.get(endpoint.position), { now, perEndpoint, turn: turn + index });
+    offerEndpoint(endpoint, first.get(endpoint.position), {
+      now,
+      perEndpoint,
+      perSecond,
+      turn: turn + index,
+    });
   }
-  await saveQueues(transaction, endpoints);
+  await (perSecond === null ? saveQueues : saveRatedQueues)(transaction, endpoints);
   await addLease(transaction, { token, until: leaseUntil, positions: rows.map(({ position }) => position) });
   const [next = { fast: null, slow: null, lease: null }] = await transaction.all<NextTimes>(NEXT);
   return { rows, endpoints, next };

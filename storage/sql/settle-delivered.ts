@@ -120,8 +120,9 @@ function listDelivered(
       attempts: addAttempt(row.attempts ?? "", attempt),
     }),
   );
+  const { perEndpoint, perSecond } = context;
   const turn = reserveTurns(now, endpoints.length);
-  return { batch: { now, perEndpoint: context.perEndpoint, turn, endpoints, tokens, deliveries }, others };
+  return { batch: { now, perEndpoint, perSecond, turn, endpoints, tokens, deliveries }, others };
 }
 
 /** Settles what is common in one statement. Returns the settlements that are left. */

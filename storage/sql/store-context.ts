@@ -15,6 +15,8 @@ export interface SqlStoreContext {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly perEndpoint: number;
+  /** `null` for any number. */
+  readonly perSecond: number | null;
   readonly retention: Retention;
   readonly pendingPerAccount: number;
   readonly webhookCache: WebhookCache;

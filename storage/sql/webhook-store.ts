@@ -2,6 +2,7 @@
 
 import { LRUCache } from "lru-cache";
 import type { Storage, StoreStats, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
+import { MOST_SECONDS_AHEAD, toSecond } from "../claim-rate.js";
 import { encodeAccount } from "../stored-text.js";
 import { createAppender } from "./append.js";
 import { type CountChange, readAllChanges, type SummedChanges } from "./changes.js";
@@ -44,7 +45,7 @@ export function createSqlWebhookStore(
     receivers: new LRUCache({ max: MOST_ACCOUNTS }),
     claimed: createClaimedDeliveries(),
   };
-  const { database, perEndpoint } = context;
+  const { database } = context;
   const tidier = createTidier(context);
   const registry = createSqlRegistry(context);
   return Object.freeze<WebhookStore>({
@@ -83,7 +84,7 @@ export function createSqlWebhookStore(
       writeAndWake(context, (transaction, after) =>
         recover(transaction, encodeAccount(request), { context, after }),
       ),
-    stats: () => database.read((transaction) => readStoreStats(transaction, now(), perEndpoint)),
+    stats: () => database.read((transaction) => readStoreStats(transaction, now(), context)),
   });
 }
 
@@ -99,9 +100,32 @@ const ENDPOINTS = `SELECT count(*) AS webhooks,
 
 const POSITIONS = "SELECT position FROM {endpoints}";
 
-const DUE = `SELECT count(*) AS due FROM (
+const writeDue = (condition = ""): string => `SELECT count(*) AS due FROM (
   SELECT 1 FROM {endpoints} ep JOIN {queue} q ON q.endpoint = ep.position AND q.at <= $1
-  WHERE ep.in_flight < coalesce(ep.slow_start, $2) AND ep.in_flight < $2 LIMIT ${MOST_COUNTED}) AS due`;
+  WHERE ep.in_flight < coalesce(ep.slow_start, $2) AND ep.in_flight < $2${condition} LIMIT ${MOST_COUNTED}) AS due`;
+
+const DUE = writeDue();
+
+/** Without the endpoints that wait for the next second. */
+const DUE_AT_RATE = writeDue(
+  " AND NOT (coalesce(ep.claimed_count, 0) >= $3 AND coalesce(ep.claimed_second, 0) BETWEEN $4 AND $5)",
+);
+
+/** Counts what is due, of endpoints that may be served. */
+async function countDue(
+  transaction: SqlTransaction,
+  now: number,
+  { perEndpoint, perSecond }: Pick<SqlStoreContext, "perEndpoint" | "perSecond">,
+): Promise<Counts | undefined> {
+  const second = toSecond(now);
+  const [due] =
+    perSecond === null
+      ? await transaction.all<Counts>(DUE, [now, perEndpoint])
+      : await transaction.all<Counts>(DUE_AT_RATE, [
+          ...[now, perEndpoint, perSecond, second, second + MOST_SECONDS_AHEAD],
+        ]);
+  return due;
+}
 
 type Counts = Readonly<Record<string, number>>;
 
@@ -125,7 +149,7 @@ async function sumOfEndpoints(
 async function readStoreStats(
   transaction: SqlTransaction,
   now: number,
-  perEndpoint: number,
+  context: SqlStoreContext,
 ): Promise<StoreStats> {
   const [all] = await transaction.all<Counts>(ENDPOINTS);
   const changes = await readAllChanges(transaction);
@@ -133,7 +157,7 @@ async function readStoreStats(
   const [totals] = await transaction.all<Counts>(
     "SELECT events, bytes FROM {totals} WHERE name = 'webhooks'",
   );
-  const [due] = await transaction.all<Counts>(DUE, [now, perEndpoint]);
+  const due = await countDue(transaction, now, context);
   const sum = (name: string, ...rows: readonly (Counts | undefined)[]): number =>
     rows.reduce((total, row) => total + Number(row?.[name] ?? 0), 0);
   const webhooks = sum("webhooks", all);

@@ -134,12 +134,12 @@ export function sqliteStorage(options: SqliteStorageOptions): SqliteStorage {
   };
 
   return Object.freeze<SqliteStorage>({
-    webhooks({ clock: own, logger, perEndpoint, retention }) {
+    webhooks({ clock: own, logger, perEndpoint, perSecond = null, retention }) {
       const { now } = getTime(own);
       const { pendingPerAccount } = limits;
       return createSqlWebhookStore(
         {
-          ...{ database, seal, clock: own, logger, perEndpoint, retention, pendingPerAccount },
+          ...{ database, seal, clock: own, logger, perEndpoint, perSecond, retention, pendingPerAccount },
           notifyWorkers: watchers.notify,
         },
         { concurrency: 1, maxSleepMs: MAX_SLEEP_MS, now, watch: watchers.watch },

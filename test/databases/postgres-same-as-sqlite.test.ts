@@ -32,7 +32,7 @@ type Row = Readonly<Record<string, unknown>>;
 /** Rows that must be the same. Turns are numbers of a process: only their order counts. */
 const QUERIES = {
   endpoints: `SELECT id, status, generation, failing_since, warned_at, notice_at, lane, ready_at, in_flight, slow_start,
-    pending, delivered, failed, withheld, failed_tests, recent, last_attempt FROM {endpoints} ORDER BY position`,
+    pending, delivered, failed, withheld, failed_tests, recent, last_attempt, claimed_second, claimed_count FROM {endpoints} ORDER BY position`,
   turns: "SELECT id FROM {endpoints} WHERE ready_at IS NOT NULL ORDER BY lane, ready_at, turn",
   deliveries: `SELECT endpoint, event, serial, state, reason, started_at, step, due_at, extra_at, ended_at, postponed,
     crashes, is_recovered, queued_at, attempts FROM {deliveries} ORDER BY event, endpoint, serial`,
@@ -66,7 +66,12 @@ interface Side {
 
 const OPTIONS = { logger: silentLogger, perEndpoint: PER_ENDPOINT, retention: { ms: HOUR, events: 1_000 } };
 
-function openSqlite(clock: ReturnType<typeof manualClock>): Side {
+interface SideOptions {
+  readonly clock: ReturnType<typeof manualClock>;
+  readonly perSecond: number | null;
+}
+
+function openSqlite({ clock, perSecond }: SideOptions): Side {
   const file = createDatabaseFile();
   const database: SqliteHandle = openDatabase(file.path);
   const storage = sqliteStorage({ database });
@@ -76,13 +81,13 @@ function openSqlite(clock: ReturnType<typeof manualClock>): Side {
     file.destroy();
   });
   return {
-    store: storage.webhooks({ clock, ...OPTIONS }),
+    store: storage.webhooks({ clock, perSecond, ...OPTIONS }),
     read: async (text) => database.prepare(text.replaceAll(/\{(\w+)\}/g, "postbell_$1")).all() as Row[],
   };
 }
 
 /** `calls`: gets the result of each call of the function that settles. */
-async function openPostgres(clock: ReturnType<typeof manualClock>, calls: unknown[]): Promise<Side> {
+async function openPostgres({ clock, perSecond }: SideOptions, calls: unknown[]): Promise<Side> {
   const schema = `same_${++made}`;
   const pool = new pg.Pool({ ...server.address, user: "postgres", database: "postgres", max: 4 });
   pg.types.setTypeParser(20, Number);
@@ -109,7 +114,7 @@ async function openPostgres(clock: ReturnType<typeof manualClock>, calls: unknow
   });
   await storage.migrate();
   return {
-    store: storage.webhooks({ clock, ...OPTIONS }),
+    store: storage.webhooks({ clock, perSecond, ...OPTIONS }),
     read: async (text) => (await pool.query(text.replaceAll(/\{(\w+)\}/g, `"${schema}".$1`))).rows,
   };
 }
@@ -156,11 +161,15 @@ const toComparable = (claims: readonly Claim[]) =>
   claims.map(({ webhook, ...claim }) => ({ ...claim, webhook: webhook.id, failing: webhook.failingSince }));
 
 describe("the same calls have the same effects on Postgres and on SQLite", () => {
-  it.each([1, 2, 3, 4, 5, 6])("with seed %i", async (seed) => {
+  it.each([
+    ...[1, 2, 3, 4, 5, 6].map((seed) => ({ seed, perSecond: null })),
+    ...[7, 8, 9].map((seed) => ({ seed, perSecond: seed - 6 })),
+  ])("with seed $seed, and $perSecond a second", async ({ seed, perSecond }) => {
     const clock = manualClock(START, { seed });
     const below = (count: number): number => Math.floor(clock.random() * count);
     const settled: unknown[] = [];
-    const sides = [openSqlite(clock), await openPostgres(clock, settled)] as const;
+    const options = { clock, perSecond };
+    const sides = [openSqlite(options), await openPostgres(options, settled)] as const;
     const [sqlite] = sides;
     /** Runs a call on both, and returns what both return. */
     const both = async <T>(
