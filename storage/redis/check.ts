@@ -3,6 +3,7 @@
  */
 
 import { PostbellError } from "../../src/core/errors.js";
+import type { RedisArgument } from "./clients.js";
 import type { RedisConnection } from "./connection.js";
 import type { LayoutGuard } from "./layout.js";
 import { type ContentKeys, listContentWarnings, type Partition, type Partitions } from "./partition.js";
@@ -20,13 +21,13 @@ export interface CheckOptions {
   readonly partitions: Partitions;
   readonly contentKeys: ContentKeys;
   readonly layout: LayoutGuard;
-  /** Slots of an endpoint; `undefined` before a service was created on the storage. */
-  readonly perEndpoint: number | undefined;
+  /** As the scripts take them; `undefined` before a service was created on the storage. */
+  readonly endpointLimits: RedisArgument | undefined;
 }
 
 export async function checkStorage(
   session: Session,
-  { partitions, contentKeys, layout, perEndpoint = ANY_NUMBER }: CheckOptions,
+  { partitions, contentKeys, layout, endpointLimits = ANY_NUMBER }: CheckOptions,
 ): Promise<StorageReport> {
   const reports = await session.inspect();
   const [worst] = [...reports].sort((a, b) => b.warnings.length - a.warnings.length);
@@ -38,7 +39,12 @@ export async function checkStorage(
   const connection = await session.connection();
   let repaired = 0;
   for (const partition of partitions.all) {
-    repaired += await repairPartition(connection, partition, () => [session.time.now(), perEndpoint, 0, 0]);
+    repaired += await repairPartition(connection, partition, () => [
+      session.time.now(),
+      endpointLimits,
+      0,
+      0,
+    ]);
   }
   const sizes = (await connection.run(SCRIPTS.contentCheck, contentKeys, [])) as number[];
   const warnings = [...worst.warnings, ...listContentWarnings(sizes)];
@@ -95,7 +101,7 @@ async function repairAllTallies(
 async function repairPartition(
   connection: RedisConnection,
   partition: Partition,
-  before: () => readonly number[],
+  before: () => readonly RedisArgument[],
 ): Promise<number> {
   const repair: RepairScripts["repair"] = async (part, names) =>
     Number(await connection.run(SCRIPTS.repair, partition, [...before(), part, ...names]));

@@ -12,7 +12,7 @@ import { readOptions } from "../../src/core/options.js";
 import type { Retention, Storage } from "../../src/webhooks/store.js";
 import { createSeal, readSealKeys, type Seal } from "../seal.js";
 import { checkStorage } from "./check.js";
-import { createRedisClients, type RedisClient } from "./clients.js";
+import { createRedisClients, type RedisArgument, type RedisClient } from "./clients.js";
 import { createRedisContentStore } from "./content-store.js";
 import { contentLayout, type LayoutGuard, webhooksLayout } from "./layout.js";
 import { type RedisStorageOptions, redisStorageOptions } from "./options.js";
@@ -62,15 +62,24 @@ interface ContextOptions {
   readonly isReplicated: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly perEndpoint: number;
+  readonly endpointLimits: RedisArgument;
   readonly retention: Retention;
 }
 
+/** Encodes the limits of each endpoint, as the scripts take them. */
+const encodeEndpointLimits = (perEndpoint: number, perSecond: number | null): RedisArgument =>
+  perSecond === null ? perEndpoint : `${perEndpoint},${perSecond}`;
+
 function createStoreContext(options: ContextOptions): RedisStoreContext {
-  const { session, layout, perEndpoint, retention, isReplicated } = options;
+  const { session, layout, endpointLimits, retention, isReplicated } = options;
   const { time, workers, connection } = session;
   /** The arguments that every script of a partition takes. */
-  const before = (now: number): readonly number[] => [now, perEndpoint, retention.ms, retention.events];
+  const before = (now: number): readonly RedisArgument[] => [
+    now,
+    endpointLimits,
+    retention.ms,
+    retention.events,
+  ];
   const run: RedisStoreContext["run"] = async (script, partition, args, call) =>
     (await connection()).run(script, partition, [...before(call.now), ...args], call);
   return {
@@ -139,7 +148,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
   const base = { clients, partitions, prefix, time, isReplicated, replicationTimeoutMs };
   let session: Session | undefined;
   /** Of the latest service; unknown before the first one. */
-  let slots: number | undefined;
+  let endpointLimits: RedisArgument | undefined;
   /** All services share the session, with the clock and logger of the first. */
   const getSession = (context: { readonly clock: Clock; readonly logger: Logger }): Session => {
     if (!session) {
@@ -150,9 +159,9 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
   };
 
   return Object.freeze<RedisStorage>({
-    webhooks({ clock: ownClock, logger: ownLogger, perEndpoint, retention }) {
+    webhooks({ clock: ownClock, logger: ownLogger, perEndpoint, perSecond = null, retention }) {
       const own = getSession({ clock: ownClock, logger: ownLogger });
-      slots = perEndpoint;
+      endpointLimits = encodeEndpointLimits(perEndpoint, perSecond);
       const context = createStoreContext({
         session: own,
         layout,
@@ -162,7 +171,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
         isReplicated,
         clock: ownClock,
         logger: ownLogger,
-        perEndpoint,
+        endpointLimits,
         retention,
       });
       return createRedisWebhookStore(context, {
@@ -184,7 +193,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
     async check() {
       const own = session ?? createSession({ ...base, clock, logger });
       try {
-        return await checkStorage(own, { partitions, contentKeys, layout, perEndpoint: slots });
+        return await checkStorage(own, { partitions, contentKeys, layout, endpointLimits });
       } finally {
         if (own !== session) own.close();
       }

@@ -28,6 +28,7 @@ const KEY_NAMES = [
   "removals",
   "books",
   "tallies",
+  "rates",
 ] as const;
 
 /**

@@ -99,15 +99,21 @@ local function serve(line, left)
     local e = endpoints[w]
     if not e then parked[#parked + 1] = w end
     local most = e and math.max(0, math.min(left - sum, share, freeSlots(e))) or 0
+    if most > 0 and perSecond then most = math.max(0, math.min(most, perSecond - e.claimed)) end
     local count, headAt = 0, nil
-    if most > 0 then count, headAt = takeFrom(w, most) end
+    if most > 0 then
+      count, headAt = takeFrom(w, most)
+    elseif e and opensAt(e) > 0 then
+      headAt = opensAt(e)
+    end
     sum = sum + count
     if count > 0 then countLeases(e, count) end
+    if count > 0 and perSecond then e.claimed, e.isRated = e.claimed + count, true end
     if not headAt or freeSlots(e) <= 0 then
       gone[#gone + 1] = w
     else
-      local at = headAt
-      if headAt <= now then
+      local at = math.max(headAt, opensAt(e))
+      if at <= now then
         turn, isTurnMoved = math.min(math.max(now, turn) + TURN_MS, now + LAST_TURN_MS), true
         at = turn
       end
@@ -175,6 +181,7 @@ if token ~= '' then
 end
 
 saveLeaseCounts()
+if perSecond then saveRates() end
 
 if token ~= '' then
   for _, key in ipairs({ READY.f, READY.s, LEASES }) do

@@ -13,9 +13,15 @@ local META, ACCOUNTS, WEBHOOKS, IN_FLIGHT, QUEUE = KEYS[1], KEYS[2], KEYS[4], KE
 local LEASES, NOTICES, EVENTS, PROGRESS = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local DELIVERIES, LOG, ENDED, FREEING = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local REMEMBERED, FORGETTING, REMOVALS, BOOKS, TALLIES = KEYS[17], KEYS[18], KEYS[19], KEYS[20], KEYS[21]
+local RATES = KEYS[22]
 local READY = { f = KEYS[7], s = KEYS[8] }
 
-local now, perEndpoint = tonumber(ARGV[1]), tonumber(ARGV[2])
+local now, perEndpoint, perSecond = tonumber(ARGV[1]), tonumber(ARGV[2]), nil
+-- With a limit of the rate, the second argument is `perEndpoint,perSecond`.
+if not perEndpoint then
+  perEndpoint, perSecond = string.match(ARGV[2], '^(%d+),(%d+)$')
+  perEndpoint, perSecond = tonumber(perEndpoint), tonumber(perSecond)
+end
 local keepMs, keepEvents = tonumber(ARGV[3]), tonumber(ARGV[4])
 local token, leaseUntil, fastRoom, slowRoom = ARGV[5], ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
 
@@ -27,6 +33,7 @@ local function text(number) return string.format('%.0f', number) end
 -- Redis does not undo the writes of a script that fails.
 for _, key in ipairs({ WEBHOOKS, IN_FLIGHT, EVENTS, PROGRESS, DELIVERIES, BOOKS, TALLIES }) do call('HLEN', key) end
 for _, key in ipairs({ QUEUE, READY.f, READY.s, LEASES, NOTICES, ENDED, FREEING, FORGETTING }) do call('ZCARD', key) end
+if perSecond then call('HLEN', RATES) end
 local removalCount = call('HLEN', REMOVALS)
 local endedCount, turn, mark, lastOrder, bytes = unpack(call('HMGET', META, 'ended', 'turn', 'mark', 'order', 'bytes'))
 
@@ -51,6 +58,24 @@ end
 -- Endpoints by number, each read once; false if one is missing or cannot be read.
 local endpoints = {}
 
+-- Reads which second counts for the rate of each endpoint, and how many of its deliveries were
+-- claimed in it. storage/claim-rate.ts has the rules.
+local MOST_SECONDS_AHEAD = 60
+
+local function fetchRates(ws)
+  local nowSecond = math.floor(now / 1000)
+  for i, value in ipairs(call('HMGET', RATES, unpack(ws))) do
+    local e = endpoints[ws[i]]
+    local second, claimed = string.match(value or '', '^(%d+),(%d+)$')
+    second = tonumber(second)
+    if e and second and second >= nowSecond and second <= nowSecond + MOST_SECONDS_AHEAD then
+      e.second, e.claimed = second, tonumber(claimed)
+    elseif e then
+      e.second, e.claimed = nowSecond, 0
+    end
+  end
+end
+
 local function fetchEndpoints(ws)
   local unknown = {}
   for _, w in ipairs(ws) do
@@ -59,11 +84,18 @@ local function fetchEndpoints(ws)
   if #unknown == 0 then return end
   local values, leased = call('HMGET', WEBHOOKS, unpack(unknown)), call('HMGET', IN_FLIGHT, unpack(unknown))
   for i, w in ipairs(unknown) do endpoints[w] = readEndpoint(values[i], leased[i]) or false end
+  if perSecond then fetchRates(unknown) end
 end
 
 local function freeSlots(e)
   local most = e.slowStart == '' and perEndpoint or math.min(perEndpoint, tonumber(e.slowStart))
   return most - e.leased
+end
+
+-- When the rate allows the next claim: when the next second begins, or 0 for now.
+local function opensAt(e)
+  if not perSecond or e.claimed < perSecond then return 0 end
+  return (e.second + 1) * 1000
 end
 
 local function countLeases(e, by)
@@ -84,6 +116,17 @@ local function saveLeaseCounts()
   if #deleted > 0 then call('HDEL', IN_FLIGHT, unpack(deleted)) end
 end
 
+local function saveRates()
+  local set = {}
+  for w, e in pairs(endpoints) do
+    if e and e.isRated then
+      set[#set + 1] = w
+      set[#set + 1] = text(e.second) .. ',' .. text(e.claimed)
+    end
+  end
+  if #set > 0 then call('HSET', RATES, unpack(set)) end
+end
+
 -- The time in a member of the queue. Nil if something else put the member there.
 local function timeOf(member) return tonumber(string.match(member, '^%d+/(%x+)/') or '', 16) end
 
@@ -101,7 +144,7 @@ local function offer(ws)
     local e, readyAt = endpoints[w], readyTimes[w]
     if e then
       local head = freeSlots(e) > 0 and call('ZRANGEBYLEX', QUEUE, '[' .. w .. '/', '(' .. w .. '0', 'LIMIT', '0', '1')[1]
-      local at = head and math.max(timeOf(head) or 0, now)
+      local at = head and math.max(timeOf(head) or 0, now, opensAt(e))
       if at then
         call('ZADD', READY[e.lane], text(at), w)
         if (not readyAt or at < readyAt) and (not notifyAt or at < notifyAt) then notifyAt = at end

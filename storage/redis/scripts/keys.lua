@@ -7,14 +7,19 @@ local META, ACCOUNTS, IDS, WEBHOOKS, IN_FLIGHT = KEYS[1], KEYS[2], KEYS[3], KEYS
 local QUEUE, FAST, SLOW, LEASES, NOTICES = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local EVENTS, PROGRESS, DELIVERIES, LOG, ENDED = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
 local FREEING, REMEMBERED, FORGETTING, REMOVALS, BOOKS = KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TALLIES = KEYS[21]
+local TALLIES, RATES = KEYS[21], KEYS[22]
 
 local READY = { f = FAST, s = SLOW }
 
 local now = tonumber(ARGV[1])
--- How many deliveries of an endpoint may be leased at once, and how long and how many completed
--- events of an account are kept.
-local perEndpoint, keepMs, keepEvents = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+-- How many deliveries of an endpoint may be leased at once and, if that is limited, claimed in a
+-- second: `perEndpoint,perSecond`. Then how long and how many completed events of an account are kept.
+local perEndpoint, perSecond = tonumber(ARGV[2]), nil
+if not perEndpoint then
+  perEndpoint, perSecond = string.match(ARGV[2], '^(%d+),(%d+)$')
+  perEndpoint, perSecond = tonumber(perEndpoint), tonumber(perSecond)
+end
+local keepMs, keepEvents = tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local HEAD_START_MS = 3600000
 local MAX_ATTEMPTS_KEPT = 50

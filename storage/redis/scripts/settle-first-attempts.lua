@@ -21,6 +21,7 @@ local function reportSuccesses(w, e, count, lane)
   local leased = e.leased
   endpoints[w] = readEndpoint(value)
   endpoints[w].leased, endpoints[w].isCounted = leased, true
+  endpoints[w].second, endpoints[w].claimed = e.second, e.claimed
 end
 
 local function recordEndpoints(ws, from)

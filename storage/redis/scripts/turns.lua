@@ -6,6 +6,24 @@ local function freeSlots(w, e)
   return most - (inFlight.get(w) or 0)
 end
 
+-- `second,count` of each endpoint: how many of its deliveries were claimed in that second. Nil without
+-- a limit. storage/claim-rate.ts has the rules.
+local MOST_SECONDS_AHEAD = 60
+local rates = perSecond and records(RATES, function(value)
+  local second, claimed = string.match(value, '^(%d+),(%d+)$')
+  return second and { second = tonumber(second), claimed = tonumber(claimed) }
+end)
+
+-- When the rate allows the next claim: when the next second begins, or 0 for now.
+local function opensAt(w)
+  local own = rates and rates.get(w)
+  local second = math.floor(now / 1000)
+  if not own or own.claimed < perSecond or own.second < second or own.second > second + MOST_SECONDS_AHEAD then
+    return 0
+  end
+  return (own.second + 1) * 1000
+end
+
 local function queueHead(w)
   local from, to = below(w)
   return call('ZRANGEBYLEX', QUEUE, from, to, 'LIMIT', 0, 1)[1]
@@ -38,7 +56,7 @@ function offer(w, e, readyAt)
     call('ZREM', QUEUE, head)
     return offer(w, e, readyAt)
   end
-  local at = math.max(headAt, now)
+  local at = math.max(headAt, now, opensAt(w))
   ready[e.lane].add(w, text(at))
   if not readyAt or at < readyAt then notifyWorkers(at) end
 end
@@ -50,6 +68,7 @@ local function offerTouched()
   for w in pairs(touched) do ws[#ws + 1] = w end
   touched = {}
   if #ws == 0 then return end
+  if rates then rates.fetch(ws) end
   local fast, slow = call('ZMSCORE', FAST, unpack(ws)), call('ZMSCORE', SLOW, unpack(ws))
   for i, w in ipairs(ws) do
     local readyAt = tonumber(fast[i] or slow[i] or nil)

@@ -49,6 +49,7 @@ export interface DriveOptions {
   readonly clock?: Clock | undefined;
   readonly retention?: Retention | undefined;
   readonly perEndpoint?: number | undefined;
+  readonly perSecond?: number | undefined;
 }
 
 const KEPT: Retention = { ms: 3_600_000, events: 10_000 };
@@ -60,10 +61,10 @@ export const newEvent = (account: string, given: Partial<EventRecord> = {}): Eve
 
 export function driveStore(
   storage: Storage,
-  { clock = systemClock, retention = KEPT, perEndpoint = 1_000 }: DriveOptions = {},
+  { clock = systemClock, retention = KEPT, perEndpoint = 1_000, perSecond }: DriveOptions = {},
 ): DrivenStore {
   const { logger, log } = listLogger();
-  const store = storage.webhooks({ clock, logger, perEndpoint, retention });
+  const store = storage.webhooks({ clock, logger, perEndpoint, perSecond, retention });
 
   const register = async (account = "clinic"): Promise<WebhookRecord> => {
     const now = store.now();

@@ -24,8 +24,8 @@ beforeAll(() => {
 });
 afterAll(() => admin.disconnect());
 
-async function open(given: Parameters<typeof openStore>[1] = {}) {
-  const opened = openStore({ url: redisUrl() }, given);
+async function open(given: Parameters<typeof openStore>[1] = {}, time?: "clock") {
+  const opened = openStore({ url: redisUrl(), time }, given);
   const webhook = await opened.register();
   return {
     ...opened,
@@ -270,5 +270,73 @@ describe("a reply that comes too late", () => {
     release();
     await Promise.all([storage.close(), other.storage.close()]);
     end();
+  });
+});
+
+test("an endpoint waits for the next second if another process has a higher rate", async () => {
+  const clock = manualClock(START);
+  const high = await open({ clock, perSecond: 5 }, "clock");
+  const options = { url: redisUrl(), prefix: high.prefix, time: "clock" } as const;
+  const low = openStore(options, { clock, perSecond: 2 });
+  await high.emit(9);
+  const now = START;
+  const claim = ({ store }: OpenStore) =>
+    store.claim({ now, token: `${Math.random()}`, leaseUntil: now + 60_000, room: { fast: 4, slow: 4 } });
+  expect((await claim(high)).claims).toHaveLength(4);
+  expect(await claim(low)).toEqual({ claims: [], nextAt: START + 1_000 });
+  await clock.advance(1_000);
+  expect(await low.claim()).toHaveLength(2);
+  await high.storage.close();
+  await low.storage.close();
+});
+
+describe("the key of the rates", () => {
+  const openRated = (perSecond?: number) =>
+    open({ clock: manualClock(START), perEndpoint: 100, perSecond }, "clock");
+
+  test("has a field for each endpoint that was served, until its webhook is removed", async () => {
+    const { store, storage, emit, claim, settle, key, webhook } = await openRated(3);
+    await emit(5);
+    const claims = await claim();
+    expect(claims).toHaveLength(3);
+    expect(await admin.hgetall(key("rates"))).toEqual({ 1: `${START / 1_000},3` });
+    await settleAll({ settle }, claims);
+    expect(await claim()).toEqual([]);
+    expect((await storage.check()).repaired).toBe(0);
+    await store.removeWebhook({ id: webhook.id, account: "clinic", now: store.now() });
+    expect(await admin.exists(key("rates"))).toBe(0);
+    await storage.close();
+  });
+
+  test("is neither written nor read without a limit", async () => {
+    const { storage, emit, claim, settle, key } = await openRated();
+    await admin.set(key("rates"), "foreign");
+    await emit(5);
+    const claims = await claim();
+    expect(claims).toHaveLength(5);
+    expect(await settleAll({ settle }, claims)).toEqual(Array(5).fill("settled"));
+    expect(await admin.get(key("rates"))).toBe("foreign");
+    await storage.close();
+  });
+
+  test("of a foreign type leases nothing, and nothing is lost once it is gone", async () => {
+    const { storage, emit, claim, key } = await openRated(3);
+    await emit(5);
+    await admin.set(key("rates"), "foreign");
+    expect(await codeOf(claim())).toBe("storage_unavailable");
+    await admin.del(key("rates"));
+    expect(await claim()).toHaveLength(3);
+    await storage.close();
+  });
+
+  test("with a field that cannot be read, or is far ahead, limits from then on", async () => {
+    for (const value of ["garbage", "", "1", `${START / 1_000 + 3_600},3`]) {
+      const { storage, emit, claim, key } = await openRated(3);
+      await emit(5);
+      await admin.hset(key("rates"), "1", value);
+      expect(await claim()).toHaveLength(3);
+      expect(await claim()).toEqual([]);
+      await storage.close();
+    }
   });
 });
