@@ -2,6 +2,7 @@
 
 import { closeStorages } from "./close-storages.js";
 import { testEndpointLimit, testLanes, testTurns } from "./storage-contract/claim-order.js";
+import { testClaimRate, testCountedClaims } from "./storage-contract/claim-rate.js";
 import { testClaims, testLeases } from "./storage-contract/claims.js";
 import { testDeliveryLists, testDeliveryLookup } from "./storage-contract/delivery-log.js";
 import { testEndpointReports } from "./storage-contract/endpoint-health.js";
@@ -53,6 +54,8 @@ const SUITES = [
   testLanes,
   testEndpointLimit,
   testTurns,
+  testClaimRate,
+  testCountedClaims,
   testOutcomes,
   testAttempts,
   testBatches,

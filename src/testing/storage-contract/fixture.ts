@@ -37,6 +37,8 @@ export interface ScenarioOptions {
   readonly seed?: number | undefined;
   /** Default {@link PER_ENDPOINT}. */
   readonly perEndpoint?: number | undefined;
+  /** Default: no limit. */
+  readonly perSecond?: number | undefined;
   /** Default {@link RETENTION}. */
   readonly retention?: Retention | undefined;
   /** Default: silent. */
@@ -61,12 +63,13 @@ export function createScenario(
   {
     seed = 1,
     perEndpoint = PER_ENDPOINT,
+    perSecond,
     retention = RETENTION,
     logger = silentLogger,
   }: ScenarioOptions = {},
 ) {
   const clock = manualClock(START_MS, { seed });
-  const context = { clock, logger, perEndpoint, retention };
+  const context = { clock, logger, perEndpoint, perSecond: perSecond ?? null, retention };
   const store = storage.webhooks(context);
   const peer = peerStorage.webhooks(context);
   const builders = createBuilders(store, clock);
