@@ -77,7 +77,7 @@ async function deliver({ webhooks, subscriber }, event, body) {
   endpoint.close();
   assert.equal(result.ok && result.event.id, id);
   const sent = Object.entries(request.headers).map(([name, value]) => `${name}: ${value}`);
-  console.log(`\n--- ${subscriber.account}\nPOST ${request.url}\n${sent.join("\n")}\n\n${bytes}`);
+  console.log(`\n--- ${subscriber.account}\nPOST ${request.url}\n${sent.join("\n")}\n\n${bytes.toString()}`);
 }
 
 const order = { order: "7", total: 42 };

@@ -107,6 +107,15 @@ async function sendEvent(base) {
   assert.equal((await send(WEBHOOK_SECRET)).status, 204);
 }
 
+/** Sends a signal to a host and what it has started, if they still run. */
+function signal({ pid }, name) {
+  try {
+    if (pid !== undefined) process.kill(-pid, name);
+  } catch {
+    // It has ended.
+  }
+}
+
 async function check(folder) {
   const { base, child, output } = await start(folder);
   const server = createServer().listen(0, "127.0.0.1");
@@ -117,16 +126,12 @@ async function check(folder) {
     await sendEvent(base);
     assert.match(output(), /received stock\.low/);
     const ended = once(child, "exit");
-    process.kill(-child.pid, "SIGTERM");
+    signal(child, "SIGTERM");
     await ended;
   } finally {
     server.close();
     server.closeAllConnections();
-    try {
-      process.kill(-child.pid, "SIGKILL");
-    } catch {
-      // It has ended.
-    }
+    signal(child, "SIGKILL");
   }
 }
 

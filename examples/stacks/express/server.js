@@ -32,8 +32,4 @@ app.post("/orders/:id/paid", async (request, response) => {
 
 const server = app.listen(PORT, "127.0.0.1");
 await webhooks.start();
-process.once("SIGTERM", async () => {
-  server.close();
-  await webhooks.stop();
-  await storage.close();
-});
+process.once("SIGTERM", () => server.close(() => webhooks.stop().then(() => storage.close())));

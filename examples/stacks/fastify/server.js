@@ -31,4 +31,4 @@ app.post("/orders/:id/paid", async (request, reply) => {
 });
 
 await app.listen({ port: Number(PORT) });
-process.once("SIGTERM", () => app.close());
+process.once("SIGTERM", () => void app.close());
