@@ -76,6 +76,16 @@ export function readCallArguments<T extends object>(
   return given;
 }
 
+/** `webhookId` and `account` exclude each other. Throws `invalid_argument`. */
+export function requireOneScope(
+  call: string,
+  { webhookId, account }: { readonly webhookId?: string | undefined; readonly account?: string | undefined },
+): void {
+  if (webhookId === undefined || account === undefined) return;
+  const message = `${call}() takes either webhookId or account.`;
+  throw new PostbellError("invalid_argument", message, { field: "account" });
+}
+
 const DATE_TIME = /^([0-9]{4}-[0-9]{2}-[0-9]{2})T[0-9:.]{5,18}(?:Z|[+-][0-9]{2}:[0-9]{2})$/;
 /** Years outside this range need a sign in ISO 8601, and FHIR does not allow them. */
 const FIRST_TIME = Date.parse("0000-01-01T00:00:00Z");
@@ -116,3 +126,84 @@ export const TEXT_LENGTHS = {
   id: 100,
   header: 8_192,
 } as const;
+
+// The description, the metadata and the secret that a webhook may be given.
+
+/** The largest sizes, in characters as JavaScript counts them. */
+export const DETAIL_BOUNDS = {
+  description: 256,
+  metadataKeys: 20,
+  metadataKey: 40,
+  metadataValue: 500,
+} as const;
+
+/**
+ * A text without control characters, ends of lines, and characters that change the direction of the
+ * text: a name with those could look like another one.
+ */
+const LINE = /^[^\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]*$/u;
+
+/** The same for JSON Schema. */
+export const LINE_PATTERN = LINE.source;
+
+/** True for a line that every storage keeps as it is, and that a page shows as it is. */
+const isLine = (value: unknown, most: number): value is string =>
+  typeof value === "string" && value.length <= most && value.isWellFormed() && LINE.test(value);
+
+/** Returns a description, or `null` to remove it. Throws `invalid_request`. */
+export function readDescription(description: unknown): string | null {
+  if (description === null) return null;
+  if (isLine(description, DETAIL_BOUNDS.description) && description !== "") return description;
+  const expected = `one line of 1 to ${DETAIL_BOUNDS.description} characters, without control characters`;
+  throw invalidField("description", `description must be ${expected}; null removes it.`);
+}
+
+/** `__proto__` would be lost, or worse, in code that copies the keys one by one. */
+const isMetadataKey = (key: string): boolean =>
+  key.length <= DETAIL_BOUNDS.metadataKey && /^[A-Za-z0-9_.-]+$/.test(key) && key !== "__proto__";
+
+/** Returns a copy of metadata, or `null` to remove it. Throws `invalid_request`. */
+export function readMetadata(metadata: unknown): Readonly<Record<string, string>> | null {
+  if (metadata === null) return null;
+  // Also refuses maps, dates and lists, which would lose what they hold. Works across realms.
+  if (Object.prototype.toString.call(metadata) !== "[object Object]")
+    throw invalidField("metadata", "metadata must be an object of texts; null removes it.");
+  const entries = Object.entries(metadata as object) as readonly (readonly [string, unknown])[];
+  if (entries.length > DETAIL_BOUNDS.metadataKeys) {
+    const seen = `${DETAIL_BOUNDS.metadataKeys} keys (got ${entries.length})`;
+    throw invalidField("metadata", `metadata must have at most ${seen}.`);
+  }
+  if (!entries.every(([key]) => isMetadataKey(key))) {
+    const characters = `1 to ${DETAIL_BOUNDS.metadataKey} letters, digits, '_', '.' or '-'`;
+    throw invalidField("metadata", `The keys of metadata must have ${characters}, and not be __proto__.`);
+  }
+  const wrong = entries.find(([, value]) => !isLine(value, DETAIL_BOUNDS.metadataValue));
+  if (wrong !== undefined) {
+    const expected = `a text of at most ${DETAIL_BOUNDS.metadataValue} characters, without control characters`;
+    throw invalidField("metadata", `metadata.${wrong[0]} must be ${expected}.`);
+  }
+  return Object.fromEntries(entries as readonly (readonly [string, string])[]);
+}
+
+const SECRET_PREFIX = "whsec_";
+const SECRET_BYTES = { min: 24, max: 64 } as const;
+/** Four characters for three bytes. */
+const SECRET_LENGTH = SECRET_PREFIX.length + 4 * Math.ceil(SECRET_BYTES.max / 3);
+
+/**
+ * Returns a secret that another sender made. It has the form that the libraries of Standard
+ * Webhooks and Svix accept. Throws `invalid_request`, without the value.
+ */
+export function readSecret(secret: unknown): string {
+  if (typeof secret === "string" && secret.length <= SECRET_LENGTH && secret.startsWith(SECRET_PREFIX)) {
+    const encoded = secret.slice(SECRET_PREFIX.length);
+    const key = Buffer.from(encoded, "base64");
+    const isKey = key.length >= SECRET_BYTES.min && key.length <= SECRET_BYTES.max;
+    // Node also decodes other alphabets, and ignores what it does not know.
+    if (isKey && key.toString("base64") === encoded) return secret;
+  }
+  throw invalidField(
+    "secret",
+    `secret must be ${SECRET_PREFIX} and ${SECRET_BYTES.min} to ${SECRET_BYTES.max} bytes in standard Base64 with its padding.`,
+  );
+}

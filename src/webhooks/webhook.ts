@@ -17,6 +17,10 @@ export interface Webhook {
   readonly updatedDate: string;
   /** Since when every attempt has failed; `null` while the endpoint is healthy or untried. */
   readonly failingSince: string | null;
+  /** A name for people; `null` if it has none. */
+  readonly description: string | null;
+  /** Texts by name; `null` if it has none. */
+  readonly metadata: Readonly<Record<string, string>> | null;
 }
 
 /** Converts a stored record to what a host may see: dates as text, no secrets. */
@@ -30,4 +34,6 @@ export const toWebhook = (record: WebhookRecord): Webhook => ({
   createdDate: new Date(record.createdAt).toISOString(),
   updatedDate: new Date(record.updatedAt).toISOString(),
   failingSince: record.failingSince === null ? null : new Date(record.failingSince).toISOString(),
+  description: record.description ?? null,
+  metadata: record.metadata ?? null,
 });

@@ -1,6 +1,6 @@
 /** Registrations in memory. */
 
-import { rotateSecret } from "../../src/webhooks/store/records.js";
+import { changeDetails, pickDetails, rotateSecret } from "../../src/webhooks/store/records.js";
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import type { RegistryMethods } from "../registry-methods.js";
 import { memoryFull } from "./bounds.js";
@@ -23,7 +23,11 @@ import {
 
 /** Returns a frozen copy. */
 const freezeRecord = (record: WebhookRecord): WebhookRecord =>
-  Object.freeze({ ...record, eventTypes: record.eventTypes && Object.freeze([...record.eventTypes]) });
+  Object.freeze({
+    ...record,
+    eventTypes: record.eventTypes && Object.freeze([...record.eventTypes]),
+    ...pickDetails(record),
+  });
 
 const countEnabled = (endpoints: Rows<MemoryEndpoint>): number =>
   [...endpoints.after(0)].filter(({ record }) => record.status === "ENABLED").length;
@@ -107,6 +111,7 @@ function changeEndpoint(
   const isDisabled = change.status === "DISABLED" && record.status === "ENABLED";
   const isMoved = change.url !== undefined && change.url !== record.url;
   const startsAgain = isEnabled || isMoved;
+  endpoint.record = changeDetails(record, change);
   updateRecord(context.state, endpoint, {
     updatedAt: getTouchedAt(endpoint, now),
     ...changeFields(record, change, now),

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { PostbellError } from "../../src/core/errors.js";
 import { retry } from "../../src/core/retry.js";
-import { rotateSecret } from "../../src/webhooks/store/records.js";
+import { changeDetails, rotateSecret } from "../../src/webhooks/store/records.js";
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
 import type { RegistryMethods } from "../registry-methods.js";
@@ -62,17 +62,16 @@ const encodeCreate = (
 ];
 
 /** Applies a change to a record. The script works out everything that depends on other records. */
-const changeRecord = (
-  record: WebhookRecord,
-  { url, eventTypes, rotation, subscriberId }: UpdateRequest["change"],
-  now: number,
-): WebhookRecord => ({
-  ...record,
-  url: url ?? record.url,
-  eventTypes: eventTypes === undefined ? record.eventTypes : eventTypes,
-  ...(rotation && rotateSecret(record, rotation, now)),
-  subscriberId: subscriberId ?? record.subscriberId,
-});
+const changeRecord = (record: WebhookRecord, change: UpdateRequest["change"], now: number): WebhookRecord => {
+  const { url, eventTypes, rotation, subscriberId } = change;
+  return {
+    ...changeDetails(record, change),
+    url: url ?? record.url,
+    eventTypes: eventTypes === undefined ? record.eventTypes : eventTypes,
+    ...(rotation && rotateSecret(record, rotation, now)),
+    subscriberId: subscriberId ?? record.subscriberId,
+  };
+};
 
 export function createRedisRegistry(context: RedisStoreContext): RegistryMethods {
   const { partitions, seal, run, notifyWorkers } = context;

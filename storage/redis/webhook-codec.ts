@@ -5,6 +5,7 @@
 
 import { isPostbellError, PostbellError } from "../../src/core/errors.js";
 import type { Logger } from "../../src/core/logger.js";
+import { pickDetails } from "../../src/webhooks/store/records.js";
 import type { Lane, WebhookRecord, WebhookStatus } from "../../src/webhooks/store.js";
 import type { Seal } from "../seal.js";
 import { decodeNumber, encodeText } from "./text-codec.js";
@@ -34,6 +35,9 @@ interface Config {
   readonly secret: string;
   readonly previousSecret: string | null;
   readonly rotateAt: number | null;
+  /** Not stored if the webhook has none. */
+  readonly description: string | undefined;
+  readonly metadata: Readonly<Record<string, string>> | undefined;
   /** A nonce of the latest change, so that no two configs are equal. */
   readonly change: string;
 }
@@ -44,6 +48,7 @@ interface Config {
  */
 export function encodeWebhook(record: WebhookRecord, seal: Seal, change: string, stored = "{}"): string {
   const { id, account, subscriberId, url, eventTypes, createdAt, secret, previousSecret, rotateAt } = record;
+  const { description, metadata } = record;
   const config: Config = {
     id,
     account,
@@ -54,6 +59,8 @@ export function encodeWebhook(record: WebhookRecord, seal: Seal, change: string,
     secret: seal.close(secret, id),
     previousSecret: previousSecret && seal.close(previousSecret, id),
     rotateAt,
+    description,
+    metadata,
     change,
   };
   return JSON.stringify({ ...(JSON.parse(stored) as object), ...config });
@@ -84,8 +91,8 @@ function parseWebhook(text: string, seal: Seal): StoredWebhook {
   const [, , status, generation, updatedAt, failingSince, warnedAt, noticeAt] = text
     .slice(0, feed)
     .split(",");
-  const { id, account, subscriberId, url, eventTypes, createdAt, secret, previousSecret, rotateAt } =
-    JSON.parse(config) as Config;
+  const parsed = JSON.parse(config) as Config;
+  const { id, account, subscriberId, url, eventTypes, createdAt, secret, previousSecret, rotateAt } = parsed;
   const record: WebhookRecord = {
     id,
     account,
@@ -102,6 +109,7 @@ function parseWebhook(text: string, seal: Seal): StoredWebhook {
     failingSince: decodeNumber(failingSince),
     warnedAt: decodeNumber(warnedAt),
     noticeAt: decodeNumber(noticeAt),
+    ...pickDetails(parsed),
   };
   return { record, config };
 }

@@ -1,7 +1,7 @@
 /** Registrations on SQL. */
 
 import { randomUUID } from "node:crypto";
-import { rotateSecret } from "../../src/webhooks/store/records.js";
+import { changeDetails, rotateSecret } from "../../src/webhooks/store/records.js";
 import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
 import type { RegistryMethods } from "../registry-methods.js";
@@ -113,19 +113,22 @@ async function addWebhook(
 }
 
 /** Returns the fields that have a value; an absent one leaves a webhook as it is. */
-const omitAbsent = (fields: UpdateRequest["change"]): Partial<WebhookRecord> =>
+const omitAbsent = (
+  fields: Pick<UpdateRequest["change"], "url" | "status" | "eventTypes" | "subscriberId">,
+): Partial<WebhookRecord> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
 /** The fields that a change gives a webhook, with their effects on its health. */
 function applyChange(
   record: WebhookRecord,
-  { change: { url, status, eventTypes, rotation, subscriberId }, now }: UpdateRequest,
+  { change, now }: UpdateRequest,
 ): WebhookRecord & { readonly startsAgain: boolean } {
+  const { url, status, eventTypes, rotation, subscriberId } = change;
   const isEnabled = status === "ENABLED" && record.status === "DISABLED";
   const isDisabled = status === "DISABLED" && record.status === "ENABLED";
   const startsAgain = isEnabled || (url !== undefined && url !== record.url);
   return {
-    ...record,
+    ...changeDetails(record, change),
     ...omitAbsent({ url, status, eventTypes, subscriberId }),
     ...(rotation && rotateSecret(record, rotation, now)),
     updatedAt: Math.max(now, record.updatedAt + 1),

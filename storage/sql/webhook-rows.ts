@@ -2,6 +2,7 @@
 
 import { LRUCache } from "lru-cache";
 import type { Logger } from "../../src/core/logger.js";
+import { pickDetails } from "../../src/webhooks/store/records.js";
 import type { WebhookRecord, WebhookStatus } from "../../src/webhooks/store.js";
 import type { Seal } from "../seal.js";
 import { decodeStoredText, encodeStoredText } from "../stored-text.js";
@@ -36,6 +37,10 @@ export const decodeWebhookRow = (row: WebhookRow, seal: Seal): WebhookRecord =>
     failingSince: row.failing_since,
     warnedAt: row.warned_at,
     noticeAt: row.notice_at,
+    ...pickDetails({
+      description: row.description === null ? null : decodeStoredText(row.description),
+      metadata: row.metadata === null ? null : (JSON.parse(row.metadata) as Record<string, string>),
+    }),
   });
 
 export const decodeEventTypes = (text: string | null): readonly string[] | null =>
@@ -49,6 +54,8 @@ export const CONFIG_COLUMNS = [
   "secret",
   "previous_secret",
   "rotate_at",
+  "description",
+  "metadata",
 ] as const;
 
 /** Returns the values of {@link CONFIG_COLUMNS}, with the secrets sealed. */
@@ -59,6 +66,8 @@ export const encodeConfig = (record: WebhookRecord, seal: Seal): SqlValues => [
   seal.close(record.secret, record.id),
   record.previousSecret === null ? null : seal.close(record.previousSecret, record.id),
   record.rotateAt,
+  record.description === undefined ? null : encodeStoredText(record.description),
+  record.metadata === undefined ? null : JSON.stringify(record.metadata),
 ];
 
 /** Reads webhooks by their positions. */

@@ -128,6 +128,56 @@ export function testWebhookRecords(it: DeclareTest): void {
   });
 }
 
+/** A description and metadata are kept as they are, and absent if a webhook has none. */
+export function testWebhookDetails(it: DeclareTest): void {
+  const details = {
+    description: 'Ward 3 — „Störungen“ \u{1F514} \\ "',
+    metadata: { team: "ward", "a.b-c_D": "", constructor: "c", id: "5e0f4f6e" },
+  };
+
+  it("a description and metadata are read as they were stored, by every call", async (s) => {
+    const key = { key: "key", digest: "body", expiresAt: s.now() + HOUR_MS };
+    const webhook = s.buildWebhook({ ...details, eventTypes: ["patient.*"] });
+    await s.store.createWebhook(s.buildCreation(webhook, key));
+    const plain = await s.register();
+    assert.deepEqual(await s.peer.getWebhook(webhook.id), webhook);
+    assert.deepEqual(await readWebhookList(s, "clinic", 1), [webhook, plain]);
+    await s.emit();
+    const claimed = (await s.claim()).map((claim) => claim.webhook);
+    assert.deepEqual(new Map(claimed.map((one) => [one.id, one])).get(webhook.id), webhook);
+    await s.update(webhook.id, { description: "Later", metadata: null });
+    const replayed = await s.peer.createWebhook(s.buildCreation(s.buildWebhook(), key));
+    assert.ok(replayed.result === "replayed");
+    assert.deepEqual(replayed.webhook, webhook);
+    for (const change of [{ url: "https://subscriber.example/new" }, { status: "DISABLED" }] as const)
+      await s.update(webhook.id, change);
+    const { description, ...others } = await s.readWebhook(webhook.id);
+    assert.equal(description, "Later");
+    assert.equal("metadata" in others, false);
+  });
+
+  it("an update replaces or removes a description and metadata, and keeps what it does not name", async (s) => {
+    const { id } = await s.register(details);
+    const changed = async (change: Parameters<Scenario["update"]>[1]) => {
+      const response = await s.update(id, change);
+      assert.ok(response.result === "updated");
+      const stored = await s.peer.getWebhook(id);
+      assert.deepEqual(stored, response.webhook);
+      assert.equal(stored.generation, 0);
+      return Object.fromEntries(
+        Object.entries(stored).filter(([name]) => name === "description" || name === "metadata"),
+      );
+    };
+    assert.deepEqual(await changed({ eventTypes: ["patient.*"] }), details);
+    const metadata = { only: "this" };
+    assert.deepEqual(await changed({ metadata }), { ...details, metadata });
+    metadata.only = "overwritten";
+    assert.deepEqual(await changed({ description: null }), { metadata: { only: "this" } });
+    assert.deepEqual(await changed({ metadata: null }), {});
+    assert.deepEqual(await changed(details), details);
+  });
+}
+
 /** Lists are stable while webhooks come and go. */
 export function testWebhookPages(it: DeclareTest): void {
   it("an account's webhooks are listed oldest first, page by page", async (s) => {

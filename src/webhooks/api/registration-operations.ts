@@ -18,6 +18,7 @@ import {
   cursorParameter,
   describeObject,
   describeTime,
+  detailSchemas,
   EXAMPLE_SECRET,
   EXAMPLE_WEBHOOK,
   limitParameter,
@@ -40,19 +41,22 @@ const eventTypesSchema: JsonObject = {
 
 const statusSchema: JsonObject = { type: "string", enum: ["ENABLED", "DISABLED"] };
 
+const INCLUDED = ["stats", "event_types", "details"] as const;
+type Included = Readonly<Record<(typeof INCLUDED)[number], boolean>>;
+
 const includeParameter: JsonObject = {
   name: "include",
   in: "query",
   description:
-    "What to add to each webhook: `stats` its statistics, `event_types` its subscription. Several are separated by commas.",
+    "What to add to each webhook: `stats` its statistics, `event_types` its subscription, `details` its description and metadata. Several are separated by commas.",
   style: "form",
   explode: false,
   schema: {
     type: "array",
     minItems: 1,
-    maxItems: 2,
+    maxItems: INCLUDED.length,
     uniqueItems: true,
-    items: { type: "string", enum: ["stats", "event_types"] },
+    items: { type: "string", enum: INCLUDED },
   },
 };
 
@@ -75,7 +79,7 @@ export const registrationOperations: Operations = {
     ],
     body: {
       required: ["url"],
-      properties: { url: urlSchema, event_types: eventTypesSchema },
+      properties: { url: urlSchema, event_types: eventTypesSchema, ...detailSchemas },
       example: { url: EXAMPLE_WEBHOOK.url, event_types: ["patient.*"] },
     },
     response: {
@@ -94,11 +98,12 @@ export const registrationOperations: Operations = {
     errors: [403, 409],
     async handle({ request, subscriber, readBody }, { registrations }) {
       const idempotencyKey = readIdempotencyKey(request.headers);
-      const { url, event_types } = await readBody();
+      const { url, event_types, ...details } = await readBody();
       const { webhook, secret } = await registrations.create(subscriber, {
         url: url as string,
         eventTypes: event_types as readonly string[] | undefined,
         idempotencyKey,
+        ...(details as Details),
       });
       const location = `${request.baseUrl}/v1/webhooks/${webhook.id}`;
       return toJsonResponse(201, { webhook: toResource(webhook), secret }, { location });
@@ -158,6 +163,7 @@ export const registrationOperations: Operations = {
           ...eventTypesSchema,
           description: "Replaces the event types. If it is missing, they do not change.",
         },
+        ...detailSchemas,
         id: { type: "string", readOnly: true },
         createdDate: { type: "string", readOnly: true },
         updatedDate: { type: "string", readOnly: true },
@@ -285,19 +291,18 @@ function parseOverlap(seconds: unknown): number | undefined {
 }
 
 type Change = Parameters<Registrations["update"]>[1];
+type Details = Pick<Change, "description" | "metadata">;
 
-function parseChange({ url, status, event_types }: Readonly<Record<string, unknown>>): Change {
+function parseChange({ url, status, event_types, ...more }: Readonly<Record<string, unknown>>): Change {
   if (url === undefined) throw invalidField("url", "url is missing: an update needs url and status.");
   if (status === undefined) throw invalidField("status", "status is missing: ENABLED or DISABLED.");
   return {
     url: url as string,
     status: status as Webhook["status"],
     eventTypes: event_types as readonly string[] | undefined,
+    ...(more as Details),
   };
 }
-
-const INCLUDED = ["stats", "event_types"] as const;
-type Included = Readonly<Record<(typeof INCLUDED)[number], boolean>>;
 
 /** The webhook with what a request asked to include. */
 async function toFullResource(deliveries: Deliveries, webhook: Webhook, include: Included) {
@@ -305,6 +310,7 @@ async function toFullResource(deliveries: Deliveries, webhook: Webhook, include:
     ...toResource(webhook),
     // In the form that an update accepts, so that a record that was read can be sent back.
     ...(include.event_types && { event_types: webhook.eventTypes ?? ["*"] }),
+    ...(include.details && { description: webhook.description, metadata: webhook.metadata }),
     ...(include.stats && { stats: await deliveries.stats({ webhookId: webhook.id }) }),
   };
 }

@@ -5,7 +5,7 @@
 
 import { componentRef } from "../../http/openapi-document.js";
 import type { JsonObject } from "../../schema/types.js";
-import { TEXT_LENGTHS } from "../call-arguments.js";
+import { DETAIL_BOUNDS, LINE_PATTERN, TEXT_LENGTHS } from "../call-arguments.js";
 import { apiErrors } from "./operation.js";
 
 /** A closed object; every property is required. */
@@ -107,6 +107,28 @@ export const responseHeaders: JsonObject = {
   },
 };
 
+/** The fields of a request that name a webhook for people and programs. */
+export const detailSchemas: { readonly [name: string]: JsonObject } = {
+  description: {
+    type: ["string", "null"],
+    minLength: 1,
+    maxLength: DETAIL_BOUNDS.description,
+    pattern: LINE_PATTERN,
+    description: "A name for people, in one line. Null removes it.",
+  },
+  metadata: {
+    type: ["object", "null"],
+    maxProperties: DETAIL_BOUNDS.metadataKeys,
+    propertyNames: { pattern: `^(?!__proto__$)[A-Za-z0-9_.-]{1,${DETAIL_BOUNDS.metadataKey}}$` },
+    additionalProperties: {
+      type: "string",
+      maxLength: DETAIL_BOUNDS.metadataValue,
+      pattern: LINE_PATTERN,
+    },
+    description: "Texts by name. They replace all metadata; null removes it.",
+  },
+};
+
 /** The schemas of webhooks and of errors, by component name. */
 export const webhookSchemas: JsonObject = {
   Webhook: {
@@ -131,6 +153,15 @@ export const webhookSchemas: JsonObject = {
         type: "array",
         items: componentRef("schemas", "EventTypePattern"),
         description: "Only with `include=event_types`. `*` is every type, also future ones.",
+      },
+      description: {
+        type: ["string", "null"],
+        description: "Only with `include=details`: a name for people.",
+      },
+      metadata: {
+        type: ["object", "null"],
+        additionalProperties: { type: "string" },
+        description: "Only with `include=details`: texts by name.",
       },
     },
     additionalProperties: false,

@@ -34,6 +34,11 @@ export interface Entitlement {
    * Throws `access_unavailable`.
    */
   readonly canManage: (webhook: WebhookRecord, actor: Actor) => Promise<boolean>;
+  /**
+   * Loads all webhooks of an account, oldest first. Throws `not_found` for an actor of another
+   * account, and `invalid_argument` as `find` does.
+   */
+  readonly findAll: (account: string, actor: Actor) => Promise<readonly WebhookRecord[]>;
   /** Throws `webhook_owned_by_another_key` or `access_unavailable`. */
   readonly requireManager: (webhook: WebhookRecord, actor: Actor) => Promise<void>;
 }
@@ -42,16 +47,26 @@ export interface Entitlement {
 const isSameSubscription = (a: readonly string[] | null, b: readonly string[] | null): boolean =>
   JSON.stringify(a ?? ["*"]) === JSON.stringify(b ?? ["*"]);
 
+/** True if a change leaves description and metadata as they are. */
+const keepsDetails = (
+  webhook: Pick<WebhookRecord, "description" | "metadata">,
+  change: WebhookChange,
+): boolean =>
+  (change.description === undefined || change.description === (webhook.description ?? null)) &&
+  (change.metadata === undefined ||
+    JSON.stringify(change.metadata) === JSON.stringify(webhook.metadata ?? null));
+
 /** True if a change only disables the webhook, which every key of the account may do. Pure. */
 export const isDisablingOnly = (
-  { url, eventTypes }: Pick<WebhookRecord, "url" | "eventTypes">,
+  webhook: Pick<WebhookRecord, "url" | "eventTypes" | "description" | "metadata">,
   change: WebhookChange,
 ): boolean =>
   change.status === "DISABLED" &&
   change.rotation === undefined &&
   change.subscriberId === undefined &&
-  (change.url === undefined || change.url === url) &&
-  (change.eventTypes === undefined || isSameSubscription(change.eventTypes, eventTypes));
+  (change.url === undefined || change.url === webhook.url) &&
+  (change.eventTypes === undefined || isSameSubscription(change.eventTypes, webhook.eventTypes)) &&
+  keepsDetails(webhook, change);
 
 function checkActor(actor: Actor): void {
   if (!("as" in actor)) return;
@@ -67,8 +82,11 @@ function checkActor(actor: Actor): void {
   checkName("as.account", as.account);
 }
 
+/** Webhooks that one call reads. */
+const PAGE = 100;
+
 export function createEntitlement(
-  store: Pick<WebhookStore, "getWebhook" | "getDelivery">,
+  store: Pick<WebhookStore, "getWebhook" | "getDelivery" | "listWebhooks">,
   { access, limits, clock }: Pick<WebhooksConfig, "access" | "limits" | "clock">,
 ): Entitlement {
   const canActFor = async (as: Subscriber, owner: Subscriber): Promise<boolean> => {
@@ -118,6 +136,19 @@ export function createEntitlement(
       } catch (error) {
         throw isPostbellError(error, "not_found") ? notFound("delivery") : error;
       }
+    },
+    async findAll(account, actor) {
+      checkActor(actor);
+      checkName("account", account);
+      if (actor.as !== undefined && actor.as.account !== account) throw notFound("account");
+      const found: WebhookRecord[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await store.listWebhooks({ account, cursor, limit: PAGE });
+        found.push(...page.webhooks);
+        cursor = page.next ?? undefined;
+      } while (cursor !== undefined);
+      return found;
     },
     canManage,
     async requireManager(webhook, actor) {

@@ -5,6 +5,7 @@ import { PostbellError } from "../../core/errors.js";
 import { newSecret } from "../../signature/signature.js";
 import type { Subscriber } from "../access.js";
 import type { WebhooksConfig } from "../config/config.js";
+import { pickDetails } from "../store/records.js";
 import type { WebhookRecord, WebhookStore } from "../store.js";
 import { ownedByAnotherKey, tooManyEnabled } from "./entitlement.js";
 
@@ -16,13 +17,17 @@ interface NewWebhook {
   readonly url: string;
   readonly eventTypes: readonly string[] | null;
   readonly idempotencyKey: string | undefined;
+  /** Default: a new one. */
+  readonly secret: string | undefined;
+  readonly description: string | null | undefined;
+  readonly metadata: Readonly<Record<string, string>> | null | undefined;
 }
 
 type RegisterStore = Pick<WebhookStore, "createWebhook" | "getWebhook" | "newWebhookId" | "now">;
 
 /**
- * Stores a webhook, ENABLED, with a new secret. Returns the record of the first call if it is a
- * repetition.
+ * Stores a webhook, ENABLED, with a new secret or the given one. Returns the record of the first
+ * call if it is a repetition.
  */
 export async function registerWebhook(
   store: RegisterStore,
@@ -53,7 +58,7 @@ export async function registerWebhook(
 
 const buildRecord = (
   id: string,
-  { subscriber, url, eventTypes }: NewWebhook,
+  { subscriber, url, eventTypes, secret, ...details }: NewWebhook,
   now: number,
 ): WebhookRecord => ({
   id,
@@ -64,25 +69,27 @@ const buildRecord = (
   eventTypes,
   createdAt: now,
   updatedAt: now,
-  secret: newSecret(),
+  secret: secret ?? newSecret(),
   previousSecret: null,
   rotateAt: null,
   generation: 1,
   failingSince: null,
   warnedAt: null,
   noticeAt: null,
+  ...pickDetails(details),
 });
 
 function toIdempotency(
-  { subscriber, url, eventTypes, idempotencyKey }: NewWebhook,
+  { subscriber, url, eventTypes, idempotencyKey, secret, ...details }: NewWebhook,
   now: number,
 ): Parameters<WebhookStore["createWebhook"]>[0]["idempotency"] {
   if (idempotencyKey === undefined) return null;
+  const chosen = { ...(secret !== undefined && { secret }), ...pickDetails(details) };
   return {
     // Includes the subscriber, so that no key can fetch the secret that was made for another one.
     key: JSON.stringify([subscriber.id, idempotencyKey]),
     digest: createHash("sha256")
-      .update(JSON.stringify([url, eventTypes]))
+      .update(JSON.stringify([url, eventTypes, ...(Object.keys(chosen).length === 0 ? [] : [chosen])]))
       .digest("hex"),
     expiresAt: now + REPLAY_MS,
   };

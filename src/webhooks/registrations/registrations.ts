@@ -7,7 +7,16 @@ import { type AddressPolicy, type AddressRefusal, checkUrl } from "../../outboun
 import { createAddressPolicy } from "../../outbound/destination-options.js";
 import { newSecret } from "../../signature/signature.js";
 import type { Actor, Subscriber } from "../access.js";
-import { checkName, invalidField, notFound, readCallArguments, readLimit } from "../call-arguments.js";
+import {
+  checkName,
+  invalidField,
+  notFound,
+  readCallArguments,
+  readDescription,
+  readLimit,
+  readMetadata,
+  readSecret,
+} from "../call-arguments.js";
 import type { WebhooksConfig } from "../config/config.js";
 import type { Catalogue } from "../event-types/catalogue.js";
 import { readEventTypes } from "../event-types/catalogue.js";
@@ -20,7 +29,10 @@ import { registerWebhook } from "./register-webhook.js";
 /** A webhook with the secret that it was just given. */
 export interface WebhookWithSecret {
   readonly webhook: Webhook;
-  /** `whsec_` and 256 random bits in Base64. It is returned here and never again. */
+  /**
+   * `whsec_` and 256 random bits in Base64, unless the call passed another one. It is returned here
+   * and never again.
+   */
   readonly secret: string;
 }
 
@@ -49,6 +61,13 @@ export interface Registrations {
    * transferred or its secret rotated, the repetition is refused with `webhook_deleted`,
    * `webhook_owned_by_another_key` or `secret_rotated`. The key has 1 to 256 characters without NUL
    * and lone surrogates.
+   *
+   * @param registration.secret lets a team move from another sender without a change at its
+   * receivers: the secret that signs already, `whsec_` and 24 to 64 bytes in padded Base64. By
+   * default a new one is made.
+   * @param registration.description a name for people: one line of at most 256 characters.
+   * @param registration.metadata texts of your own: at most 20 keys of 1 to 40 letters, digits,
+   * `_`, `.` or `-`, with values of at most 500 characters.
    */
   create(
     subscriber: Subscriber,
@@ -56,6 +75,9 @@ export interface Registrations {
       readonly url: string;
       readonly eventTypes?: readonly string[] | undefined;
       readonly idempotencyKey?: string | undefined;
+      readonly secret?: string | undefined;
+      readonly description?: string | null | undefined;
+      readonly metadata?: Readonly<Record<string, string>> | null | undefined;
     },
   ): Promise<WebhookWithSecret>;
   /** Returns a webhook of any account; with `as`, of that key's account. */
@@ -71,8 +93,8 @@ export interface Registrations {
   }): Promise<{ readonly webhooks: readonly Webhook[]; readonly next: string | null }>;
   /**
    * Changes the given fields. Pending deliveries go to a new URL. A new URL or re-enabling resets
-   * the health of the endpoint. Every key of the account may disable: `status: "DISABLED"`, with
-   * `url` and `eventTypes` absent or unchanged.
+   * the health of the endpoint. `null` removes a description or metadata. Every key of the account
+   * may disable: `status: "DISABLED"`, with all other fields absent or unchanged.
    */
   update(
     id: string,
@@ -80,6 +102,8 @@ export interface Registrations {
       readonly url?: string | undefined;
       readonly status?: WebhookStatus | undefined;
       readonly eventTypes?: readonly string[] | undefined;
+      readonly description?: string | null | undefined;
+      readonly metadata?: Readonly<Record<string, string>> | null | undefined;
     },
     options?: Actor,
   ): Promise<Webhook>;
@@ -91,10 +115,12 @@ export interface Registrations {
    * the old secret before `rotatesAt`, with the new one afterwards; `webhook-signature` is made
    * with both before. If the secret is rotated again before `rotatesAt`, the old one continues, and
    * the new secret that it was to be replaced with is dropped.
+   *
+   * @param options.secret the new secret, in the form that `create` takes. Default: a random one.
    */
   rotateSecret(
     id: string,
-    options?: { readonly overlapMs?: number | undefined } & Actor,
+    options?: { readonly overlapMs?: number | undefined; readonly secret?: string | undefined } & Actor,
   ): Promise<{ readonly secret: string; readonly rotatesAt: Date }>;
   /**
    * Ends a rotation before `rotatesAt`: from now on, only the new secret signs. Call it once the
@@ -138,6 +164,10 @@ function readStatus(status: unknown): WebhookStatus {
   if (status === "ENABLED" || status === "DISABLED") return status;
   throw invalidField("status", "status must be ENABLED or DISABLED.");
 }
+
+/** Reads a field that a call may leave out. */
+const ifGiven = <T, R>(value: T | undefined, read: (value: T) => R): R | undefined =>
+  value === undefined ? undefined : read(value);
 
 function checkOverlap(overlapMs: number): void {
   if (Number.isSafeInteger(overlapMs) && overlapMs >= 0 && overlapMs <= 7 * DAY_MS) return;
@@ -192,11 +222,11 @@ export function createRegistrations({
 
   return Object.freeze<Registrations>({
     async create(subscriber, registration) {
-      const { url, eventTypes, idempotencyKey } = readCallArguments("create", registration, [
-        "url",
-        "eventTypes",
-        "idempotencyKey",
-      ]);
+      const { url, eventTypes, idempotencyKey, secret, description, metadata } = readCallArguments(
+        "create",
+        registration,
+        ["url", "eventTypes", "idempotencyKey", "secret", "description", "metadata"],
+      );
       checkName("subscriber.id", subscriber.id);
       checkName("subscriber.account", subscriber.account);
       if (idempotencyKey !== undefined) checkName("idempotencyKey", idempotencyKey);
@@ -205,6 +235,9 @@ export function createRegistrations({
         url: readUrl(url, policy, namesOptions),
         eventTypes: readEventTypes(eventTypes, catalogue),
         idempotencyKey,
+        secret: ifGiven(secret, readSecret),
+        description: ifGiven(description, readDescription),
+        metadata: ifGiven(metadata, readMetadata),
       });
       return { webhook: toWebhook(record), secret: record.secret };
     },
@@ -222,11 +255,19 @@ export function createRegistrations({
 
     async update(id, given, options = {}) {
       const actor = readCallArguments("update", options, ["as"]);
-      const { url, status, eventTypes } = readCallArguments("update", given, ["url", "status", "eventTypes"]);
+      const { url, status, eventTypes, description, metadata } = readCallArguments("update", given, [
+        "url",
+        "status",
+        "eventTypes",
+        "description",
+        "metadata",
+      ]);
       const change: WebhookChange = {
         ...(url === undefined ? {} : { url: readUrl(url, policy, namesOptions) }),
         ...(status === undefined ? {} : { status: readStatus(status) }),
         ...(eventTypes === undefined ? {} : { eventTypes: readEventTypes(eventTypes, catalogue) }),
+        ...(description === undefined ? {} : { description: readDescription(description) }),
+        ...(metadata === undefined ? {} : { metadata: readMetadata(metadata) }),
       };
       return toWebhook(await changeWebhook(await entitlement.find(id, actor), change, actor));
     },
@@ -237,10 +278,11 @@ export function createRegistrations({
     },
 
     async rotateSecret(id, options = {}) {
-      const { overlapMs = DAY_MS } = readCallArguments("rotateSecret", options, ["overlapMs", "as"]);
+      const names = ["overlapMs", "secret", "as"] as const;
+      const { overlapMs = DAY_MS, secret: own } = readCallArguments("rotateSecret", options, names);
       checkOverlap(overlapMs);
+      const secret = ifGiven(own, readSecret) ?? newSecret();
       const webhook = await entitlement.find(id, options);
-      const secret = newSecret();
       const rotateAt = store.now() + overlapMs;
       await changeWebhook(webhook, { rotation: { secret, rotateAt } }, options);
       return { secret, rotatesAt: new Date(rotateAt) };

@@ -36,6 +36,10 @@ export interface WebhookRecord {
   readonly warnedAt: number | null;
   /** When the next health step is due; see `claimHealthNotifications`. */
   readonly noticeAt: number | null;
+  /** A name for people, in one line. Absent if it has none. */
+  readonly description?: string | undefined;
+  /** Texts of the host or the subscriber by name. Absent if it has none. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
@@ -57,6 +61,33 @@ export interface WebhookChange {
   readonly rotation?: SecretRotation | undefined;
   /** Transfers the webhook to another key of its account. */
   readonly subscriberId?: string | undefined;
+  /** `null` removes it. */
+  readonly description?: string | null | undefined;
+  /** Replaces all of it. `null` removes it. */
+  readonly metadata?: Readonly<Record<string, string>> | null | undefined;
+}
+
+type WebhookDetails = Pick<WebhookChange, "description" | "metadata">;
+
+/** Returns the details that have a value, and no key for the others. For storages. */
+export const pickDetails = ({
+  description,
+  metadata,
+}: WebhookDetails): Pick<WebhookRecord, "description" | "metadata"> => ({
+  ...(description != null && { description }),
+  ...(metadata != null && { metadata: Object.freeze({ ...metadata }) }),
+});
+
+/** Returns a webhook with the details that a change gives it. For storages. */
+export function changeDetails(record: WebhookRecord, change: WebhookDetails): WebhookRecord {
+  const { description, metadata, ...others } = record;
+  return {
+    ...others,
+    ...pickDetails({
+      description: change.description === undefined ? description : change.description,
+      metadata: change.metadata === undefined ? metadata : change.metadata,
+    }),
+  };
 }
 
 /** An event as it is stored. */
@@ -80,6 +111,15 @@ export interface EventRecord {
  * `pending` is waiting or in flight. The others are final, except that a 2xx overrides `failed`.
  */
 export type DeliveryState = "pending" | "delivered" | "failed" | "withheld";
+
+/**
+ * Why an event can be recovered for a webhook: `failed` if all its deliveries to the webhook
+ * failed, `missed` if it has none, `withheld` if at least one was withheld and the others failed.
+ */
+export type RecoverableState = "failed" | "missed" | "withheld";
+
+/** The states that `recover` creates deliveries for, unless it gets others. */
+export const RECOVERED_STATES: readonly RecoverableState[] = ["failed", "missed"];
 
 /** The reason of a test that the endpoint did not accept: it is no failed delivery. */
 export const TEST_FAILED = "test_failed";

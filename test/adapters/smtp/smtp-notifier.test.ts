@@ -28,6 +28,8 @@ const WEBHOOK: Webhook = {
   createdDate: "2026-01-01T00:00:00.000Z",
   updatedDate: "2026-01-01T00:00:00.000Z",
   failingSince: "2026-01-01T00:00:00.000Z",
+  description: null,
+  metadata: null,
 };
 const SINCE = new Date(START);
 const FAILING = {

@@ -113,7 +113,7 @@ describe("creating a webhook", () => {
       { url: URL_1, colour: "red" },
       "invalid_request",
       "colour",
-      /^The body has no field 'colour'; it takes 'url', 'event_types'\.$/,
+      /^The body has no field 'colour'; it takes 'url', 'event_types', 'description', 'metadata'\.$/,
     ],
     ["a status", { url: URL_1, status: "ENABLED" }, "invalid_request", "status", /no field/],
     ["a read-only field", { url: URL_1, id: "x" }, "invalid_request", "id", /no field/],

@@ -214,6 +214,8 @@ describe("registrations in-process", () => {
       createdDate: date,
       updatedDate: date,
       failingSince: null,
+      description: null,
+      metadata: null,
     });
     expect(await webhooks.registrations.get(webhook.id)).toEqual(webhook);
     expect((await call("GET", `${COLLECTION}/${webhook.id}`)).status).toBe(200);
