@@ -70,6 +70,7 @@ export {
   type Lane,
   type Page,
   type RecentAttempts,
+  type RecoverableState,
   type RegistrationStore,
   type Retention,
   type SecretRotation,

@@ -4,7 +4,7 @@ import { closeStorages } from "./close-storages.js";
 import { testEndpointLimit, testLanes, testTurns } from "./storage-contract/claim-order.js";
 import { testClaimRate, testCountedClaims } from "./storage-contract/claim-rate.js";
 import { testClaims, testLeases } from "./storage-contract/claims.js";
-import { testDeliveryLists, testDeliveryLookup } from "./storage-contract/delivery-log.js";
+import { testAccountLog, testDeliveryLists, testDeliveryLookup } from "./storage-contract/delivery-log.js";
 import { testEndpointReports } from "./storage-contract/endpoint-health.js";
 import { testEventIds } from "./storage-contract/event-ids.js";
 import { testFanOut, testPayloads, testWebhookCounts } from "./storage-contract/events.js";
@@ -16,7 +16,7 @@ import { testLists } from "./storage-contract/lists.js";
 import { testLongLogs } from "./storage-contract/long-logs.js";
 import { MODEL_RETENTION } from "./storage-contract/model.js";
 import { runModel } from "./storage-contract/model-run.js";
-import { testRecovery, testRecoverySchedule } from "./storage-contract/recovery.js";
+import { testRecovery, testRecoverySchedule, testRecoverySelection } from "./storage-contract/recovery.js";
 import { testResend, testResendInFlight } from "./storage-contract/resend.js";
 import { testNoRetention, testRetention } from "./storage-contract/retention.js";
 import { testAttempts, testBatches, testOutcomes } from "./storage-contract/settlement.js";
@@ -27,7 +27,7 @@ import { testTestEvents } from "./storage-contract/test-events.js";
 import { testWebhookLimits } from "./storage-contract/webhook-limits.js";
 import { testOwnership, testSecretRotation } from "./storage-contract/webhook-ownership.js";
 import { testWebhookRemoval } from "./storage-contract/webhook-removal.js";
-import { testWebhookPages, testWebhookRecords } from "./storage-contract/webhooks.js";
+import { testWebhookDetails, testWebhookPages, testWebhookRecords } from "./storage-contract/webhooks.js";
 import { testWorkPerCall } from "./storage-contract/work-per-call.js";
 import { testWorkerNotifications } from "./storage-contract/worker-notifications.js";
 
@@ -38,6 +38,7 @@ const SUITES = [
   testIdempotencyKeys,
   testWebhookRecords,
   testWebhookPages,
+  testWebhookDetails,
   testSecretRotation,
   testOwnership,
   testWebhookRemoval,
@@ -64,10 +65,12 @@ const SUITES = [
   testEndpointReports,
   testDeliveryLists,
   testDeliveryLookup,
+  testAccountLog,
   testResend,
   testResendInFlight,
   testRecovery,
   testRecoverySchedule,
+  testRecoverySelection,
   testRetention,
   testNoRetention,
   testHealthClaims,

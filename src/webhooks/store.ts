@@ -52,6 +52,7 @@ export {
   type DeliveryState,
   type EventRecord,
   type Page,
+  type RecoverableState,
   type Retention,
   type SecretRotation,
   TEST_FAILED,

@@ -1,7 +1,14 @@
 /** The delivery log in memory: list, resend, recover. */
 
 import { subscribes } from "../../src/webhooks/event-types/catalogue.js";
-import type { Attempt, AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
+import { RECOVERED_STATES } from "../../src/webhooks/store/records.js";
+import type {
+  Attempt,
+  AttemptSummary,
+  DeliveryRecord,
+  RecoverableState,
+  WebhookStore,
+} from "../../src/webhooks/store.js";
 import { sumRecentAttempts } from "../recent-attempts.js";
 import { addDelivery } from "./add-delivery.js";
 import { checkPending, DELIVERY_BYTES, memoryFull } from "./bounds.js";
@@ -16,6 +23,8 @@ const MOST_RECOVERED = 500;
 
 /** The most deliveries that one `recover` examines: an event may have a hundred to each webhook. */
 const MOST_DELIVERIES = 1_000;
+
+type RecoverRequest = Parameters<WebhookStore["recover"]>[0];
 
 const isPending = (delivery: MemoryDelivery): boolean => delivery.state === "pending";
 
@@ -44,13 +53,26 @@ const filterDeliveries = (event: MemoryEvent, endpoint: MemoryEndpoint): readonl
 const getNextSerial = (event: MemoryEvent, endpoint: MemoryEndpoint): number =>
   (filterDeliveries(event, endpoint).at(-1)?.serial ?? -1) + 1;
 
-/**
- * True if `endpoint` subscribes to `event`, did not receive it, and has no pending delivery of it.
- */
-const isMissed = (event: MemoryEvent, endpoint: MemoryEndpoint): boolean =>
-  !event.isTest &&
-  subscribes(endpoint.record.eventTypes, event.record.type) &&
-  filterDeliveries(event, endpoint).every(({ state }) => state === "failed");
+/** Returns how an event stands for an endpoint; `undefined` if it is pending or was delivered. */
+function getRecoverableState(event: MemoryEvent, endpoint: MemoryEndpoint): RecoverableState | undefined {
+  const states = new Set(filterDeliveries(event, endpoint).map(({ state }) => state));
+  if (states.has("pending") || states.has("delivered")) return undefined;
+  if (states.size === 0) return "missed";
+  return states.has("withheld") ? "withheld" : "failed";
+}
+
+/** True if `endpoint` subscribes to `event`, which has the type and one of the states asked for. */
+function isRecoverable(
+  event: MemoryEvent,
+  endpoint: MemoryEndpoint,
+  { type, states = RECOVERED_STATES }: Pick<RecoverRequest, "type" | "states">,
+): boolean {
+  const { isTest, record } = event;
+  if (isTest || (type !== undefined && type !== record.type)) return false;
+  if (!subscribes(endpoint.record.eventTypes, record.type)) return false;
+  const state = getRecoverableState(event, endpoint);
+  return state !== undefined && states.includes(state);
+}
 
 /** Returns the first of these events, up to the one that fills the budget of deliveries. */
 function takeWithinBudget(events: readonly MemoryEvent[]): readonly MemoryEvent[] {
@@ -97,14 +119,20 @@ export function createMemoryDeliveryLog(
       const start = parsePageStart(cursor) ?? Number.POSITIVE_INFINITY;
       const log = state.endpoints.get(webhookId)?.deliveries;
       const before = log && until !== undefined ? Math.min(start, log.firstSince(until)) : start;
+      let examinedTo: number | undefined;
       const { rows, next } = collectPage(
         takeCreatedSince(log?.before(before) ?? [], since ?? Number.NEGATIVE_INFINITY),
         limit,
-        (delivery) =>
-          (wanted === undefined || delivery.state === wanted) &&
-          (type === undefined || delivery.event.record.type === type),
+        (delivery) => {
+          // At the end, that of the first delivery behind the page: those after it were examined.
+          examinedTo = delivery.createdAt;
+          return (
+            (wanted === undefined || delivery.state === wanted) &&
+            (type === undefined || delivery.event.record.type === type)
+          );
+        },
       );
-      return { deliveries: rows.map(toRecord), next };
+      return { deliveries: rows.map(toRecord), next, ...(next !== null && { examinedTo }) };
     },
 
     async deliveryStats(webhookId, now) {
@@ -144,7 +172,8 @@ export function createMemoryDeliveryLog(
       return { id: deliveryId(added), isInFlight: false };
     },
 
-    async recover({ webhookId, account, since, dueAt, everyMs, now, cursor, limit }) {
+    async recover(request) {
+      const { webhookId, account, since, dueAt, everyMs, now, cursor, limit } = request;
       expire(state, now);
       const endpoint = getEndpoint(state, account, webhookId);
       if (!endpoint) return undefined;
@@ -153,7 +182,7 @@ export function createMemoryDeliveryLog(
       const found = collectPage(events.after(after), Math.min(limit, MOST_RECOVERED));
       const rows = takeWithinBudget(found.rows);
       const next = rows.length < found.rows.length ? String(rows.at(-1)?.order) : found.next;
-      const missed = rows.filter((event) => isMissed(event, endpoint));
+      const missed = rows.filter((event) => isRecoverable(event, endpoint, request));
       checkRoom(state, endpoint.account, missed, now);
       for (const [index, event] of missed.entries()) {
         addDelivery(context, endpoint, event, {

@@ -1,6 +1,7 @@
 /** The delivery log on Redis: list, resend, recover. */
 
 import { randomUUID } from "node:crypto";
+import { RECOVERED_STATES } from "../../src/webhooks/store/records.js";
 import type { AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
 import { type RecentHour, sumRecentAttempts } from "../recent-attempts.js";
@@ -11,8 +12,10 @@ import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
 import { decodeNumber, encodeNumber, encodeText, encodeUuid } from "./text-codec.js";
 
-/** A place in the order of a partition. */
+/** A place in the order of a partition: eleven digits of a time, and four that count within it. */
 const ORDER = /^[0-9a-f]{15}$/;
+
+const readOrderTime = (order: string): number => Number.parseInt(order.slice(0, 11), 16);
 
 /** The most events that one `recover` script examines, and the most deliveries it creates. */
 const EXAMINED_PER_CALL = 250;
@@ -77,7 +80,8 @@ export function createRedisDeliveryLog(
       ];
       const reply = await run(SCRIPTS.read, partitions.ofWebhook(webhookId), args, { now });
       const [rows, next] = reply as [Row[], string];
-      return { deliveries: rows.map((row) => toRecord(webhookId, row)), next: next || null };
+      const deliveries = rows.map((row) => toRecord(webhookId, row));
+      return next ? { deliveries, next, examinedTo: readOrderTime(next) } : { deliveries, next: null };
     },
 
     async deliveryStats(webhookId, now) {
@@ -121,7 +125,7 @@ export function createRedisDeliveryLog(
         : { id: decodeDeliveryId(webhookId, detail), isInFlight: result === "inflight" };
     },
 
-    async recover({ webhookId, account, since, dueAt, everyMs, now, cursor, limit }) {
+    async recover({ webhookId, account, since, dueAt, everyMs, now, cursor, limit, type, states }) {
       const after = validateCursor(cursor, ORDER);
       const at = await context.connect(now);
       const [result, detail, next, notifyAt, examined] = (await run(
@@ -139,6 +143,8 @@ export function createRedisDeliveryLog(
           dueAt,
           everyMs,
           RECOVERED_PER_CALL,
+          type === undefined ? "" : encodeText(type),
+          (states ?? RECOVERED_STATES).map((state) => state.charAt(0)).join(""),
         ],
         { now: at },
       )) as [string?, (string | number)?, string?, string?, (string | number)?];

@@ -126,10 +126,9 @@ async function listDeliveries(
   );
   const isMore = wanted.length > limit || (isFiltered && examined.length === most);
   const last = wanted.length > limit ? shown.at(-1) : examined.at(-1);
-  return {
-    deliveries: rows.map(toRecord),
-    next: isMore && last ? `${last.created_at}.${last.position}` : null,
-  };
+  const page = { deliveries: rows.map(toRecord), next: null };
+  if (!isMore || last === undefined) return page;
+  return { ...page, next: `${last.created_at}.${last.position}`, examinedTo: last.created_at };
 }
 
 const toSummary = ({ at, kind, status, code }: Attempt): AttemptSummary => ({ at, kind, status, code });

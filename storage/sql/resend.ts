@@ -1,8 +1,8 @@
 /** Requests one more attempt of a delivery. */
 
 import { subscribes } from "../../src/webhooks/event-types/catalogue.js";
-import { type DeliveryKey, parseDeliveryId } from "../../src/webhooks/store/records.js";
-import type { WebhookStore } from "../../src/webhooks/store.js";
+import { type DeliveryKey, parseDeliveryId, RECOVERED_STATES } from "../../src/webhooks/store/records.js";
+import type { RecoverableState, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
 import { decodeStoredText } from "../stored-text.js";
 import { reopenEvents } from "./completed-events.js";
@@ -138,15 +138,20 @@ interface ExaminedRow {
   readonly is_test: number;
 }
 
-/** The deliveries of an event to the webhook: how many, how many that did not fail, the last. */
+/**
+ * The deliveries of an event to the webhook: how many, how many of them pending or delivered, how
+ * many withheld, the last.
+ */
 interface StandingRow {
   readonly event: number;
   readonly count: number;
   readonly others: number;
+  readonly withheld: number;
   readonly last: number | null;
 }
 
-const STANDING = `SELECT $2 AS event, count(*) AS count, coalesce(sum(CASE WHEN state = 'failed' THEN 0 ELSE 1 END), 0) AS others, max(serial) AS last
+const STANDING = `SELECT $2 AS event, count(*) AS count, coalesce(sum(CASE WHEN state IN ('failed', 'withheld') THEN 0 ELSE 1 END), 0) AS others,
+    coalesce(sum(CASE WHEN state = 'withheld' THEN 1 ELSE 0 END), 0) AS withheld, max(serial) AS last
   FROM (SELECT state, serial FROM {deliveries} WHERE event = $2 AND endpoint = $1 ORDER BY serial DESC LIMIT ${MOST_DELIVERIES}) AS own`;
 
 async function readExamined(
@@ -171,6 +176,13 @@ function takeWithinBudget(standings: readonly StandingRow[]): number {
     return left <= 0;
   });
   return full < 0 ? standings.length : full + 1;
+}
+
+/** Returns how an event stands for the webhook; `undefined` if it is pending or was delivered. */
+function getRecoverableState({ count, others, withheld }: StandingRow): RecoverableState | undefined {
+  if (Number(others) > 0) return undefined;
+  if (Number(count) === 0) return "missed";
+  return Number(withheld) > 0 ? "withheld" : "failed";
 }
 
 async function addMissed(
@@ -203,7 +215,7 @@ export async function recover(
   request: RecoverRequest,
   { context, after }: { readonly context: SqlStoreContext; readonly after: AfterCommit },
 ): Promise<RecoverResult> {
-  const { webhookId, account, now } = request;
+  const { webhookId, account, now, type: wanted, states = RECOVERED_STATES } = request;
   const locked = await lockEndpoint(transaction, { id: webhookId, account });
   const [webhook] = locked
     ? await transaction.all<{ event_types: string | null }>(
@@ -224,7 +236,10 @@ export async function recover(
   const missed = standings.filter((standing, index) => {
     const row = rows[index];
     if (row === undefined || index >= taken || row.is_test === 1) return false;
-    return Number(standing.others) === 0 && subscribes(types, decodeStoredText(row.type));
+    const type = decodeStoredText(row.type);
+    if ((wanted !== undefined && type !== wanted) || !subscribes(types, type)) return false;
+    const state = getRecoverableState(standing);
+    return state !== undefined && states.includes(state);
   });
   const count = await addMissed(transaction, missed, endpoint, request);
   if (count > 0) await offerAndSave(transaction, [endpoint], { context, now, after });

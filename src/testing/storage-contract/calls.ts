@@ -133,8 +133,9 @@ function createWebhookCalls(store: WebhookStore, builders: Builders, now: () => 
         everyMs = 0,
         cursor,
         limit = 5,
+        ...selection
       }: RecoverOptions = {},
-    ) => by.recover({ webhookId, account, since, dueAt, everyMs, now: now(), cursor, limit }),
+    ) => by.recover({ webhookId, account, since, dueAt, everyMs, now: now(), cursor, limit, ...selection }),
   };
 }
 
@@ -233,9 +234,14 @@ export function createSteps({ register, emit, claim, postpone, recover }: Return
       return event.id;
     },
     /** Recovers page by page. Returns how many deliveries were created. */
-    recoverAll: async (webhookId: string, since = 0, limit = 2): Promise<number> => {
+    recoverAll: async (
+      webhookId: string,
+      since = 0,
+      limit = 2,
+      selection: Pick<RecoverOptions, "type" | "states"> = {},
+    ): Promise<number> => {
       const counts = await readAllPages(async (cursor) => {
-        const response = await recover(webhookId, { since, cursor, limit });
+        const response = await recover(webhookId, { since, cursor, limit, ...selection });
         assert.ok(response);
         assert.ok(response.count <= limit);
         return { rows: [response.count], next: response.next };

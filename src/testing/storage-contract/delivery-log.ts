@@ -1,9 +1,11 @@
 /** The delivery log: lists, counts and single deliveries. */
 
 import assert from "node:assert/strict";
-import { only, repeat } from "./assertions.js";
+import { listAccountDeliveries } from "../../webhooks/delivery/delivery-lists.js";
+import type { DeliveryRecord } from "../../webhooks/store.js";
+import { only, readAllPages, repeat } from "./assertions.js";
 import { ENABLED_LIMIT, HOUR_MS, RETENTION, SECOND_MS } from "./builders.js";
-import { type DeclareTest, type DeliveryQuery, readDeliveryLog } from "./fixture.js";
+import { type DeclareTest, type DeliveryQuery, readDeliveryLog, type Scenario } from "./fixture.js";
 
 /** Lists are newest first, filtered, paged and stable. */
 export function testDeliveryLists(it: DeclareTest): void {
@@ -100,6 +102,86 @@ export function testDeliveryLists(it: DeclareTest): void {
       (await readDeliveryLog(s, { webhookId: id })).map((delivery) => delivery.id),
       ids,
     );
+  });
+}
+
+/** The logs of all webhooks of an account can be merged into one list. */
+export function testAccountLog(it: DeclareTest): void {
+  /** Reads the list of the account page by page, and the same from the single logs. */
+  const readBoth = async (s: Scenario, account: string, query: object, limit: number) => {
+    const { webhooks } = await s.store.listWebhooks({ account, limit: 100 });
+    const ids = (records: readonly DeliveryRecord[]) => records.map(({ id }) => id);
+    const merged = await readAllPages(async (cursor) => {
+      const page = await listAccountDeliveries(s.store, webhooks, { ...query, limit, cursor });
+      assert.ok(page.rows.length <= limit);
+      assert.ok(page.next === null || page.next.length <= 120);
+      for (const { delivery, webhook } of page.rows) assert.equal(delivery.webhookId, webhook.id);
+      return { rows: page.rows.map(({ delivery }) => delivery), next: page.next };
+    });
+    const byWebhook = webhooks.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const logs = await Promise.all(
+      byWebhook.map(({ id: webhookId }) => readDeliveryLog(s, { webhookId, ...query }, 50)),
+    );
+    const expected = logs.flat().sort((a, b) => b.createdAt - a.createdAt);
+    return { merged: ids(merged), expected: ids(expected) };
+  };
+
+  it("the deliveries of an account are listed newest first, also many of one millisecond", async (s) => {
+    await s.register();
+    await s.register({ eventTypes: ["patient.*"] });
+    await s.register({ eventTypes: ["consent.*"] });
+    await s.register({ eventTypes: ["practitioner.*"] });
+    await s.register({ account: "hospital" });
+    await s.emit({ account: "hospital" });
+    const types = ["patient.updated", "consent.created", "patient.created"];
+    for (const [batch, size] of [1, 7, 2, 15, 1, 1].entries()) {
+      await s.advance(batch === 4 ? 0 : 1 + batch);
+      const events = Array.from({ length: size }, (_, index) =>
+        s.buildEvent({ type: types[(index + batch) % types.length] ?? "" }),
+      );
+      await s.appendAll(events);
+    }
+    for (const claim of (await s.claim({ room: { slow: 9 } })).slice(0, 4)) {
+      await s.fail(claim, { endpoint: null });
+      await s.resend(claim.id);
+    }
+    const since = s.now() - 6;
+    const queries = [{}, { type: "consent.created" }, { state: "failed" }, { since }, { until: since }];
+    for (const query of queries) {
+      for (const limit of [1, 2, 5, 100]) {
+        const { merged, expected } = await readBoth(s, "clinic", query, limit);
+        assert.ok(expected.length > 0);
+        assert.deepEqual(merged, expected);
+      }
+    }
+    assert.deepEqual(await readBoth(s, "nobody", {}, 5), { merged: [], expected: [] });
+  });
+
+  it("a forged cursor of the list of an account reads no other account, and is refused if it has no such form", async (s) => {
+    const { id } = await s.register();
+    const foreign = await s.register({ account: "hospital" });
+    const { ids } = await s.emit();
+    await s.emit({ account: "hospital" });
+    const webhooks = [await s.readWebhook(id)];
+    const read = (cursor: unknown) =>
+      listAccountDeliveries(s.store, webhooks, { cursor: cursor as string, limit: 5 });
+    for (const before of ["0", String(s.now()), "999999999999999"]) {
+      for (const cursor of [before, `${before}_${foreign.id}_`, `${before}_${id}_`]) {
+        const { rows } = await read(cursor);
+        assert.ok(rows.every(({ delivery }) => ids.includes(delivery.id)));
+      }
+    }
+    const refused = ["", "x", "-1", "1e9", `1_${id}`, `1_${id}_\u0000`, `1_${id}_../..`, "9".repeat(16)];
+    const forged: readonly unknown[] = [
+      ...refused,
+      `1_${id}_${"0".repeat(41)}`,
+      "1".repeat(100_000),
+      null,
+      7,
+      {},
+    ];
+    for (const cursor of [...forged, `1_${id}_zz`])
+      await assert.rejects(read(cursor), { code: "invalid_argument" });
   });
 }
 

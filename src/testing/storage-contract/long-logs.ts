@@ -1,6 +1,7 @@
 /** Long logs: a call may examine part of a log, and repeated calls reach all of it. */
 
 import assert from "node:assert/strict";
+import { listAccountDeliveries } from "../../webhooks/delivery/delivery-lists.js";
 import { listIds, only, readAllPages, repeat } from "./assertions.js";
 import { SECOND_MS } from "./builders.js";
 import type { DeclareTest, Scenario } from "./fixture.js";
@@ -56,6 +57,23 @@ export function testLongLogs(it: DeclareTest): void {
     assert.deepEqual(await readLog(rareId, { state: "failed" }), []);
     assert.deepEqual(await readLog(idleId, {}), []);
     assert.equal(new Set(listIds(await readLog(busyId, {}))).size, LOG_LENGTH);
+  });
+
+  it("the list of an account reaches all of its long logs", async (s) => {
+    const { name, oldestId } = await createBusyAccount(s, "clinic", LOG_LENGTH);
+    const { webhooks } = await s.store.listWebhooks({ account: name, limit: 100 });
+    const readLog = (query: object) =>
+      readAllPages(async (cursor) => {
+        const { rows, next } = await listAccountDeliveries(s.store, webhooks, {
+          ...query,
+          limit: 100,
+          cursor,
+        });
+        return { rows: rows.map(({ delivery }) => delivery), next };
+      });
+    assert.equal(new Set(listIds(await readLog({}))).size, LOG_LENGTH + 1);
+    assert.deepEqual(listIds(await readLog({ type: "consent.created" })), [oldestId]);
+    assert.deepEqual(await readLog({ state: "failed" }), []);
   });
 
   it("a recovery of a long log resumes at its cursor, counts what it examined and misses nothing", async (s) => {

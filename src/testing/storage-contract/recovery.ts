@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { listIds, only, repeat } from "./assertions.js";
 import { HOUR_MS, SECOND_MS } from "./builders.js";
-import { type DeclareTest, readDeliveryLog } from "./fixture.js";
+import { type DeclareTest, readDeliveryLog, type Scenario } from "./fixture.js";
 
 /** Recovery creates a delivery of every event that the webhook subscribes to and did not get. */
 export function testRecovery(it: DeclareTest): void {
@@ -84,6 +84,74 @@ export function testRecovery(it: DeclareTest): void {
       assert.equal(successor.id, `${first.id}.${serial}`);
       await s.fail(successor);
     }
+  });
+}
+
+/** Recovery creates deliveries of the events of one type or state only. */
+export function testRecoverySelection(it: DeclareTest): void {
+  /** Events of one type in each state for a webhook, in this order. */
+  const stageStates = async (s: Scenario, type: string) => {
+    const { id } = await s.register({ eventTypes: [type] });
+    await s.update(id, { status: "DISABLED" });
+    const missed = await s.emit({ type });
+    await s.update(id, { status: "ENABLED" });
+    const outcomes = ["failed", "withheld", "delivered", "pending"] as const;
+    const emitted = await repeat(outcomes.length, () => s.emit({ type }));
+    const [failed, withheld, delivered] = emitted.map(({ ids }) => only(ids));
+    for (const claim of await s.claim()) {
+      if (claim.id === failed) await s.fail(claim, { endpoint: null });
+      else if (claim.id === withheld) await s.settle(claim, { state: "withheld", reason: "access_denied" });
+      else if (claim.id === delivered) await s.deliver(claim);
+      else if (claim.webhook.id === id) await s.postpone(claim, HOUR_MS);
+    }
+    return { id, missed: `${id}.${missed.event.id}`, failed: `${failed}.1`, withheld: `${withheld}.1` };
+  };
+  const claimIds = async (s: Scenario): Promise<string[]> => listIds(await s.claim());
+
+  for (const state of ["missed", "failed", "withheld"] as const) {
+    it(`recover creates deliveries of events that are ${state} and of no others, once`, async (s) => {
+      const { id, ...expected } = await stageStates(s, "patient.updated");
+      assert.equal(await s.recoverAll(id, 0, 2, { states: [state] }), 1);
+      assert.equal(await s.recoverAll(id, 0, 2, { states: [state] }), 0);
+      assert.deepEqual(await claimIds(s), [expected[state]]);
+    });
+  }
+
+  it("recover of several states creates the deliveries of each", async (s) => {
+    const { id, missed, failed, withheld } = await stageStates(s, "patient.updated");
+    assert.equal(await s.recoverAll(id, 0, 2, { states: ["missed", "failed", "withheld"] }), 3);
+    assert.deepEqual(await claimIds(s), [missed, failed, withheld].sort());
+  });
+
+  for (const states of [
+    ["withheld", "failed"],
+    ["failed", "withheld"],
+  ] as const) {
+    it(`an event with deliveries that were ${states.join(", then ")} is withheld`, async (s) => {
+      const { id } = await s.register();
+      const { ids } = await s.emit();
+      for (const state of states) {
+        const claim = only(await s.claim());
+        await s.settle(claim, { state, reason: "x" }, { endpoint: null, attempt: null });
+        if (state === states[0]) await s.resend(only(ids));
+      }
+      assert.equal(await s.recoverAll(id), 0);
+      assert.equal(await s.recoverAll(id, 0, 2, { states: ["failed", "missed"] }), 0);
+      assert.equal(await s.recoverAll(id, 0, 2, { states: ["withheld"] }), 1);
+      assert.equal(only(await s.claim()).id, `${only(ids)}.2`);
+    });
+  }
+
+  it("recover of a type leaves events of other types alone, also those with a similar name", async (s) => {
+    const { id } = await s.register({ status: "DISABLED" });
+    const types = ["patient.updated", "patient.update", "patient.updated,x", "consent.created"];
+    await repeat(types.length, (index) => s.emit({ type: types[index] ?? "" }));
+    for (const type of ["patient", "patient.*", "consent.updated"])
+      assert.equal(await s.recoverAll(id, 0, 2, { type }), 0);
+    for (const type of types) assert.equal(await s.recoverAll(id, 0, 2, { type }), 1);
+    assert.equal(await s.recoverAll(id), 0);
+    const { id: narrow } = await s.register({ status: "DISABLED", eventTypes: ["consent.*"] });
+    assert.equal(await s.recoverAll(narrow, 0, 2, { type: "patient.updated" }), 0);
   });
 }
 

@@ -1,7 +1,7 @@
 /** Reads the input of requests to the registration API, and writes the responses. */
 
 import { type Clock, withTimeout } from "../../core/clock.js";
-import { PostbellError } from "../../core/errors.js";
+import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { describeUnknownKey } from "../../core/known-names.js";
 import { readBytes, readJson } from "../../http/body.js";
 import { BODY_MS } from "../../http/body-chunks.js";
@@ -102,4 +102,19 @@ export function parsePage(query: URLSearchParams): {
   const isNumber = /^[0-9]{1,9}$/.test(limit ?? "");
   // NaN fails the check of the range, which every list has.
   return { cursor, limit: limit === null ? undefined : isNumber ? Number(limit) : Number.NaN };
+}
+
+/** Renames the field of an error to the name that the request uses. */
+export async function renameErrorField<T>(
+  names: Readonly<Record<string, string>>,
+  call: Promise<T>,
+): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    const name = isPostbellError(error) && names[error.field ?? ""];
+    if (!name) throw error;
+    const { code, message } = error;
+    throw new PostbellError(code, message, { field: name, cause: error });
+  }
 }

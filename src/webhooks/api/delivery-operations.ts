@@ -3,26 +3,21 @@
  * OpenAPI and its handler. The log contains no records.
  */
 
-import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { componentRef } from "../../http/openapi-document.js";
 import type { JsonObject } from "../../schema/types.js";
-import { invalidField, notFound, TEXT_LENGTHS } from "../call-arguments.js";
-import { type Delivery, PER_ATTEMPT } from "../delivery/deliveries.js";
+import { notFound } from "../call-arguments.js";
+import { PER_ATTEMPT } from "../delivery/deliveries.js";
 import { parseDeliveryId } from "../store/records.js";
-import { findWebhook, parseInclude, parsePage, toJsonResponse } from "./api-request.js";
+import { findWebhook, parseInclude, renameErrorField, toJsonResponse } from "./api-request.js";
 import type { ApiService, Operations, SubscriberCall } from "./operation.js";
 import {
-  cursorParameter,
   deliveryRef,
   describeObject,
-  describeTime,
   EXAMPLE_ATTEMPT,
   EXAMPLE_DELIVERY,
   EXAMPLE_DELIVERY_ID,
   EXAMPLE_WEBHOOK,
   eventTypeRef,
-  limitParameter,
-  nextCursor,
 } from "./schemas.js";
 
 const attemptedId: JsonObject = {
@@ -58,82 +53,6 @@ export const deliveryOperations: Operations = {
     async handle(call, service) {
       const { id: webhookId } = await findWebhook(call, service);
       return toJsonResponse(200, await service.deliveries.stats({ webhookId }));
-    },
-  },
-  listDeliveries: {
-    method: "GET",
-    path: "/v1/webhooks/:webhookId/deliveries",
-    tag: "Deliveries",
-    summary: "List a webhook's deliveries",
-    description:
-      "Newest first, without their attempts. A page can hold fewer deliveries than `limit`, even none, and still have a `next`. Continue until `next` is null.",
-    parameters: [
-      { name: "state", in: "query", schema: componentRef("schemas", "DeliveryState") },
-      {
-        name: "type",
-        in: "query",
-        description: "An event type, or `webhook.test`.",
-        schema: { anyOf: [eventTypeRef, { const: "webhook.test" }] },
-      },
-      {
-        name: "since",
-        in: "query",
-        description: "Only deliveries created at or after this time: ISO 8601 with an offset.",
-        schema: { type: "string", format: "date-time", maxLength: TEXT_LENGTHS.time },
-      },
-      {
-        name: "event_id",
-        in: "query",
-        description: "Only the deliveries of this event: the first one, and those sent again.",
-        schema: { type: "string", format: "uuid" },
-      },
-      {
-        name: "include",
-        in: "query",
-        description: "`attempts` adds the attempts of each delivery, without excerpts of responses.",
-        schema: { const: "attempts" },
-      },
-      {
-        name: "until",
-        in: "query",
-        description: "Only deliveries created before this time: ISO 8601 with an offset.",
-        schema: { type: "string", format: "date-time", maxLength: TEXT_LENGTHS.time },
-      },
-      limitParameter,
-      cursorParameter,
-    ],
-    response: {
-      status: 200,
-      description: "A page of deliveries.",
-      schema: describeObject({
-        deliveries: { type: "array", items: componentRef("schemas", "DeliveryRow") },
-        next: nextCursor,
-      }),
-      example: {
-        deliveries: [
-          { ...EXAMPLE_DELIVERY, attemptCount: 1, lastAttempt: { ...EXAMPLE_ATTEMPT, durationMs: 120 } },
-        ],
-        next: null,
-      },
-    },
-    errors: [400, 404],
-    async handle(call, service) {
-      const { id: webhookId } = await findWebhook(call, service);
-      const query = new URLSearchParams(call.request.query);
-      const { attempts: isWithAttempts } = parseInclude(query, ["attempts"]);
-      const page = service.deliveries.list({
-        webhookId,
-        eventId: query.get("event_id") ?? undefined,
-        state: (query.get("state") ?? undefined) as Delivery["state"] | undefined,
-        type: query.get("type") ?? undefined,
-        since: query.get("since") ?? undefined,
-        until: query.get("until") ?? undefined,
-        ...parsePage(query),
-        as: call.subscriber,
-      });
-      const { deliveries: found, next } = await renameErrorField({ eventId: "event_id" }, page);
-      const rows = found.map((delivery) => toRow(delivery, isWithAttempts));
-      return toJsonResponse(200, { deliveries: rows, next });
     },
   },
   readDelivery: {
@@ -233,37 +152,6 @@ export const deliveryOperations: Operations = {
       return toJsonResponse(202, await service.deliveries.resend(id, options));
     },
   },
-  recoverDeliveries: {
-    method: "POST",
-    path: "/v1/webhooks/:webhookId/recover",
-    tag: "Deliveries",
-    summary: "Recover missed events",
-    description:
-      "Creates deliveries of all stored events since `since`, or since the webhook was registered, that it subscribes to and did not receive. They are sent one at a time, oldest first. Calling it again changes nothing. The response is 429 if the recoveries of the account have examined too many events in a minute. Only the API key that owns the webhook, or a key that may act for it, may recover events.",
-    body: {
-      required: ["since"],
-      properties: { since: { ...describeTime("ISO 8601 with an offset."), maxLength: TEXT_LENGTHS.time } },
-      example: { since: "2026-03-01T00:00:00Z" },
-    },
-    response: {
-      status: 202,
-      description: "The deliveries were created and will be sent.",
-      schema: describeObject({
-        count: { type: "integer", minimum: 0, description: "The number of created deliveries." },
-      }),
-      example: { count: 12 },
-    },
-    errors: [403, 404, 409],
-    async handle(call, service) {
-      const { id: webhookId } = await findWebhook(call, service);
-      const { since } = await call.readBody();
-      if (since === undefined) {
-        throw invalidField("since", "since is missing: the time to recover from, in ISO 8601.");
-      }
-      const recovery = { webhookId, since: since as string, as: call.subscriber };
-      return toJsonResponse(202, await service.deliveries.recover(recovery));
-    },
-  },
   testWebhook: {
     method: "POST",
     path: "/v1/webhooks/:webhookId/test",
@@ -297,35 +185,6 @@ export const deliveryOperations: Operations = {
     },
   },
 };
-
-/**
- * A delivery in a list. Its attempts are left out unless they were asked for, and excerpts of
- * responses in any case: they can be long.
- */
-function toRow({ attempts, ...delivery }: Delivery, isWithAttempts: boolean) {
-  const withoutExcerpts = attempts.map((attempt) => ({ ...attempt, excerpt: null }));
-  const last = attempts.at(-1);
-  return {
-    ...delivery,
-    attemptCount: attempts.length,
-    lastAttempt: last
-      ? { at: last.at, kind: last.kind, status: last.status, code: last.code, durationMs: last.durationMs }
-      : null,
-    ...(isWithAttempts && { attempts: withoutExcerpts }),
-  };
-}
-
-/** Renames the field of an error to the name that the request uses. */
-async function renameErrorField<T>(names: Readonly<Record<string, string>>, call: Promise<T>): Promise<T> {
-  try {
-    return await call;
-  } catch (error) {
-    const name = isPostbellError(error) && names[error.field ?? ""];
-    if (!name) throw error;
-    const { code, message } = error;
-    throw new PostbellError(code, message, { field: name, cause: error });
-  }
-}
 
 /** Returns the id of the path. Throws `not_found` for a delivery of another webhook. */
 async function findDeliveryId(call: SubscriberCall, service: ApiService): Promise<string> {

@@ -11,6 +11,7 @@ import type { JsonObject } from "../../schema/types.js";
 import { TEXT_LENGTHS } from "../call-arguments.js";
 import { toJsonResponse } from "./api-request.js";
 import { deliveryOperations } from "./delivery-operations.js";
+import { logOperations } from "./log-operations.js";
 import type { ApiService, Operations } from "./operation.js";
 import { registrationOperations } from "./registration-operations.js";
 import { describeObject, eventTypeRef } from "./schemas.js";
@@ -84,6 +85,7 @@ const interfaceOperations: Operations = {
 export const operations: Operations = {
   ...registrationOperations,
   ...deliveryOperations,
+  ...logOperations,
   ...interfaceOperations,
 };
 

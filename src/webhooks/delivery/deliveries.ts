@@ -1,7 +1,7 @@
 /** The delivery log and its repairs, as hosts call them. */
 
 import type { Actor, Subscriber } from "../access.js";
-import type { Attempt, AttemptSummary, DeliveryState } from "../store.js";
+import type { Attempt, AttemptSummary, DeliveryState, RecoverableState } from "../store.js";
 import type { EndpointHealth } from "./endpoint-health.js";
 
 /** An attempt in the delivery log. */
@@ -77,6 +77,18 @@ export interface DeliveryCounts extends Readonly<Record<DeliveryState, number>> 
   readonly lastAttempt: (Omit<AttemptSummary, "at"> & { readonly at: Date }) | null;
 }
 
+/** The result of recovering the missed events of all webhooks of an account. */
+export interface AccountRecovery {
+  /** The number of created deliveries. */
+  readonly count: number;
+  readonly webhooks: readonly { readonly webhookId: string; readonly count: number }[];
+  /** The webhooks that were left out. Those that are `rate_limited` can be recovered later. */
+  readonly skipped: readonly {
+    readonly webhookId: string;
+    readonly reason: "webhook_disabled" | "webhook_owned_by_another_key" | "rate_limited";
+  }[];
+}
+
 /**
  * The delivery log and the calls that repair it. Completed deliveries are kept for `retention`.
  *
@@ -98,10 +110,15 @@ export interface Deliveries {
    *
    * With `eventId`, only the deliveries of that event: the first one, and those sent again.
    *
+   * With `account` in place of `webhookId`, the deliveries of all its webhooks, those of the same
+   * millisecond by webhook. It reads the log of each webhook, so it costs as much as that many
+   * calls.
+   *
    * @throws `unknown_event_type` for a `type` that is neither in the catalogue nor `webhook.test`.
    */
   list(request: {
-    readonly webhookId: string;
+    readonly webhookId?: string | undefined;
+    readonly account?: string | undefined;
     readonly eventId?: string | undefined;
     readonly state?: DeliveryState | undefined;
     readonly type?: string | undefined;
@@ -149,6 +166,11 @@ export interface Deliveries {
    * deliveries are not touched, so calling it again is safe. Events from before the registration of
    * the webhook do not count as missed.
    *
+   * @param request.type recovers only events of this type.
+   * @param request.state recovers only events whose deliveries `failed`; only those `missed`, which
+   * have no delivery to the webhook; or only those `withheld`, for which `access.canRead` is called
+   * again. Default: failed and missed.
+   *
    * The deliveries fall due one at a time, `delivery.recoverEveryMs` apart, oldest first. New
    * events go before them. Recoveries of one account run one after another.
    *
@@ -159,8 +181,23 @@ export interface Deliveries {
   recover(request: {
     readonly webhookId: string;
     readonly since: Date | string;
+    readonly type?: string | undefined;
+    readonly state?: RecoverableState | undefined;
     readonly as?: Subscriber;
   }): Promise<{ readonly count: number }>;
+  /**
+   * Does the same for every ENABLED webhook of an account that the caller may manage, one after
+   * another, within the same limits.
+   *
+   * @throws `rate_limited` if all of them were refused for it.
+   */
+  recover(request: {
+    readonly account: string;
+    readonly since: Date | string;
+    readonly type?: string | undefined;
+    readonly state?: RecoverableState | undefined;
+    readonly as?: Subscriber;
+  }): Promise<AccountRecovery>;
   /**
    * Sends a test to this webhook only, whatever types it subscribes to. The delivery is signed and
    * logged like any other, but attempted once. Its type is `webhook.test`, and it contains an

@@ -4,30 +4,35 @@ import { isPostbellError, PostbellError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import { isUuid } from "../../core/uuid.js";
 import type { Actor } from "../access.js";
-import { invalidField, notFound, parseEventTime, readCallArguments, readLimit } from "../call-arguments.js";
+import {
+  invalidField,
+  notFound,
+  parseEventTime,
+  readCallArguments,
+  readLimit,
+  requireOneScope,
+} from "../call-arguments.js";
 import { requireLoggedType, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { type PreparedEvent, readPayload } from "../events/notification.js";
-import { formatDeliveryId, getRotation } from "../store/records.js";
-import type {
-  DeliveryRecord,
-  DeliveryState,
-  DeliveryStats,
-  EventRecord,
-  WebhookRecord,
-  WebhookStore,
-} from "../store.js";
+import { getRotation } from "../store/records.js";
+import type { DeliveryRecord, DeliveryState, DeliveryStats, EventRecord, WebhookRecord } from "../store.js";
 import { buildBody, createPermissions, listHeaders } from "./attempt.js";
 import { type Deliveries, type Delivery, type DeliveryCounts, PER_ATTEMPT } from "./deliveries.js";
+import {
+  type LogRow,
+  listAccountDeliveries,
+  listEventDeliveries,
+  listWebhookDeliveries,
+  readEach,
+} from "./delivery-lists.js";
 import { createDeliveryRepairs, type DeliveryRepairsOptions } from "./delivery-repairs.js";
 import { endpointHealth, type HealthPolicy } from "./endpoint-health.js";
-
-/** The most that the clocks of two processes on one storage may differ. */
-const CLOCK_SKEW_MS = 60_000;
 
 const STATES: readonly DeliveryState[] = ["pending", "delivered", "failed", "withheld"];
 
 const LIST_ARGUMENTS = [
   "webhookId",
+  "account",
   "eventId",
   "state",
   "type",
@@ -49,15 +54,19 @@ export function createDeliveryLog(context: DeliveryRepairsOptions & { readonly l
       throw error;
     });
 
-  /** Converts records for the actor. Calls a hook of the host only if a record has details. */
-  const toVisible = async (
-    stored: readonly DeliveryRecord[],
-    webhook: WebhookRecord,
-    actor: Actor,
-  ): Promise<readonly Delivery[]> => {
-    const records = stored.map(hideUnsentSubject);
-    const isVisible = !records.some(hasDetails) || (await mayReadDetails(webhook, actor));
-    return (isVisible ? records : records.map(hideDetails)).map(toDelivery);
+  /**
+   * Converts records for the actor. Calls a hook of the host only for a webhook whose records have
+   * details.
+   */
+  const toVisible = async (stored: readonly LogRow[], actor: Actor): Promise<readonly Delivery[]> => {
+    const rows = stored.map(({ delivery, webhook }) => ({ record: hideUnsentSubject(delivery), webhook }));
+    const withDetails = rows.filter(({ record }) => hasDetails(record));
+    const webhooks = [...new Map(withDetails.map(({ webhook }) => [webhook.id, webhook])).values()];
+    const isAllowed = await readEach(webhooks, (webhook) => mayReadDetails(webhook, actor));
+    const hidden = new Set(webhooks.filter((_, index) => !isAllowed[index]).map(({ id }) => id));
+    return rows.map(({ record, webhook }) =>
+      toDelivery(hidden.has(webhook.id) ? hideDetails(record) : record),
+    );
   };
 
   /** Returns for each entry of the event whether it is sent to the webhook. */
@@ -81,29 +90,31 @@ export function createDeliveryLog(context: DeliveryRepairsOptions & { readonly l
 
   return Object.freeze<Deliveries>({
     async list(request) {
-      const { webhookId, state, type, cursor, ...rest } = readCallArguments("list", request, LIST_ARGUMENTS);
+      const given = readCallArguments("list", request, LIST_ARGUMENTS);
+      const { webhookId, account, state, type, cursor, ...rest } = given;
+      requireOneScope("list", given);
       const eventId = rest.eventId === undefined ? undefined : readEventId(rest.eventId);
       if (state !== undefined) requireState(state);
       if (type !== undefined) requireLoggedType(catalogue, type);
       const since = readOptionalTime("since", rest.since);
       const until = readOptionalTime("until", rest.until);
-      const limit = readLimit(rest.limit);
-      const webhook = await entitlement.find(webhookId, request);
-      // The log begins with the registration: earlier events of the account need not be examined.
-      const earliest = webhook.createdAt - CLOCK_SKEW_MS;
-      const from = Math.max(since ?? earliest, earliest);
-      const query = { webhookId, state, type, since: from, until, cursor, limit };
-      const page =
+      const query = { state, type, since, until, cursor, limit: readLimit(rest.limit) };
+      const webhooks =
+        account === undefined
+          ? [await entitlement.find(webhookId ?? "", request)]
+          : await entitlement.findAll(account, request);
+      const listLog = account === undefined ? listWebhookDeliveries : listAccountDeliveries;
+      const { rows, next } =
         eventId === undefined
-          ? await store.listDeliveries(query)
-          : await listEventDeliveries(store, eventId, query);
-      return { deliveries: await toVisible(page.deliveries, webhook, request), next: page.next };
+          ? await listLog(store, webhooks, query)
+          : await listEventDeliveries(store, eventId, webhooks, query);
+      return { deliveries: await toVisible(rows, request), next };
     },
 
     async get(id, options = {}) {
       const actor = readCallArguments("get", options, ["as"]);
       const { delivery, webhook } = await entitlement.findDelivery(id, actor);
-      const [visible] = await toVisible([delivery], webhook, actor);
+      const [visible] = await toVisible([{ delivery, webhook }], actor);
       if (!visible) throw notFound("delivery");
       return visible;
     },
@@ -228,57 +239,3 @@ const toDelivery = (record: DeliveryRecord): Delivery => ({
   endedAt: toDateOrNull(record.endedAt),
   attempts: record.attempts.map((attempt) => ({ ...attempt, at: new Date(attempt.at) })),
 });
-
-/** Deliveries that are read together. Most events have one. */
-const READ_TOGETHER = 10;
-
-/** The most deliveries of an event that are read: `recover` may create them without a limit. */
-const MAX_READ = 200;
-
-/** Reads the deliveries of an event, oldest first. Their serials count up without a gap. */
-async function readAll(
-  store: Pick<WebhookStore, "getDelivery">,
-  webhookId: string,
-  eventId: string,
-): Promise<readonly DeliveryRecord[]> {
-  const found: DeliveryRecord[] = [];
-  while (found.length < MAX_READ) {
-    const ids = Array.from({ length: READ_TOGETHER }, (_, index) =>
-      formatDeliveryId({ webhookId, eventId, serial: found.length + index }),
-    );
-    const records = await Promise.all(ids.map((id) => store.getDelivery(id)));
-    const end = records.indexOf(undefined);
-    found.push(...records.slice(0, end === -1 ? undefined : end).filter((record) => record !== undefined));
-    if (end !== -1) break;
-  }
-  return found;
-}
-
-type ListRequest = Parameters<WebhookStore["listDeliveries"]>[0];
-
-const isWanted = (
-  { state, type, createdAt }: DeliveryRecord,
-  wanted: Pick<ListRequest, "state" | "type" | "since" | "until">,
-): boolean =>
-  (wanted.state === undefined || state === wanted.state) &&
-  (wanted.type === undefined || type === wanted.type) &&
-  createdAt >= (wanted.since ?? Number.NEGATIVE_INFINITY) &&
-  createdAt < (wanted.until ?? Number.POSITIVE_INFINITY);
-
-/** Lists deliveries like `listDeliveries` of the store, but those of one event. */
-async function listEventDeliveries(
-  store: Pick<WebhookStore, "getDelivery">,
-  eventId: string,
-  { webhookId, cursor = "0", limit, ...wanted }: ListRequest,
-): ReturnType<WebhookStore["listDeliveries"]> {
-  // The cursor is the number of deliveries on the previous pages.
-  if (!/^[0-9]{1,9}$/.test(cursor))
-    throw invalidField("cursor", "cursor must be the `next` of the previous page.");
-  const all = await readAll(store, webhookId, eventId);
-  const matching = all.filter((record) => isWanted(record, wanted)).reverse();
-  const end = Number(cursor) + limit;
-  return {
-    deliveries: matching.slice(Number(cursor), end),
-    next: end < matching.length ? String(end) : null,
-  };
-}

@@ -4,10 +4,17 @@ import { randomUUID } from "node:crypto";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { createRateLimit, type RateLimit } from "../../http/rate-limit.js";
 import type { Actor } from "../access.js";
-import { invalidField, notFound, parseEventTime, readCallArguments } from "../call-arguments.js";
+import {
+  invalidField,
+  notFound,
+  parseEventTime,
+  readCallArguments,
+  requireOneScope,
+} from "../call-arguments.js";
 import type { ServiceBase, WebhooksConfig } from "../config/config.js";
 import {
   type Catalogue,
+  findEventType,
   isPlain,
   requireLoggedType,
   subscribes,
@@ -19,8 +26,9 @@ import { buildPlainPayload } from "../events/plain-event.js";
 import type { FhirResource } from "../fhir.js";
 import type { Entitlement } from "../registrations/entitlement.js";
 import { formatDeliveryId } from "../store/records.js";
-import type { EventRecord, WebhookRecord, WebhookStore } from "../store.js";
-import type { Deliveries } from "./deliveries.js";
+import type { EventRecord, RecoverableState, WebhookRecord, WebhookStore } from "../store.js";
+import type { AccountRecovery, Deliveries } from "./deliveries.js";
+import { readEach } from "./delivery-lists.js";
 
 export interface DeliveryRepairsOptions extends Pick<ServiceBase, "store" | "config"> {
   readonly catalogue: Catalogue;
@@ -69,6 +77,34 @@ function takeToken(tokens: RateLimit, key: string, message: string): void {
   });
 }
 
+/** The events that a recovery selects. */
+interface Selection extends Pick<Parameters<WebhookStore["recover"]>[0], "since" | "type" | "states"> {}
+
+interface RecoverRequest extends Actor {
+  readonly webhookId?: string | undefined;
+  readonly account?: string | undefined;
+  readonly since: Date | string;
+  readonly type?: string | undefined;
+  readonly state?: RecoverableState | undefined;
+}
+
+const RECOVER_ARGUMENTS = ["webhookId", "account", "since", "type", "state", "as"] as const;
+
+export const RECOVERABLE: readonly RecoverableState[] = ["failed", "missed", "withheld"];
+
+/** Throws `invalid_argument`, or `unknown_event_type` for a type that is not in the catalogue. */
+function readSelection(catalogue: Catalogue, { since, type, state }: RecoverRequest): Selection {
+  const from = parseEventTime("since", since);
+  if (type !== undefined && typeof type !== "string")
+    throw invalidField("type", "type must be a string, the name of an event type.");
+  if (type !== undefined) findEventType(catalogue, type);
+  if (state !== undefined && !RECOVERABLE.includes(state)) {
+    const message = `state must be one of ${RECOVERABLE.join(", ")}.`;
+    throw new PostbellError("invalid_argument", message, { field: "state" });
+  }
+  return { since: from, type, states: state === undefined ? undefined : [state] };
+}
+
 export function createDeliveryRepairs({
   store,
   config,
@@ -86,6 +122,50 @@ export function createDeliveryRepairs({
     await entitlement.requireManager(webhook, actor);
     if (webhook.status !== "ENABLED") throw webhookDisabled();
     return webhook;
+  };
+
+  const recoverWebhook = async (webhook: WebhookRecord, selection: Selection): Promise<number> => {
+    const key = `recover ${webhook.id}`;
+    takeToken(repairs, key, "Too many recoveries of this webhook");
+    try {
+      const count = await recover(webhook, selection);
+      if (count > 0) onScheduled();
+      return count;
+    } catch (error) {
+      // The account's budget refused the call: no event of this webhook was examined.
+      if (isPostbellError(error, "rate_limited")) repairs.putBack(key);
+      throw error;
+    }
+  };
+
+  const recoverAccount = async (
+    account: string,
+    selection: Selection,
+    actor: Actor,
+  ): Promise<AccountRecovery> => {
+    const found = await entitlement.findAll(account, actor);
+    const isManaged = await readEach(found, (webhook) => entitlement.canManage(webhook, actor));
+    const webhooks: AccountRecovery["webhooks"][number][] = [];
+    const skipped: AccountRecovery["skipped"][number][] = [];
+    let limited: PostbellError | undefined;
+    for (const [index, webhook] of found.entries()) {
+      const { id: webhookId, status } = webhook;
+      if (isManaged[index] !== true) skipped.push({ webhookId, reason: "webhook_owned_by_another_key" });
+      else if (status !== "ENABLED") skipped.push({ webhookId, reason: "webhook_disabled" });
+      else {
+        try {
+          webhooks.push({ webhookId, count: await recoverWebhook(webhook, selection) });
+        } catch (error) {
+          // It was deleted meanwhile.
+          if (isPostbellError(error, "not_found")) continue;
+          if (!isPostbellError(error, "rate_limited")) throw error;
+          limited = error;
+          skipped.push({ webhookId, reason: "rate_limited" });
+        }
+      }
+    }
+    if (limited !== undefined && webhooks.length === 0) throw limited;
+    return { count: webhooks.reduce((sum, { count }) => sum + count, 0), webhooks, skipped };
   };
 
   return {
@@ -108,21 +188,14 @@ export function createDeliveryRepairs({
       return { id: resent.id };
     },
 
-    async recover(request) {
-      const { webhookId, since } = readCallArguments("recover", request, ["webhookId", "since", "as"]);
-      const from = parseEventTime("since", since);
-      const webhook = await requireSendable(await entitlement.find(webhookId, request), request);
-      takeToken(repairs, `recover ${webhookId}`, "Too many recoveries of this webhook");
-      try {
-        const count = await recover(webhook, from);
-        if (count > 0) onScheduled();
-        return { count };
-      } catch (error) {
-        // The account's budget refused the call: no event of this webhook was examined.
-        if (isPostbellError(error, "rate_limited")) repairs.putBack(`recover ${webhookId}`);
-        throw error;
-      }
-    },
+    recover: (async (request: RecoverRequest): Promise<{ readonly count: number } | AccountRecovery> => {
+      const given = readCallArguments("recover", request, RECOVER_ARGUMENTS);
+      requireOneScope("recover", given);
+      const selection = readSelection(catalogue, given);
+      if (given.account !== undefined) return recoverAccount(given.account, selection, given);
+      const webhook = await entitlement.find(given.webhookId ?? "", given);
+      return { count: await recoverWebhook(await requireSendable(webhook, given), selection) };
+    }) as Deliveries["recover"],
 
     async test(request) {
       const names = ["webhookId", "type", "as"] as const;
@@ -166,8 +239,7 @@ function createKeyedQueue(): <T>(key: string, run: () => Promise<T>) => Promise<
 }
 
 /**
- * Creates deliveries of all stored events since `since` that `webhook` missed, and resolves with
- * their number.
+ * Creates deliveries of all selected events that `webhook` missed, and resolves with their number.
  *
  * A recovery that has begun examines every event. The events count against the account's budget,
  * which can become negative: then the next recovery has to wait until the budget has refilled.
@@ -182,7 +254,7 @@ function createRecover(store: WebhookStore, { delivery, limits, clock }: Webhook
 
   const recover = async (
     { id: webhookId, account, createdAt }: WebhookRecord,
-    since: number,
+    { since, type, states }: Selection,
   ): Promise<number> => {
     takeToken(budget, account, "Recoveries of this account have examined too many events");
     let dueAt = store.now() + everyMs;
@@ -193,6 +265,8 @@ function createRecover(store: WebhookStore, { delivery, limits, clock }: Webhook
         webhookId,
         account,
         since: Math.max(since, createdAt),
+        ...(type !== undefined && { type }),
+        ...(states !== undefined && { states }),
         dueAt,
         everyMs,
         now: store.now(),
@@ -216,8 +290,8 @@ function createRecover(store: WebhookStore, { delivery, limits, clock }: Webhook
   };
 
   // One at a time: otherwise all recoveries of an account could begin before the budget is charged.
-  return (webhook: WebhookRecord, since: number): Promise<number> =>
-    queue(webhook.account, () => recover(webhook, since));
+  return (webhook: WebhookRecord, selection: Selection): Promise<number> =>
+    queue(webhook.account, () => recover(webhook, selection));
 }
 
 /** Source: FHIR R4, OperationOutcome. HTEST is HL7's tag for data that is about no real patient. */

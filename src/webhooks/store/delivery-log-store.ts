@@ -1,6 +1,13 @@
 /** The part of the port that reads the delivery log, resends, and recovers missed events. */
 
-import type { AttemptSummary, DeliveryRecord, DeliveryState, EventRecord, Page } from "./records.js";
+import type {
+  AttemptSummary,
+  DeliveryRecord,
+  DeliveryState,
+  EventRecord,
+  Page,
+  RecoverableState,
+} from "./records.js";
 
 /**
  * The deliveries of one webhook, counted by state: pending ones, and completed ones that are kept.
@@ -40,6 +47,9 @@ export interface DeliveryLogStore {
    * Returns deliveries, newest first, that were created at or after `since` and before `until`. A
    * page may be short, or empty, and still have a `next`: the work of one call is bounded, however
    * long the log of the account is. `next` is `null` only at the end of the log.
+   *
+   * `examinedTo` is for pages with a `next`: the call examined everything that was created after
+   * this time. Without it, the list of a whole account takes more calls.
    */
   listDeliveries(
     request: {
@@ -49,7 +59,11 @@ export interface DeliveryLogStore {
       readonly since?: number | undefined;
       readonly until?: number | undefined;
     } & Page,
-  ): Promise<{ readonly deliveries: readonly DeliveryRecord[]; readonly next: string | null }>;
+  ): Promise<{
+    readonly deliveries: readonly DeliveryRecord[];
+    readonly next: string | null;
+    readonly examinedTo?: number | undefined;
+  }>;
   /**
    * Summarises the log of a webhook without reading it. `undefined` if there is no such webhook.
    */
@@ -72,8 +86,9 @@ export interface DeliveryLogStore {
   }): Promise<{ readonly id: string; readonly isInFlight: boolean } | undefined>;
   /**
    * Creates a delivery for each kept event of the webhook's account that was stored at or after
-   * `since`, that the webhook subscribes to, and that is neither pending, delivered nor withheld
-   * for it.
+   * `since`, that has the `type` if one is given, that the webhook subscribes to, and that is in
+   * one of the `states` for it, by default failed or missed. It never creates one if another
+   * delivery of the event to the webhook is pending or was delivered.
    *
    * The first of them is due at `dueAt`, each further one `everyMs` later. With a `dueAt` after
    * `now`, none of them has the head start of a first attempt, so new events go first. Examines at
@@ -89,6 +104,8 @@ export interface DeliveryLogStore {
       readonly dueAt: number;
       readonly everyMs: number;
       readonly now: number;
+      readonly type?: string | undefined;
+      readonly states?: readonly RecoverableState[] | undefined;
     } & Page,
   ): Promise<{ readonly count: number; readonly examined: number; readonly next: string | null } | undefined>;
 }

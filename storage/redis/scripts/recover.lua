@@ -1,9 +1,11 @@
 -- Creates the deliveries that a webhook missed: of stored events that it subscribes to, did not
--- receive and has no pending delivery of.
+-- receive and has no pending delivery of. The event is in one of three states: `m` (no delivery to
+-- the webhook), `f` (all of them failed), `w` (at least one was withheld).
 --
 -- ARGV: most pending, most pending of an account, account, webhook's id, since, the order to
 -- continue after or empty, most events to examine, nonce, when the first delivery is due, how much
--- later each further one is due, most deliveries to create.
+-- later each further one is due, most deliveries to create, the type of the events or empty, the
+-- letters of the states.
 --
 -- Replies: empty if there is no such webhook, `full` with the bound, or `made` with how many, where
 -- to continue, the time that workers are notified of, and how many events were examined.
@@ -11,6 +13,7 @@
 local mostPending, mostPendingPerAccount = tonumber(ARGV[5]), tonumber(ARGV[6])
 local account, id, since, after, limit = ARGV[7], ARGV[8], tonumber(ARGV[9]), ARGV[10], tonumber(ARGV[11])
 local nonce, dueAt, everyMs, mostMade = ARGV[12], tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[15])
+local wantedType, wantedStates = ARGV[16], ARGV[17]
 local READ_TOGETHER = 25
 -- The most later deliveries to read: an event may have a hundred to a webhook, and each has a
 -- record.
@@ -30,6 +33,7 @@ for own, known in string.gmatch(readRoster(account).lines, '(%d+) %a %S+ ([^\n]*
 end
 local isWanted = {}
 local function wantsType(type)
+  if wantedType ~= '' and type ~= wantedType then return false end
   if isWanted[type] == nil then isWanted[type] = isSubscribed(types, matchingTypes(type)) end
   return isWanted[type]
 end
@@ -73,21 +77,25 @@ local function laterSerials(entry, count)
   return serials
 end
 
--- The event of an entry with the serial of the delivery to create. Nil if a delivery is pending,
--- delivered or withheld.
+-- The event of an entry with the serial of the delivery to create. Nil if a delivery is pending or
+-- delivered, or if the event is in another state than those wanted.
 local function findMissing(entry)
   local first = w .. '/' .. entry.ek
   local d = deliveries.get(first)
   local isReceiver = string.find(';' .. entry.receivers .. ';', ';' .. w .. ';', 1, true)
   -- A delivery without a record was never claimed: it is pending.
-  if isReceiver and not d or d and d.state ~= 'f' then return nil end
+  if isReceiver and not d then return nil end
+  local state = d and d.state or 'm'
+  if state ~= 'm' and state ~= 'f' and state ~= 'w' then return nil end
   local _, count = string.gsub(entry.receivers, '%d+', '')
   local nextSerial = d and 1 or 0
   for _, serial in ipairs(laterSerials(entry, count)) do
     local later = deliveries.get(first .. '.' .. serial)
-    if later and later.state ~= 'f' then return nil end
+    if later and later.state == 'w' then state = 'w' end
+    if later and later.state ~= 'f' and later.state ~= 'w' then return nil end
     nextSerial = tonumber(serial) + 1
   end
+  if not string.find(wantedStates, state, 1, true) then return nil end
   return { ek = entry.ek, event = { count = count, label = entry.label }, serial = nextSerial }
 end
 

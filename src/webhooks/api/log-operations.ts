@@ -1,0 +1,254 @@
+/**
+ * The operations that list deliveries and recover missed events, of a webhook and of an account:
+ * each with its description for OpenAPI and its handler.
+ */
+
+import { componentRef } from "../../http/openapi-document.js";
+import type { HttpResponse } from "../../http/types.js";
+import type { JsonObject } from "../../schema/types.js";
+import { invalidField, TEXT_LENGTHS } from "../call-arguments.js";
+import type { Delivery } from "../delivery/deliveries.js";
+import { RECOVERABLE } from "../delivery/delivery-repairs.js";
+import { findWebhook, parseInclude, parsePage, renameErrorField, toJsonResponse } from "./api-request.js";
+import type { ApiService, BodySchema, Operations, SubscriberCall } from "./operation.js";
+import {
+  cursorParameter,
+  describeObject,
+  describeTime,
+  EXAMPLE_ATTEMPT,
+  EXAMPLE_DELIVERY,
+  EXAMPLE_WEBHOOK,
+  eventTypeRef,
+  limitParameter,
+  nextCursor,
+} from "./schemas.js";
+
+const webhookId = { type: "string", format: "uuid" } as const;
+const count = { type: "integer", minimum: 0, description: "The number of created deliveries." } as const;
+
+/** The query parameters of a list of deliveries. */
+const logParameters: readonly JsonObject[] = [
+  { name: "state", in: "query", schema: componentRef("schemas", "DeliveryState") },
+  {
+    name: "type",
+    in: "query",
+    description: "An event type, or `webhook.test`.",
+    schema: { anyOf: [eventTypeRef, { const: "webhook.test" }] },
+  },
+  {
+    name: "since",
+    in: "query",
+    description: "Only deliveries created at or after this time: ISO 8601 with an offset.",
+    schema: { type: "string", format: "date-time", maxLength: TEXT_LENGTHS.time },
+  },
+  {
+    name: "event_id",
+    in: "query",
+    description: "Only the deliveries of this event: the first one, and those sent again.",
+    schema: { type: "string", format: "uuid" },
+  },
+  {
+    name: "include",
+    in: "query",
+    description: "`attempts` adds the attempts of each delivery, without excerpts of responses.",
+    schema: { const: "attempts" },
+  },
+  {
+    name: "until",
+    in: "query",
+    description: "Only deliveries created before this time: ISO 8601 with an offset.",
+    schema: { type: "string", format: "date-time", maxLength: TEXT_LENGTHS.time },
+  },
+  limitParameter,
+  cursorParameter,
+];
+
+/** The response to a list of deliveries. */
+const logResponse = {
+  status: 200,
+  description: "A page of deliveries.",
+  schema: describeObject({
+    deliveries: { type: "array", items: componentRef("schemas", "DeliveryRow") },
+    next: nextCursor,
+  }),
+  example: {
+    deliveries: [
+      { ...EXAMPLE_DELIVERY, attemptCount: 1, lastAttempt: { ...EXAMPLE_ATTEMPT, durationMs: 120 } },
+    ],
+    next: null,
+  },
+};
+
+/** The body of a request that recovers missed events. */
+const recoveryBody: BodySchema = {
+  required: ["since"],
+  properties: {
+    since: { ...describeTime("ISO 8601 with an offset."), maxLength: TEXT_LENGTHS.time },
+    type: { ...eventTypeRef, description: "Only events of this type." },
+    state: {
+      type: "string",
+      enum: RECOVERABLE,
+      description:
+        "Only events whose deliveries `failed`; only those `missed`, which have no delivery; or only those `withheld`, for which access is checked again. Default: failed and missed.",
+    },
+  },
+  example: { since: "2026-03-01T00:00:00Z" },
+};
+
+export const logOperations: Operations = {
+  listDeliveries: {
+    method: "GET",
+    path: "/v1/webhooks/:webhookId/deliveries",
+    tag: "Deliveries",
+    summary: "List a webhook's deliveries",
+    description:
+      "Newest first, without their attempts. A page can hold fewer deliveries than `limit`, even none, and still have a `next`. Continue until `next` is null.",
+    parameters: logParameters,
+    response: logResponse,
+    errors: [400, 404],
+    async handle(call, service) {
+      const { id: webhookId } = await findWebhook(call, service);
+      return listLog(call, service, { webhookId });
+    },
+  },
+  recoverDeliveries: {
+    method: "POST",
+    path: "/v1/webhooks/:webhookId/recover",
+    tag: "Deliveries",
+    summary: "Recover missed events",
+    description:
+      "Creates deliveries of all stored events since `since`, or since the webhook was registered, that it subscribes to and did not receive. They are sent one at a time, oldest first. Calling it again changes nothing. The response is 429 if the recoveries of the account have examined too many events in a minute. Only the API key that owns the webhook, or a key that may act for it, may recover events.",
+    body: recoveryBody,
+    response: {
+      status: 202,
+      description: "The deliveries were created and will be sent.",
+      schema: describeObject({
+        count,
+      }),
+      example: { count: 12 },
+    },
+    errors: [403, 404, 409],
+    async handle(call, service) {
+      const { id: webhookId } = await findWebhook(call, service);
+      const recovery = { ...(await readRecovery(call)), webhookId, as: call.subscriber };
+      return toJsonResponse(202, await service.deliveries.recover(recovery));
+    },
+  },
+  listAccountDeliveries: {
+    method: "GET",
+    path: "/v1/deliveries",
+    tag: "Deliveries",
+    summary: "List the deliveries of all webhooks",
+    description:
+      "Newest first, like the list of one webhook. A page can hold fewer deliveries than `limit`, even none, and still have a `next`. Continue until `next` is null. Each page counts as one more request of the account for each of its webhooks.",
+    parameters: logParameters,
+    response: logResponse,
+    errors: [400],
+    async handle(call, service) {
+      await chargeForWebhooks(call, service);
+      return listLog(call, service, { account: call.subscriber.account });
+    },
+  },
+  recoverAccountDeliveries: {
+    method: "POST",
+    path: "/v1/deliveries/recover",
+    tag: "Deliveries",
+    summary: "Recover the missed events of all webhooks",
+    description:
+      "Does the same as recovering the events of each ENABLED webhook that the API key may manage, one after another, and within the same limits. It counts as one more request of the account for each of its webhooks. The response says which webhooks were skipped. Those with `rate_limited` can be recovered one by one later; if there are no others, the response is 429.",
+    body: recoveryBody,
+    response: {
+      status: 202,
+      description: "The deliveries were created and will be sent.",
+      schema: describeObject({
+        count,
+        webhooks: { type: "array", items: describeObject({ webhookId, count }) },
+        skipped: {
+          type: "array",
+          items: describeObject({
+            webhookId,
+            reason: {
+              type: "string",
+              enum: ["webhook_disabled", "webhook_owned_by_another_key", "rate_limited"],
+            },
+          }),
+        },
+      }),
+      example: { count: 12, webhooks: [{ webhookId: EXAMPLE_WEBHOOK.id, count: 12 }], skipped: [] },
+    },
+    errors: [],
+    async handle(call, service) {
+      const recovery = {
+        ...(await readRecovery(call)),
+        account: call.subscriber.account,
+        as: call.subscriber,
+      };
+      await chargeForWebhooks(call, service);
+      return toJsonResponse(202, await service.deliveries.recover(recovery));
+    },
+  },
+};
+
+/** Lists the deliveries of a webhook or of an account, as the query asks. */
+async function listLog(
+  { request, subscriber }: SubscriberCall,
+  { deliveries }: ApiService,
+  scope: { readonly webhookId: string } | { readonly account: string },
+): Promise<HttpResponse> {
+  const query = new URLSearchParams(request.query);
+  const { attempts: isWithAttempts } = parseInclude(query, ["attempts"]);
+  const page = deliveries.list({
+    ...scope,
+    eventId: query.get("event_id") ?? undefined,
+    state: (query.get("state") ?? undefined) as Delivery["state"] | undefined,
+    type: query.get("type") ?? undefined,
+    since: query.get("since") ?? undefined,
+    until: query.get("until") ?? undefined,
+    ...parsePage(query),
+    as: subscriber,
+  });
+  const { deliveries: found, next } = await renameErrorField({ eventId: "event_id" }, page);
+  return toJsonResponse(200, { deliveries: found.map((delivery) => toRow(delivery, isWithAttempts)), next });
+}
+
+/**
+ * A delivery in a list. Its attempts are left out unless they were asked for, and excerpts of
+ * responses in any case: they can be long.
+ */
+function toRow({ attempts, ...delivery }: Delivery, isWithAttempts: boolean) {
+  const withoutExcerpts = attempts.map((attempt) => ({ ...attempt, excerpt: null }));
+  const last = attempts.at(-1);
+  return {
+    ...delivery,
+    attemptCount: attempts.length,
+    lastAttempt: last
+      ? { at: last.at, kind: last.kind, status: last.status, code: last.code, durationMs: last.durationMs }
+      : null,
+    ...(isWithAttempts && { attempts: withoutExcerpts }),
+  };
+}
+
+/** Reads a body of the form {@link recoveryBody}. */
+async function readRecovery({ readBody }: SubscriberCall) {
+  const { since, type, state } = await readBody();
+  if (since === undefined)
+    throw invalidField("since", "since is missing: the time to recover from, in ISO 8601.");
+  return {
+    since: since as string,
+    type: type as string | undefined,
+    state: state as (typeof RECOVERABLE)[number] | undefined,
+  };
+}
+
+/** Charges the account for a request that works on each of its webhooks, before it does. */
+async function chargeForWebhooks(
+  { subscriber: { account }, charge }: SubscriberCall,
+  { registrations }: ApiService,
+): Promise<void> {
+  let cursor: string | undefined;
+  do {
+    const { webhooks, next } = await registrations.list({ account, cursor, limit: 100 });
+    charge(webhooks.length);
+    cursor = next ?? undefined;
+  } while (cursor !== undefined);
+}
