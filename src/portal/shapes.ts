@@ -45,13 +45,14 @@ export type WebhookJson = Pick<Webhook, "id" | "url" | "status" | "createdDate" 
 
 export type StatsJson = Serialised<DeliveryCounts>;
 
-/** A webhook that was read with `include=stats`. */
-export interface WebhookWithStatsJson extends WebhookJson {
-  readonly stats: StatsJson;
-}
+/** A webhook that was read with `include=details`. */
+export type NamedWebhookJson = WebhookJson & Pick<Webhook, "description" | "metadata">;
 
-export interface WebhookListJson {
-  readonly webhooks: readonly WebhookWithStatsJson[];
+/** A webhook that was read with `include=stats,details`. */
+export type WebhookWithStatsJson = NamedWebhookJson & { readonly stats: StatsJson };
+
+export interface WebhookListJson<T = WebhookWithStatsJson> {
+  readonly webhooks: readonly T[];
   readonly next: string | null;
 }
 

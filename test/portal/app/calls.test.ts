@@ -33,6 +33,17 @@ describe("deliveries that a filter finds", () => {
     expect(await find(20)).toMatchObject({ ids: ["a", "b", "c"], next: null });
   });
 
+  it("are those of the account without a webhook", async () => {
+    const paths: string[] = [];
+    const get = async (path: string) => {
+      paths.push(path);
+      return { deliveries: [], next: null } as never;
+    };
+    await findDeliveries({ get }, undefined, {}, { limit: 1 });
+    await findDeliveries({ get }, "w", {}, { limit: 1 });
+    expect(paths).toEqual(["v1/deliveries", "v1/webhooks/w/deliveries"]);
+  });
+
   it("are not looked for without end", async () => {
     const { asked, next } = await find(20, [{ deliveries: [], next: "0" }]);
     expect([asked.length, next]).toEqual([20, "0"]);

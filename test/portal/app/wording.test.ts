@@ -7,6 +7,7 @@ import {
   getNextAttempt,
   labelHealth,
   labelState,
+  nameWebhook,
   sortByUrgency,
   splitUrl,
   summariseWebhooks,
@@ -109,5 +110,15 @@ describe("deliveries and attempts in words", () => {
       path: "/in?…",
     });
     expect(splitUrl("https://hooks.example.com/")).toEqual({ host: "hooks.example.com", path: "" });
+  });
+});
+
+describe("the name of a webhook", () => {
+  const url = "https://hooks.example.com/in?token=s3cret";
+
+  it("is its description, or its address without the query", () => {
+    expect(nameWebhook({ description: " Ward 3 ", url })).toEqual({ name: "Ward 3", isNamed: true });
+    for (const description of [null, "", " \u00a0 "])
+      expect(nameWebhook({ description, url })).toEqual({ name: "hooks.example.com/in?…", isNamed: false });
   });
 });

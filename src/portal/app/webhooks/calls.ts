@@ -10,6 +10,9 @@ import type {
 } from "../../shapes.js";
 import type { Api } from "../api.js";
 
+/** The parts of a webhook that the page reads in addition to the documented record. */
+export const WEBHOOK_PARTS = "stats,details";
+
 export const webhookPath = (webhookId: string): string => `v1/webhooks/${encodeURIComponent(webhookId)}`;
 export const deliveryPath = (webhookId: string, deliveryId: string): string =>
   `${webhookPath(webhookId)}/deliveries/${encodeURIComponent(deliveryId)}`;
@@ -31,10 +34,13 @@ export interface DeliveryFilter {
  */
 const MAX_PAGES = 20;
 
-/** Finds up to `limit` deliveries, newest first, page by page. */
+/**
+ * Finds up to `limit` deliveries, newest first, page by page. Without a `webhookId`: of all
+ * webhooks of the account.
+ */
 export async function findDeliveries(
   { get }: Pick<Api, "get">,
-  webhookId: string,
+  webhookId: string | undefined,
   { eventId, ...filter }: DeliveryFilter,
   options: {
     readonly limit: number;
@@ -44,9 +50,10 @@ export async function findDeliveries(
   },
 ): Promise<DeliveryPageJson> {
   const deliveries: DeliveryRowJson[] = [];
+  const path = webhookId === undefined ? "v1/deliveries" : `${webhookPath(webhookId)}/deliveries`;
   let { cursor } = options;
   for (let pages = 1; ; pages += 1) {
-    const page: DeliveryPageJson = await get(`${webhookPath(webhookId)}/deliveries`, {
+    const page: DeliveryPageJson = await get(path, {
       ...filter,
       event_id: eventId,
       include: options.withAttempts ? "attempts" : undefined,
@@ -119,6 +126,7 @@ export async function updateWebhook(
     readonly url?: string;
     readonly status?: WebhookJson["status"];
     readonly event_types?: readonly string[];
+    readonly description?: string | null;
   },
 ): Promise<WebhookJson> {
   const path = webhookPath(webhookId);

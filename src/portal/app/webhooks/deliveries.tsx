@@ -1,10 +1,19 @@
-/** The delivery log of a webhook: search, filters, pages, and sending again. */
+/** The delivery log of a webhook, and of the account: search, filters, pages, and sending again. */
 
 import { useState } from "preact/hooks";
-import type { DeliveryRowJson, DeliveryStateJson, EventTypesJson } from "../../shapes.js";
+import type {
+  DeliveryPageJson,
+  DeliveryRowJson,
+  DeliveryStateJson,
+  EventTypesJson,
+  NamedWebhookJson,
+  WebhookJson,
+  WebhookListJson,
+} from "../../shapes.js";
+import type { Api } from "../api.js";
 import { FieldError, Form, SelectField } from "../components/form.js";
 import { PagerButtons, usePager } from "../components/pager.js";
-import { Badge, ErrorMessage, Loading, RelativeTime } from "../components/small.js";
+import { Badge, ErrorMessage, Heading, Loading, RelativeTime } from "../components/small.js";
 import { type Column, Table } from "../components/table.js";
 import { TextField } from "../components/text-field.js";
 import { readTimeField, TimeField } from "../components/time-field.js";
@@ -13,6 +22,7 @@ import { useResource } from "../use-resource.js";
 import { type DeliveryFilter, deliveryLink, findDeliveries } from "./calls.js";
 import { DeliveryName } from "./delivery-name.js";
 import type { TabProps } from "./endpoint-actions.js";
+import { EndpointName } from "./list.js";
 import { BulkResend, ResendButton, RetryMissed } from "./resend.js";
 import { describeAttempt, describeReason, getNextAttempt, labelState, TEST_TYPE } from "./wording.js";
 
@@ -95,12 +105,16 @@ interface Row extends DeliveryRowJson {
   readonly isSentAgain: boolean;
 }
 
-/** Marks deliveries that have a newer one of the same event. `deliveries`: newest first. */
+/**
+ * Marks deliveries that have a newer one of the same event to the same webhook. `deliveries`: newest
+ * first.
+ */
 function toRows(deliveries: readonly DeliveryRowJson[]): readonly Row[] {
   const seen = new Set<string>();
   return deliveries.map((delivery) => {
-    const isSentAgain = seen.has(delivery.eventId);
-    seen.add(delivery.eventId);
+    const sent = `${delivery.webhookId} ${delivery.eventId}`;
+    const isSentAgain = seen.has(sent);
+    seen.add(sent);
     return { ...delivery, key: delivery.id, isSentAgain };
   });
 }
@@ -132,6 +146,30 @@ const CONTENT: readonly Column<Row>[] = [
   { name: "Attempts", cell: (row) => <Attempts {...row} /> },
 ];
 
+/** The columns about what comes next. `statusOf`: the status of the webhook of a row. */
+const createNextColumns = (
+  statusOf: (row: Row) => WebhookJson["status"],
+  reload: () => Promise<void>,
+): readonly Column<Row>[] => [
+  {
+    name: "Next attempt",
+    cell: (row) => {
+      const next = getNextAttempt({ status: statusOf(row) }, row.nextAttemptAt);
+      return next === null ? "–" : <RelativeTime at={next} />;
+    },
+  },
+  {
+    name: "Send again",
+    isUnnamed: true,
+    cell: (row) =>
+      row.isSentAgain ? (
+        <span class="quiet">Sent again since</span>
+      ) : (
+        <ResendButton delivery={row} isDisabled={statusOf(row) === "DISABLED"} onSent={reload} />
+      ),
+  },
+];
+
 /** The columns of the table, with those that act. */
 function createColumns(
   chosen: ReadonlySet<string>,
@@ -150,24 +188,7 @@ function createColumns(
       />
     ),
   };
-  const nextAttempt: Column<Row> = {
-    name: "Next attempt",
-    cell: ({ nextAttemptAt }) => {
-      const next = getNextAttempt(webhook, nextAttemptAt);
-      return next === null ? "–" : <RelativeTime at={next} />;
-    },
-  };
-  const repair: Column<Row> = {
-    name: "Send again",
-    isUnnamed: true,
-    cell: (row) =>
-      row.isSentAgain ? (
-        <span class="quiet">Sent again since</span>
-      ) : (
-        <ResendButton delivery={row} isDisabled={webhook.status === "DISABLED"} onSent={reload} />
-      ),
-  };
-  return [choice, ...CONTENT, nextAttempt, repair];
+  return [choice, ...CONTENT, ...createNextColumns(() => webhook.status, reload)];
 }
 
 export function DeliveriesTab({ webhook, reload }: TabProps) {
@@ -204,21 +225,105 @@ export function DeliveriesTab({ webhook, reload }: TabProps) {
       <RetryMissed {...tab} />
       {error !== undefined && <ErrorMessage error={error} />}
       {data === undefined && error === undefined && <Loading />}
-      {data?.deliveries.length === 0 && (
-        <p>{data.next === null ? "No delivery here." : "None so far; older ones may follow."}</p>
-      )}
       {data !== undefined && data.deliveries.length > 0 && (
-        <>
-          <BulkResend {...tab} chosen={chosen} onSent={deselect} />
-          <Table
-            caption="Deliveries, newest first"
-            columns={createColumns(chosen, toggle, tab)}
-            header="Event"
-            rows={toRows(data.deliveries)}
-          />
-        </>
+        <BulkResend {...tab} chosen={chosen} onSent={deselect} />
       )}
-      {data !== undefined && <PagerButtons pager={pager} next={data.next} labels={["Newer", "Older"]} />}
+      {data !== undefined && (
+        <LogTable page={data} pager={pager} columns={createColumns(chosen, toggle, tab)} />
+      )}
+    </>
+  );
+}
+
+function LogTable({
+  page: { deliveries, next },
+  pager,
+  columns,
+}: {
+  readonly page: DeliveryPageJson;
+  readonly pager: ReturnType<typeof usePager>;
+  readonly columns: readonly Column<Row>[];
+}) {
+  return (
+    <>
+      {deliveries.length === 0 ? (
+        <p>{next === null ? "No delivery here." : "None so far; older ones may follow."}</p>
+      ) : (
+        <Table
+          caption="Deliveries, newest first"
+          columns={columns}
+          header="Event"
+          rows={toRows(deliveries)}
+        />
+      )}
+      <PagerButtons pager={pager} next={next} labels={["Newer", "Older"]} />
+    </>
+  );
+}
+
+/** Reads all webhooks of the account, by id. */
+async function readWebhooks({ get }: Pick<Api, "get">): Promise<ReadonlyMap<string, NamedWebhookJson>> {
+  const found = new Map<string, NamedWebhookJson>();
+  let cursor: string | undefined;
+  do {
+    const page: WebhookListJson<NamedWebhookJson> = await get("v1/webhooks", {
+      include: "details",
+      cursor,
+      limit: 100,
+    });
+    for (const webhook of page.webhooks) found.set(webhook.id, webhook);
+    cursor = page.next ?? undefined;
+  } while (cursor !== undefined);
+  return found;
+}
+
+const REFRESH_MS = 30_000;
+
+/** The deliveries of all webhooks of the account. */
+export function AllDeliveries() {
+  const [filter, setFilter] = useState<DeliveryFilter>({});
+  const pager = usePager();
+  const types = useResource((api) => api.get<EventTypesJson>("v1/event-types"), []);
+  const { data, error, reload } = useResource(
+    async (api) => {
+      const [webhooks, page] = await Promise.all([
+        readWebhooks(api),
+        findDeliveries(api, undefined, filter, { limit: PER_PAGE, cursor: pager.cursor }),
+      ]);
+      return { webhooks, page };
+    },
+    [pager.cursor, filter],
+    REFRESH_MS,
+  );
+  const endpoint: Column<Row> = {
+    name: "Endpoint",
+    cell: ({ webhookId }) => {
+      const webhook = data?.webhooks.get(webhookId);
+      return (
+        <a href={`#/webhooks/${webhookId}`} class="address">
+          {webhook === undefined ? webhookId : <EndpointName webhook={webhook} />}
+        </a>
+      );
+    },
+  };
+  const statusOf = ({ webhookId }: Row) => data?.webhooks.get(webhookId)?.status ?? "ENABLED";
+  const change = (next: DeliveryFilter): void => {
+    setFilter(next);
+    pager.reset();
+  };
+  return (
+    <>
+      <Heading title="All deliveries" />
+      <Filters eventTypes={types.data?.eventTypes ?? []} onChange={change} />
+      {error !== undefined && <ErrorMessage error={error} />}
+      {data === undefined && error === undefined && <Loading />}
+      {data !== undefined && (
+        <LogTable
+          page={data.page}
+          pager={pager}
+          columns={[endpoint, ...CONTENT, ...createNextColumns(statusOf, reload)]}
+        />
+      )}
     </>
   );
 }

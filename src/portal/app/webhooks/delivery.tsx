@@ -15,7 +15,7 @@ import {
 import { usePage } from "../page-context.js";
 import { useResource } from "../use-resource.js";
 import type { ViewProps } from "../view.js";
-import { deliveryPath, type SentDelivery, webhookPath } from "./calls.js";
+import { deliveryPath, type SentDelivery, WEBHOOK_PARTS, webhookPath } from "./calls.js";
 import { buildCurlCommand, findSignatureHeader } from "./curl.js";
 import { EventId } from "./delivery-name.js";
 import { EndpointUrl } from "./list.js";
@@ -180,7 +180,7 @@ export function DeliveryView({ params: { webhookId = "", deliveryId = "" } }: Vi
   const { data, error, reload } = useResource(
     async (api): Promise<Found> => {
       const [webhook, delivery] = await Promise.all([
-        api.get<WebhookWithStatsJson>(webhookPath(webhookId), { include: "stats" }),
+        api.get<WebhookWithStatsJson>(webhookPath(webhookId), { include: WEBHOOK_PARTS }),
         api.get<DeliveryJson>(deliveryPath(webhookId, deliveryId)),
       ]);
       return { webhook, delivery };

@@ -1,12 +1,13 @@
 /** All webhooks of the account, those with a problem first. */
 
-import type { WebhookListJson, WebhookWithStatsJson } from "../../shapes.js";
+import type { NamedWebhookJson, WebhookListJson, WebhookWithStatsJson } from "../../shapes.js";
 import { PagerButtons, usePager } from "../components/pager.js";
 import { Badge, ErrorMessage, Heading, Loading, RelativeTime } from "../components/small.js";
 import { type Column, Table } from "../components/table.js";
 import { usePage } from "../page-context.js";
 import { formatDuration } from "../times.js";
 import { useResource } from "../use-resource.js";
+import { WEBHOOK_PARTS } from "./calls.js";
 import { describeEventTypes } from "./event-types.js";
 import {
   describeHealth,
@@ -14,6 +15,7 @@ import {
   getNextAttempt,
   HEALTH_TONES,
   labelHealth,
+  nameWebhook,
   sortByUrgency,
   splitUrl,
   summariseWebhooks,
@@ -37,12 +39,28 @@ export function EndpointUrl({ url }: { readonly url: string }) {
   );
 }
 
-function Endpoint({ id, url, stats }: Row) {
+/** What a webhook is called: its description, or its address. */
+export function EndpointName({
+  webhook,
+}: {
+  readonly webhook: Pick<NamedWebhookJson, "description" | "url">;
+}) {
+  const { name, isNamed } = nameWebhook(webhook);
+  return isNamed ? <strong>{name}</strong> : <EndpointUrl url={webhook.url} />;
+}
+
+function Endpoint({ stats, ...webhook }: Row) {
+  const { id, url } = webhook;
   return (
     <>
       <a href={`#/webhooks/${id}`} class="address">
-        <EndpointUrl url={url} />
+        <EndpointName webhook={webhook} />
       </a>
+      {nameWebhook(webhook).isNamed && (
+        <div class="small address">
+          <EndpointUrl url={url} />
+        </div>
+      )}
       <div class="quiet small">{describeEventTypes(stats.eventTypes)}</div>
     </>
   );
@@ -83,7 +101,11 @@ export function WebhookList() {
   const pager = usePager();
   const { data, error } = useResource(
     (api) =>
-      api.get<WebhookListJson>("v1/webhooks", { include: "stats", cursor: pager.cursor, limit: PER_PAGE }),
+      api.get<WebhookListJson>("v1/webhooks", {
+        include: WEBHOOK_PARTS,
+        cursor: pager.cursor,
+        limit: PER_PAGE,
+      }),
     [pager.cursor],
     REFRESH_MS,
   );

@@ -126,6 +126,12 @@ export function OverviewTab({ webhook, reload }: TabProps) {
           ["Created", <RelativeTime key="created" at={webhook.createdDate} />],
         ]}
       />
+      {webhook.metadata !== null && (
+        <section aria-label="Metadata">
+          <h2>Metadata</h2>
+          <Facts rows={Object.entries(webhook.metadata)} />
+        </section>
+      )}
       <TestPanel webhook={webhook} reload={reload} />
       <Timeline webhook={webhook} />
     </>

@@ -13,6 +13,28 @@ import { SecretPanel } from "./secret.js";
 /** The longest URL that the service accepts. */
 export const URL_LENGTH = 2_048;
 
+/** A field for the description of a webhook, which the page shows as its name. */
+export function NameField({
+  value,
+  onChange,
+}: {
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}) {
+  return (
+    <TextField
+      label="Name"
+      names={["description"]}
+      hint="Optional. Shown in place of the address."
+      class="wide"
+      autocomplete="off"
+      maxLength={256}
+      value={value}
+      onChange={onChange}
+    />
+  );
+}
+
 function Added({ webhook, secret }: CreatedWebhookJson) {
   return (
     <>
@@ -28,13 +50,18 @@ function Added({ webhook, secret }: CreatedWebhookJson) {
 export function Register() {
   const { api, say } = usePage();
   const [url, setUrl] = useState("");
+  const [name, setName] = useState("");
   const [choice, setChoice] = useState<EventTypeChoice>(null);
   const [added, setAdded] = useState<CreatedWebhookJson>();
   const { data, error } = useResource((reader) => reader.get<EventTypesJson>("v1/event-types"), []);
   if (added !== undefined) return <Added {...added} />;
 
   const act = async (): Promise<void> => {
-    const body = { url: url.trim(), ...(choice !== null && { event_types: fromChoice(choice) }) };
+    const body = {
+      url: url.trim(),
+      ...(name.trim() !== "" && { description: name.trim() }),
+      ...(choice !== null && { event_types: fromChoice(choice) }),
+    };
     setAdded(await api.send<CreatedWebhookJson>("POST", "v1/webhooks", body));
     say("The endpoint was added. Its signing secret follows.");
   };
@@ -57,6 +84,7 @@ export function Register() {
             value={url}
             onChange={setUrl}
           />
+          <NameField value={name} onChange={setName} />
           <EventTypePicker catalogue={data.eventTypes} choice={choice} onChange={setChoice} />
         </Form>
       )}

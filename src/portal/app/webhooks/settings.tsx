@@ -13,34 +13,36 @@ import { useResource } from "../use-resource.js";
 import { updateWebhook, webhookPath } from "./calls.js";
 import { EnableButton, RotationNotice, type TabProps } from "./endpoint-actions.js";
 import { type EventTypeChoice, EventTypePicker, fromChoice, toChoice } from "./event-type-picker.js";
-import { URL_LENGTH } from "./register.js";
+import { NameField, URL_LENGTH } from "./register.js";
 import { SecretPanel } from "./secret.js";
 
 const isSameChoice = (a: EventTypeChoice, b: EventTypeChoice): boolean =>
   fromChoice(a).join() === fromChoice(b).join();
 
-/** Changes the URL and the event types. Sends only what was changed. */
+/** Changes the URL, the name and the event types. Sends only what was changed. */
 function EndpointForm({
-  webhook: { id, url, stats },
+  webhook: { id, url, description, stats },
   reload,
   catalogue,
 }: TabProps & { readonly catalogue: readonly string[] }) {
   const { api, say } = usePage();
   const [typed, setTyped] = useState(url);
+  const [name, setName] = useState(description ?? "");
   const [choice, setChoice] = useState(() => toChoice(stats.eventTypes));
   const act = async (): Promise<void> => {
     const changes = {
       ...(typed.trim() !== url && { url: typed.trim() }),
+      ...(name.trim() !== (description ?? "") && { description: name.trim() || null }),
       ...(!isSameChoice(choice, toChoice(stats.eventTypes)) && { event_types: fromChoice(choice) }),
     };
     if (Object.keys(changes).length === 0) return say("There is nothing to save.");
     await updateWebhook(api, id, changes);
     await reload();
-    say(
-      "url" in changes
-        ? "Saved. Pending deliveries go to the new URL; the failure timer restarts."
-        : "Saved. New events are chosen by the new types.",
-    );
+    const effects = [
+      "url" in changes && "Pending deliveries go to the new URL; the failure timer restarts.",
+      "event_types" in changes && "New events are chosen by the new types.",
+    ];
+    say(["Saved.", ...effects.filter((effect) => effect !== false)].join(" "));
   };
   return (
     <Form label="Endpoint" submit="Save" act={act}>
@@ -55,6 +57,7 @@ function EndpointForm({
         value={typed}
         onChange={setTyped}
       />
+      <NameField value={name} onChange={setName} />
       <EventTypePicker catalogue={catalogue} choice={choice} onChange={setChoice} />
     </Form>
   );

@@ -4,12 +4,12 @@ import type { WebhookWithStatsJson } from "../../shapes.js";
 import { Badge, ErrorMessage, Heading, Loading, Tabs } from "../components/small.js";
 import { useResource } from "../use-resource.js";
 import type { ViewProps } from "../view.js";
-import { webhookPath } from "./calls.js";
+import { WEBHOOK_PARTS, webhookPath } from "./calls.js";
 import { DeliveriesTab } from "./deliveries.js";
-import { EndpointUrl } from "./list.js";
+import { EndpointName, EndpointUrl } from "./list.js";
 import { OverviewTab } from "./overview.js";
 import { SettingsTab } from "./settings.js";
-import { HEALTH_TONES, labelHealth, splitUrl } from "./wording.js";
+import { HEALTH_TONES, labelHealth, nameWebhook } from "./wording.js";
 
 const REFRESH_MS = 5_000;
 
@@ -20,21 +20,28 @@ const TABS = [
 ] as const;
 
 function WebhookTitle({ webhook }: { readonly webhook: WebhookWithStatsJson }) {
-  const { host, path } = splitUrl(webhook.url);
+  const { name, isNamed } = nameWebhook(webhook);
   const health = labelHealth(webhook.stats);
   return (
-    <div class="title-row">
-      <Heading title={host + path}>
-        <EndpointUrl url={webhook.url} />
-      </Heading>
-      <Badge tone={HEALTH_TONES[health]}>{health}</Badge>
-    </div>
+    <>
+      <div class="title-row">
+        <Heading title={name}>
+          <EndpointName webhook={webhook} />
+        </Heading>
+        <Badge tone={HEALTH_TONES[health]}>{health}</Badge>
+      </div>
+      {isNamed && (
+        <p class="address">
+          <EndpointUrl url={webhook.url} />
+        </p>
+      )}
+    </>
   );
 }
 
 export function WebhookView({ params: { webhookId = "", tab = "" } }: ViewProps) {
   const { data, error, reload } = useResource(
-    (api) => api.get<WebhookWithStatsJson>(webhookPath(webhookId), { include: "stats" }),
+    (api) => api.get<WebhookWithStatsJson>(webhookPath(webhookId), { include: WEBHOOK_PARTS }),
     [webhookId],
     REFRESH_MS,
   );

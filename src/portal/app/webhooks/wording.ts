@@ -2,7 +2,13 @@
  * The health of a webhook, the state of a delivery and the result of an attempt, in words. Pure.
  */
 
-import type { AttemptResultJson, DeliveryRowJson, StatsJson, WebhookJson } from "../../shapes.js";
+import type {
+  AttemptResultJson,
+  DeliveryRowJson,
+  NamedWebhookJson,
+  StatsJson,
+  WebhookJson,
+} from "../../shapes.js";
 import { formatDuration, formatTime, type Zone } from "../times.js";
 import type { Tone } from "../tone.js";
 
@@ -141,6 +147,19 @@ export function splitUrl(url: string): { readonly host: string; readonly path: s
   if (!URL.canParse(url)) return { host: url, path: "" };
   const { host, pathname, search } = new URL(url);
   return { host, path: `${pathname === "/" ? "" : pathname}${search === "" ? "" : "?…"}` };
+}
+
+/**
+ * Returns what a webhook is called: its description, or its address if it has none. `isNamed` is
+ * true for a description.
+ */
+export function nameWebhook({ description, url }: Pick<NamedWebhookJson, "description" | "url">): {
+  readonly name: string;
+  readonly isNamed: boolean;
+} {
+  const named = description?.trim() ?? "";
+  const { host, path } = splitUrl(url);
+  return { name: named === "" ? host + path : named, isNamed: named !== "" };
 }
 
 /** The first characters of an event's id: enough to tell the rows of a page apart. */

@@ -1,0 +1,115 @@
+/** The names of webhooks on the page, their metadata, and the deliveries of all of them. */
+
+import type { Browser } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { launch, open } from "./support/chromium.js";
+import { answered, type PortalHost, startPortalHost, URL_A } from "./support/portal-host.js";
+
+let browser: Browser;
+let host: PortalHost;
+beforeAll(async () => {
+  browser = await launch();
+});
+afterAll(() => browser.close());
+beforeEach(async () => {
+  host = await startPortalHost();
+});
+afterEach(() => host.close());
+
+const MARKUP = '<img src=x onerror="alert(1)">';
+
+describe("the name of a webhook", () => {
+  it("is given at the registration and in the settings, and stands above the address", async () => {
+    const { page, faults } = await open(browser, host.origin);
+    await page.goto(`${host.url}/#/webhooks/new`);
+    await page.getByLabel("Endpoint URL").fill(URL_A);
+    await page.getByLabel("Name").fill("  Ward 3  ");
+    await page.getByLabel("Name").press("Enter");
+    await page.getByRole("link", { name: "Go to the webhook" }).click();
+    await page.getByRole("heading", { name: "Ward 3", exact: true }).waitFor();
+    expect(await page.locator("main").textContent()).toContain("hooks.example.com/in");
+    const [webhook] = (await host.webhooks.registrations.list({ account: "clinic" })).webhooks;
+    expect(webhook).toMatchObject({ description: "Ward 3", url: URL_A });
+
+    await page.getByRole("link", { name: "Settings" }).click();
+    const name = page.getByLabel("Name");
+    expect(await name.inputValue()).toBe("Ward 3");
+    await name.fill(MARKUP);
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("heading", { name: MARKUP }).waitFor();
+    await page.goto(`${host.url}/#/webhooks`);
+    await page.getByRole("link", { name: MARKUP }).waitFor();
+    const row = await page.locator("tbody tr").first().textContent();
+    expect(row?.startsWith(`${MARKUP}hooks.example.com/in`)).toBe(true);
+    expect(await page.locator("main img").count()).toBe(0);
+
+    await page.getByRole("link", { name: MARKUP }).click();
+    await page.getByRole("link", { name: "Settings" }).click();
+    await name.fill(" ");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("heading", { name: "hooks.example.com/in" }).waitFor();
+    expect((await host.webhooks.registrations.get(webhook?.id ?? "")).description).toBeNull();
+    expect(faults).toEqual([]);
+  });
+
+  it("is refused beside the field if the service refuses it", async () => {
+    const id = await host.register();
+    const { page } = await open(browser, host.origin);
+    await page.goto(`${host.url}/#/webhooks/${id}/settings`);
+    await page.getByLabel("Name").fill("\u202egnp.exe");
+    await page.getByRole("button", { name: "Save" }).click();
+    const problem = page.locator(".problem:visible");
+    await problem.waitFor();
+    expect(await problem.textContent()).toMatch(/^description must be one line/);
+  });
+
+  it("comes with the metadata, which are only shown", async () => {
+    const id = await host.register();
+    const { page } = await open(browser, host.origin);
+    await page.goto(`${host.url}/#/webhooks/${id}`);
+    await page.getByRole("heading", { name: "Test", exact: true }).waitFor();
+    expect(await page.getByRole("heading", { name: "Metadata" }).count()).toBe(0);
+    await host.webhooks.registrations.update(id, { metadata: { team: "ward", note: MARKUP } });
+    await page.reload();
+    const metadata = page.getByRole("region", { name: "Metadata" });
+    await metadata.waitFor();
+    expect(await metadata.locator("dl").textContent()).toBe(`teamwardnote${MARKUP}`);
+    expect(await metadata.locator("input, button, img").count()).toBe(0);
+  });
+});
+
+describe("the deliveries of all webhooks", () => {
+  it("are listed with their webhooks, filtered and sent again", async () => {
+    const id = await host.register();
+    const other = await host.register("https://other.example.com/in");
+    await host.webhooks.registrations.update(id, { description: "Ward 3" });
+    host.answer(answered(500));
+    await host.emit();
+    await host.clock.advance(1_000);
+    const { page, faults } = await open(browser, host.origin);
+    await page.goto(host.url);
+    await page.getByRole("link", { name: "All deliveries", exact: true }).click();
+    await page.getByRole("heading", { name: "All deliveries" }).waitFor();
+    const rows = page.locator("tbody tr");
+    await page.getByRole("link", { name: "Ward 3" }).waitFor();
+    await page.getByRole("link", { name: "other.example.com/in" }).waitFor();
+    expect(await rows.count()).toBe(2);
+    host.answer(answered(204));
+    await rows
+      .filter({ hasText: "Ward 3" })
+      .getByRole("button", { name: /^Send again/ })
+      .click();
+    await page.getByText("Delivered: HTTP 204").first().waitFor();
+    await page.getByLabel("State").selectOption("delivered");
+    await page.getByRole("button", { name: "Filter" }).click();
+    await expect.poll(() => rows.count()).toBe(1);
+    const delivered = await host.webhooks.deliveries.list({ account: "clinic", state: "delivered" });
+    expect(delivered.deliveries.map(({ webhookId }) => webhookId)).toEqual([id]);
+    await host.webhooks.registrations.update(other, { status: "DISABLED" });
+    await page.getByLabel("State").selectOption("pending");
+    await page.getByRole("button", { name: "Filter" }).click();
+    const [row] = await rows.filter({ hasText: "other.example.com" }).all();
+    await expect.poll(() => row?.textContent()).toMatch(/–/);
+    expect(faults).toEqual([]);
+  });
+});
