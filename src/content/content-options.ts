@@ -161,6 +161,8 @@ export interface EmbedOptions {
         readonly ca?: string | Uint8Array | undefined;
         /** As `destinations.resolve` of `createWebhooks`. */
         readonly resolve?: Resolve | undefined;
+        /** As `destinations.proxy` of `createWebhooks`. */
+        readonly proxy?: string | undefined;
       }
     | undefined;
 }

@@ -13,6 +13,8 @@ export interface Option<T> {
   readonly unit: string;
   /** Returns `undefined` if `value` is accepted, else the end of the sentence "must be …". */
   readonly expected: (value: unknown) => string | undefined;
+  /** True if messages must not quote the value, not even a short one. Default false. */
+  readonly isSecret?: boolean | undefined;
   /** For a list that `expected` accepts: the same check for each item. */
   readonly expectedItem?: ((item: unknown) => string | undefined) | undefined;
 }
@@ -214,23 +216,25 @@ function readOption(
   if (found === undefined) return option.default;
   const expected = option.expected(found);
   if (expected !== undefined) {
-    throw invalidOption(factory, `${field} must be ${expected}, not ${quote(found)}.`, field);
+    const shown = option.isSecret ? "" : `, not ${quote(found)}`;
+    throw invalidOption(factory, `${field} must be ${expected}${shown}.`, field);
   }
-  if (option.expectedItem) checkItems(factory, option.expectedItem, found as readonly unknown[], field);
+  if (option.expectedItem) checkItems(factory, option, found as readonly unknown[], field);
   return typeof found === "function" ? found.bind(group) : found;
 }
 
 function checkItems(
   factory: string,
-  expectedItem: (item: unknown) => string | undefined,
+  { expectedItem, isSecret }: Pick<Option<unknown>, "expectedItem" | "isSecret">,
   items: readonly unknown[],
   field: string,
 ): void {
   // Array.from visits holes too.
   for (const [index, item] of Array.from(items).entries()) {
-    const expected = expectedItem(item);
+    const expected = expectedItem?.(item);
     if (expected === undefined) continue;
     const path = `${field}[${index}]`;
-    throw invalidOption(factory, `${path} must be ${expected} (got ${quoteItem(item)}).`, path);
+    const shown = isSecret ? "" : ` (got ${quoteItem(item)})`;
+    throw invalidOption(factory, `${path} must be ${expected}${shown}.`, path);
   }
 }

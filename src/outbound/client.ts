@@ -11,6 +11,7 @@ import { type AddressPolicy, type AllowedTarget, checkUrl, type UrlCheck } from 
 import { type Channel, createChannel } from "./channel.js";
 import { createResolver, type Resolve } from "./connection.js";
 import { clientClosed, refusalFailure } from "./failure.js";
+import type { OutboundProxy } from "./proxy.js";
 import type { OutboundClient } from "./types.js";
 
 export interface OutboundClientOptions {
@@ -21,6 +22,8 @@ export interface OutboundClientOptions {
    * roots.
    */
   readonly ca?: string | Buffer | undefined;
+  /** Opens the connections to endpoints. Default: none. */
+  readonly proxy?: OutboundProxy | undefined;
   /** Default: {@link createResolver}, which queries the system's DNS servers. */
   readonly resolve?: Resolve | undefined;
   /**
@@ -41,8 +44,9 @@ interface Origin {
  *
  * It checks the text of each URL. For each connection, it checks every address of the name and the
  * peer address before it sends a byte ({@link checkUrl}, {@link checkAddress}). It uses TLS 1.2 or
- * newer and always verifies certificates. It does not follow redirects or proxy variables, and does
- * not decompress. A head may have 16 KiB, and a request is never repeated.
+ * newer and always verifies certificates. It does not follow redirects or proxy variables; a proxy
+ * is used only if it is given, after the same checks (`openConnection`). It does not
+ * decompress. A head may have 16 KiB, and a request is never repeated.
  *
  * It opens as many connections as there are concurrent sends: the caller limits those. Idle
  * connections close after four seconds, or as late as the endpoint's `Keep-Alive` allows, up to
@@ -52,6 +56,7 @@ export function createOutboundClient({
   clock,
   policy = {},
   ca,
+  proxy,
   resolve = createResolver(),
   maxOrigins = 1000,
 }: OutboundClientOptions): OutboundClient {
@@ -66,15 +71,7 @@ export function createOutboundClient({
   });
   let closing: Promise<void> | undefined;
 
-  let sharedContext: tls.SecureContext | undefined;
-  /** Shared by all connections: reading the roots takes longer than a handshake. */
-  const secureContext = (): tls.SecureContext => {
-    sharedContext ??= tls.createSecureContext({
-      minVersion: "TLSv1.2",
-      ...(ca === undefined ? {} : { ca: [...tls.rootCertificates, ca] }),
-    });
-    return sharedContext;
-  };
+  const secureContext = shareContext(ca === undefined ? {} : { ca: [...tls.rootCertificates, ca] });
   const settings = {
     clock,
     deadlines: createDeadlines(clock),
@@ -82,6 +79,7 @@ export function createOutboundClient({
     policy,
     resolve,
     secureContext,
+    proxy: proxy && { ...proxy, secureContext },
   };
 
   /** Refusals are not cached: a stranger could fill the cache with them. */
@@ -134,6 +132,12 @@ export function createOutboundClient({
   };
 
   return Object.freeze({ send, close });
+}
+
+/** Shared by all connections: reading the roots takes longer than a handshake. */
+function shareContext(options: tls.SecureContextOptions): () => tls.SecureContext {
+  let shared: tls.SecureContext | undefined;
+  return () => (shared ??= tls.createSecureContext({ minVersion: "TLSv1.2", ...options }));
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
  * Opens one vetted connection: resolve, check every address, connect, check the peer, then TLS.
- * Knows nothing of HTTP.
+ * Through a proxy, the tunnel leads to a checked address. Knows nothing of HTTP.
  */
 
 import type { LookupAddress } from "node:dns";
@@ -8,7 +8,8 @@ import { Resolver } from "node:dns/promises";
 import net from "node:net";
 import tls from "node:tls";
 import { type AddressPolicy, type AllowedTarget, checkAddress } from "./address-policy.js";
-import { classifyError, type Phase, refusalFailure } from "./failure.js";
+import { classifyError, type Phase, refusalFailure, toProxyFailure } from "./failure.js";
+import { connectToProxy, type ProxySettings, requestTunnel } from "./proxy.js";
 import type { OutboundFailure } from "./types.js";
 
 /**
@@ -22,6 +23,8 @@ export interface ConnectionSettings {
   readonly resolve: Resolve;
   /** Throws if the host's CA cannot be read. */
   readonly secureContext: () => tls.SecureContext;
+  /** Default: none, so endpoints are connected to directly. */
+  readonly proxy?: ProxySettings | undefined;
 }
 
 export interface Opening {
@@ -44,13 +47,15 @@ const ADDRESS_ATTEMPT_MS = 2000;
  *
  * A name is resolved for each connection, so a rebinding name is checked each time. One refused
  * address refuses the whole name. The socket can only reach a checked address, and its peer is
- * checked again before anything is written, TLS included.
+ * checked again before anything is written, TLS included. A proxy is asked for the first of the
+ * checked addresses, and never for a name. It can still connect to another host, but not pass for
+ * the endpoint: TLS ends at the endpoint.
  *
  * There is no deadline here: call `cancel`.
  */
 export function openConnection(
   target: AllowedTarget,
-  { policy, resolve, secureContext }: ConnectionSettings,
+  { policy, resolve, secureContext, proxy }: ConnectionSettings,
   callback: (opened: Opened) => void,
 ): Opening {
   let phase: Phase = target.isAddress ? "connect" : "dns";
@@ -108,9 +113,31 @@ export function openConnection(
       if (isSettled) return;
       const peer = checkAddress(plain.remoteAddress ?? "", policy, target.hostname);
       if (!peer.ok) fail(refusalFailure(peer));
-      else if (target.isSecure) attempt(() => shakeHands(plain));
-      else succeed(plain);
+      else secureOrSucceed(plain);
     });
+  };
+
+  const dialThroughProxy = (through: ProxySettings, address: string): void => {
+    const verdict = checkAddress(address, policy, target.hostname);
+    if (!verdict.ok) {
+      fail(refusalFailure(verdict));
+      return;
+    }
+    phase = "proxy";
+    const plain = connectToProxy(through, ADDRESS_ATTEMPT_MS, () => {
+      if (isSettled) return;
+      requestTunnel(plain, { address, port: target.port }, through, (problem) => {
+        if (problem === undefined) secureOrSucceed(plain);
+        else fail(toProxyFailure(problem));
+      });
+    });
+    socket = plain;
+    plain.on("error", onError);
+  };
+
+  const secureOrSucceed = (plain: net.Socket): void => {
+    if (target.isSecure) attempt(() => shakeHands(plain));
+    else succeed(plain);
   };
 
   const resolveAndDial = async (): Promise<void> => {
@@ -121,7 +148,8 @@ export function openConnection(
       const verdict = checkAddress(address, policy, target.hostname);
       if (!verdict.ok) return fail(refusalFailure(verdict));
     }
-    dial(addresses);
+    if (proxy === undefined) dial(addresses);
+    else dialThroughProxy(proxy, addresses[0] as string);
   };
 
   const attempt = (step: () => void): void => {
@@ -132,7 +160,12 @@ export function openConnection(
     }
   };
 
-  if (target.isAddress) attempt(() => dial([]));
+  const dialAddress = (): void => {
+    if (proxy === undefined) dial([]);
+    else dialThroughProxy(proxy, target.hostname);
+  };
+
+  if (target.isAddress) attempt(dialAddress);
   else resolveAndDial().catch((error: unknown) => fail(classifyError(error, phase)));
   return { phase: () => phase, cancel };
 }

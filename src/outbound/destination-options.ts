@@ -1,4 +1,4 @@
-/** The options that define which hosts may be reached, for deliveries and embeds. */
+/** The options that define which hosts may be reached and how, for deliveries and embeds. */
 
 import { X509Certificate } from "node:crypto";
 import { BlockList, isIP } from "node:net";
@@ -6,6 +6,7 @@ import { flag, hook, listOf, type Option } from "../core/options.js";
 import { parseUrl } from "../core/parse-url.js";
 import { type AddressPolicy, type Family, isHostName } from "./address-policy.js";
 import type { Resolve } from "./connection.js";
+import { parseProxy } from "./proxy.js";
 
 /**
  * Which hosts may be reached. By default only public hosts, over HTTPS.
@@ -59,6 +60,16 @@ export interface DestinationOptions {
    * search domains.
    */
   readonly resolve?: Resolve | undefined;
+  /**
+   * URL of an HTTP proxy that connections are opened through: `http://user:password@host:port`, or
+   * `https:` for TLS to the proxy. Default: none; environment variables are not read.
+   *
+   * Names are resolved and addresses checked here as without a proxy. The proxy is asked to
+   * `CONNECT` to the first checked address, and TLS ends at the endpoint. A failure of the proxy is
+   * a failed attempt with a code such as `PROXY_407` or `PROXY_RESPONSE`. The proxy itself may be
+   * in a private network.
+   */
+  readonly proxy?: string | undefined;
 }
 
 /** The most entries of `destinations.allow`: each may be compared for each connection. */
@@ -163,10 +174,21 @@ const certificates: Option<string | Uint8Array | undefined> = {
   expected: checkCertificates,
 };
 
+const proxy: Option<string | undefined> = {
+  default: undefined,
+  unit: "a URL",
+  isSecret: true,
+  expected: (given) =>
+    parseProxy(given) === undefined
+      ? "the URL of an HTTP proxy, such as 'http://user:password@proxy.internal:3128'"
+      : undefined,
+};
+
 export const destinationOptions = {
   allowHttp: flag(false),
   allowPrivateNetworks: flag(false),
   allow: listOf("CIDR blocks and host names", MAX_ALLOWED_HOSTS, checkAllowEntry),
   ca: certificates,
   resolve: hook<Resolve>(),
+  proxy,
 };

@@ -4,14 +4,15 @@ import type { AddressRefusal } from "./address-policy.js";
 import type { OutboundFailure } from "./types.js";
 
 /**
- * The phase of an exchange. `http` begins when the connection is open and its certificate is
- * verified.
+ * The phase of an exchange. `proxy` ends when the proxy has opened a tunnel. `http` begins when the
+ * connection is open and its certificate is verified.
  */
-export type Phase = "dns" | "connect" | "tls" | "http";
+export type Phase = "dns" | "connect" | "proxy" | "tls" | "http";
 
 const FAILED_IN: Readonly<Record<Phase, string>> = {
   dns: "The host name could not be resolved",
   connect: "No connection to the endpoint could be opened",
+  proxy: "The proxy opened no connection to the endpoint",
   tls: "The endpoint's certificate or TLS handshake is not acceptable",
   http: "The endpoint did not give a valid HTTP response",
 };
@@ -19,6 +20,7 @@ const FAILED_IN: Readonly<Record<Phase, string>> = {
 const LATE_IN: Readonly<Record<Phase, string>> = {
   dns: "while its name was resolved",
   connect: "while the connection was opened",
+  proxy: "while the proxy opened the connection",
   tls: "during the TLS handshake",
   http: "before the head of a response was complete",
 };
@@ -32,14 +34,24 @@ const TLS_CODE = /^ERR_(?:SSL|TLS)_/;
 /**
  * Returns the failure for an error in a phase. Accepts any value that can be thrown. The message
  * contains fixed words and the error's `code`, never the error's message, which can repeat bytes of
- * the endpoint.
+ * the endpoint. The code of a failure at the proxy begins with `PROXY_`, and its kind is `connect`.
  */
 export function classifyError(error: unknown, phase: Phase): OutboundFailure {
   const found = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
   const fallback = phase === "http" ? "BAD_RESPONSE" : "UNKNOWN";
   const code = typeof found === "string" && SAFE_CODE.test(found) ? found : fallback;
+  if (phase === "proxy") return toProxyFailure(code);
   const kind = TLS_CODE.test(code) ? "tls" : phase;
   return Object.freeze({ kind, code, message: `${FAILED_IN[kind]} (${code}).` });
+}
+
+/** @param code of an error, or the problem with the response: `407`, `RESPONSE`, `CLOSED`. */
+export function toProxyFailure(code: string): OutboundFailure {
+  return Object.freeze({
+    kind: "connect",
+    code: `PROXY_${code}`,
+    message: `${FAILED_IN.proxy} (PROXY_${code}).`,
+  });
 }
 
 export function deadlineFailure(phase: Phase, deadlineMs: number): OutboundFailure {

@@ -3,6 +3,7 @@
 import { type Clock, withTimeout } from "../core/clock.js";
 import { createOutboundClient } from "../outbound/client.js";
 import { createAddressPolicy } from "../outbound/destination-options.js";
+import { parseProxy } from "../outbound/proxy.js";
 import type { OutboundClient, OutboundFailure, OutboundResult, Send } from "../outbound/types.js";
 import type { WebhooksConfig } from "./config/config.js";
 
@@ -22,6 +23,7 @@ export function createSender({ delivery, destinations, clock }: WebhooksConfig):
       policy,
       ca: destinations.ca && Buffer.from(destinations.ca),
       resolve: destinations.resolve,
+      proxy: parseProxy(destinations.proxy),
     });
     return client.send(request);
   };

@@ -61,6 +61,19 @@ const OPTIONS: Readonly<
     good: [[], Array(256).fill("10.0.0.1"), ["0.0.0.0/0", "::/0", "*.internal"]],
   },
   "destinations.ca": { bad: [1, true, null, {}, [], "pem"], good: [ROOT, Buffer.from(ROOT)] },
+  "destinations.proxy": {
+    bad: [
+      ...[1, true, null, {}, [], "", "proxy", "proxy:3128", "ftp://proxy", "socks5://proxy:1080", "http://"],
+      ...["http://proxy:0", "http://proxy:65536", "http://proxy/a", "http://proxy?a", "http://proxy#a"],
+      ...["http://us%er@proxy", `http://${"p".repeat(2048)}`],
+    ],
+    good: [
+      "http://proxy.internal:3128",
+      "https://user:p%40ss@proxy",
+      "http://[::1]:8080/",
+      "http://10.0.0.1",
+    ],
+  },
   "destinations.resolve": { bad: NO_FUNCTIONS, good: [noop] },
   "delivery.concurrency": { bad: [...NO_NUMBERS, 0, 10_001], good: [1, 10_000] },
   "delivery.excerptCharacters": { bad: [...NO_NUMBERS, -1, 10_001], good: [0, 10_000] },
@@ -174,6 +187,7 @@ describe("the options of createWebhooks", () => {
         allow: [],
         ca: undefined,
         resolve: undefined,
+        proxy: undefined,
       },
       delivery: {
         concurrency: 100,

@@ -7,6 +7,7 @@ import { checkUrl } from "../../outbound/address-policy.js";
 import { createOutboundClient } from "../../outbound/client.js";
 import { createAddressPolicy, type DestinationOptions } from "../../outbound/destination-options.js";
 import { createGuardedGet, type GuardedGet } from "../../outbound/guarded-get.js";
+import { parseProxy } from "../../outbound/proxy.js";
 import type { OutboundClient } from "../../outbound/types.js";
 
 /** A fetched value, and how long it may be cached. */
@@ -95,6 +96,7 @@ export interface PageGet {
 
 export function createPageGet(clock: Clock, destinations: DestinationOptions): PageGet {
   const { ca, resolve } = destinations;
+  const proxy = parseProxy(destinations.proxy);
   const policy = createAddressPolicy(destinations);
   const shown = { ...policy, allowHttp: true };
   let client: OutboundClient | undefined;
@@ -102,7 +104,7 @@ export function createPageGet(clock: Clock, destinations: DestinationOptions): P
 
   const open = (): GuardedGet => {
     const trusted = ca === undefined ? undefined : Buffer.from(ca);
-    client ??= createOutboundClient({ clock, policy, ca: trusted, resolve });
+    client ??= createOutboundClient({ clock, policy, ca: trusted, resolve, proxy });
     guarded ??= createGuardedGet({ client, clock, anyPort: policy.allowPrivateNetworks });
     return guarded;
   };

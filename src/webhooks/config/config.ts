@@ -32,7 +32,7 @@ export interface WebhooksConfig {
   readonly resolveReference: ResolveReference | undefined;
   readonly body: BodyForm;
   readonly checkData: boolean;
-  readonly destinations: Filled<DestinationOptions, "ca" | "resolve">;
+  readonly destinations: Filled<DestinationOptions, "ca" | "resolve" | "proxy">;
   readonly delivery: Filled<DeliveryOptions, "perSecond" | "send">;
   readonly retry: Filled<RetryOptions>;
   readonly signature: Filled<SignatureOptions>;

@@ -78,8 +78,8 @@ export interface DeliveryOptions {
    */
   readonly eventIdField?: boolean | undefined;
   /**
-   * Replaces the built-in HTTP client, for example to send through a proxy; your function must then
-   * block private destinations itself.
+   * Replaces the built-in HTTP client; your function must then block private destinations itself,
+   * and of `destinations` only the check of URLs at registration applies.
    */
   readonly send?: Send | undefined;
 }
