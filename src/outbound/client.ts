@@ -10,6 +10,7 @@ import { createDeadlines } from "../core/deadlines.js";
 import { type AddressPolicy, type AllowedTarget, checkUrl, type UrlCheck } from "./address-policy.js";
 import { type Channel, createChannel } from "./channel.js";
 import { createResolver, type Resolve } from "./connection.js";
+import type { ClientCertificate } from "./destination-options.js";
 import { clientClosed, refusalFailure } from "./failure.js";
 import type { OutboundProxy } from "./proxy.js";
 import type { OutboundClient } from "./types.js";
@@ -22,6 +23,8 @@ export interface OutboundClientOptions {
    * roots.
    */
   readonly ca?: string | Buffer | undefined;
+  /** Shown to endpoints that ask for a certificate. Never to the proxy. Default: none. */
+  readonly clientCertificate?: ClientCertificate | undefined;
   /** Opens the connections to endpoints. Default: none. */
   readonly proxy?: OutboundProxy | undefined;
   /** Default: {@link createResolver}, which queries the system's DNS servers. */
@@ -56,6 +59,7 @@ export function createOutboundClient({
   clock,
   policy = {},
   ca,
+  clientCertificate,
   proxy,
   resolve = createResolver(),
   maxOrigins = 1000,
@@ -71,15 +75,15 @@ export function createOutboundClient({
   });
   let closing: Promise<void> | undefined;
 
-  const secureContext = shareContext(ca === undefined ? {} : { ca: [...tls.rootCertificates, ca] });
+  const trusted = ca === undefined ? {} : { ca: [...tls.rootCertificates, ca] };
   const settings = {
     clock,
     deadlines: createDeadlines(clock),
     afterPoll: createAfterPoll(),
     policy,
     resolve,
-    secureContext,
-    proxy: proxy && { ...proxy, secureContext },
+    secureContext: shareContext({ ...trusted, ...clientCertificate }),
+    proxy: proxy && { ...proxy, secureContext: shareContext(trusted) },
   };
 
   /** Refusals are not cached: a stranger could fill the cache with them. */

@@ -1,8 +1,9 @@
 /** The options that define which hosts may be reached and how, for deliveries and embeds. */
 
-import { X509Certificate } from "node:crypto";
+import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { BlockList, isIP } from "node:net";
-import { flag, hook, listOf, type Option } from "../core/options.js";
+import { createSecureContext } from "node:tls";
+import { flag, hook, listOf, type Option, type OptionValues } from "../core/options.js";
 import { parseUrl } from "../core/parse-url.js";
 import { type AddressPolicy, type Family, isHostName } from "./address-policy.js";
 import type { Resolve } from "./connection.js";
@@ -70,6 +71,23 @@ export interface DestinationOptions {
    * in a private network.
    */
   readonly proxy?: string | undefined;
+  /**
+   * The certificate that endpoints get if they ask for one (mutual TLS). Default: none. One for the
+   * service; the proxy never gets it. For deliveries only.
+   *
+   * @example
+   * clientCertificate: { cert: readFileSync("client.pem"), key: readFileSync("client.key") }
+   */
+  readonly clientCertificate?:
+    | {
+        /** The certificate in PEM, at most 1 MiB. Those of intermediate authorities may follow. */
+        readonly cert: string | Uint8Array;
+        /** Its private key in PEM, at most 1 MiB. */
+        readonly key: string | Uint8Array;
+        /** Decrypts the key, at most 1 024 characters. Leave it out if the key is not encrypted. */
+        readonly passphrase?: string | undefined;
+      }
+    | undefined;
 }
 
 /** The most entries of `destinations.allow`: each may be compared for each connection. */
@@ -183,6 +201,84 @@ const proxy: Option<string | undefined> = {
       ? "the URL of an HTTP proxy, such as 'http://user:password@proxy.internal:3128'"
       : undefined,
 };
+
+const MAX_KEY_BYTES = 1_048_576;
+const MAX_PASSPHRASE_LENGTH = 1_024;
+
+/** For deliveries only: other sites must not learn who the service is. */
+export const clientCertificateOptions = {
+  cert: { ...certificates, isSecret: true } satisfies Option<unknown>,
+  key: {
+    default: undefined,
+    unit: "a private key in PEM",
+    isSecret: true,
+    expected: (given: unknown) =>
+      (typeof given === "string" || given instanceof Uint8Array) && given.length <= MAX_KEY_BYTES
+        ? undefined
+        : `a private key in PEM of at most ${MAX_KEY_BYTES} bytes`,
+  } as Option<string | Uint8Array | undefined>,
+  passphrase: {
+    default: undefined,
+    unit: "text",
+    isSecret: true,
+    expected: (given: unknown) =>
+      typeof given === "string" && given.length <= MAX_PASSPHRASE_LENGTH
+        ? undefined
+        : `a text of at most ${MAX_PASSPHRASE_LENGTH} characters`,
+  } as Option<string | undefined>,
+};
+
+/** A checked certificate and its key. */
+export interface ClientCertificate {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  readonly passphrase: string | undefined;
+}
+
+/** A certificate and its key, copied, or the option at fault and the sentence after its path. */
+type ClientCertificateCheck =
+  | ClientCertificate
+  | { readonly fault: "cert" | "key" | "passphrase"; readonly message: string };
+
+/**
+ * Checks the options of a client certificate against each other, so that a wrong file does not
+ * become a failure of every delivery. Returns `undefined` if none of them is set.
+ */
+export function readClientCertificate({
+  cert,
+  key,
+  passphrase,
+}: OptionValues<typeof clientCertificateOptions>): ClientCertificateCheck | undefined {
+  if (cert === undefined && key === undefined && passphrase === undefined) return undefined;
+  if (cert === undefined) return { fault: "cert", message: "is missing: pass the certificate in PEM." };
+  if (key === undefined) return { fault: "key", message: "is missing: pass the private key in PEM." };
+  const pair = { cert: Buffer.from(cert as Uint8Array), key: Buffer.from(key as Uint8Array), passphrase };
+  let privateKey: KeyObject;
+  try {
+    privateKey = createPrivateKey({ key: pair.key, format: "pem", ...(passphrase && { passphrase }) });
+  } catch {
+    return describeKeyFault(pair.key, passphrase);
+  }
+  try {
+    if (!new X509Certificate(pair.cert).checkPrivateKey(privateKey)) {
+      const message = "must be the key of the first certificate of destinations.clientCertificate.cert.";
+      return { fault: "key", message };
+    }
+    // Without roots, which take long to read. Finds what OpenSSL refuses, such as a short key.
+    createSecureContext({ ...pair, ca: [] });
+    return pair;
+  } catch {
+    const message = "must be certificates that OpenSSL accepts: each on lines of its own, with a long key.";
+    return { fault: "cert", message };
+  }
+}
+
+function describeKeyFault(key: Buffer, passphrase: string | undefined): ClientCertificateCheck {
+  if (!key.includes("ENCRYPTED")) return { fault: "key", message: "must be a private key in PEM." };
+  return passphrase === undefined
+    ? { fault: "passphrase", message: "is missing: the key is encrypted." }
+    : { fault: "passphrase", message: "does not decrypt the key." };
+}
 
 export const destinationOptions = {
   allowHttp: flag(false),

@@ -18,6 +18,7 @@ export interface OutboundProxy {
 
 /** A proxy, and how to open a TLS connection to it. */
 export interface ProxySettings extends OutboundProxy {
+  /** Without a client certificate: that is for endpoints. */
   readonly secureContext: () => tls.SecureContext;
 }
 

@@ -7,7 +7,12 @@ import { PostbellError } from "../core/errors.js";
 import { hasMethods, hostOptions } from "../core/host-options.js";
 import { flag, fraction, hook, readOptions, value, wholeNumber } from "../core/options.js";
 import type { Telemetry } from "../core/telemetry.js";
-import { destinationOptions } from "../outbound/destination-options.js";
+import {
+  type ClientCertificate,
+  clientCertificateOptions,
+  destinationOptions,
+  readClientCertificate,
+} from "../outbound/destination-options.js";
 import { RESERVED_HEADERS } from "../outbound/exchange.js";
 import type { Send } from "../outbound/types.js";
 import type { Access } from "./access.js";
@@ -56,7 +61,7 @@ export const webhooksOptions = {
     undefined,
   ),
   checkData: flag(true),
-  destinations: destinationOptions,
+  destinations: { ...destinationOptions, clientCertificate: clientCertificateOptions },
   delivery: {
     concurrency: wholeNumber("count", 100, { min: 1, max: 10_000 }),
     slowConcurrency: wholeNumber("count", 400, { min: 1, max: 10_000 }),
@@ -150,11 +155,23 @@ export function readConfig(options: unknown): WebhooksConfig {
   }
   checkTimes(others);
   const body = readBodyForm(others.body, others.events);
+  const { clientCertificate, ...destinations } = others.destinations;
   return Object.freeze({
     ...{ storage, access: Object.freeze({ authenticate, canRead, canActFor }) },
     ...others,
     body,
+    destinations: Object.freeze({
+      ...destinations,
+      clientCertificate: readCertificate(clientCertificate),
+    }),
   });
+}
+
+function readCertificate(given: Parameters<typeof readClientCertificate>[0]): ClientCertificate | undefined {
+  const read = readClientCertificate(given);
+  if (read === undefined || "cert" in read) return read;
+  const field = `destinations.clientCertificate.${read.fault}`;
+  throw invalidOption(field, `${field} ${read.message}`);
 }
 
 /** By default, the form that the event types have in common. */

@@ -24,6 +24,7 @@ export function createSender({ delivery, destinations, clock }: WebhooksConfig):
       ca: destinations.ca && Buffer.from(destinations.ca),
       resolve: destinations.resolve,
       proxy: parseProxy(destinations.proxy),
+      clientCertificate: destinations.clientCertificate,
     });
     return client.send(request);
   };

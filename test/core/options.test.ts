@@ -74,6 +74,10 @@ const OPTIONS: Readonly<
       "http://10.0.0.1",
     ],
   },
+  // Each of them needs the others: see test/outbound/client-certificate.test.ts.
+  "destinations.clientCertificate.cert": { bad: [1, true, null, {}, [], "pem"], good: [] },
+  "destinations.clientCertificate.key": { bad: [1, true, null, {}, [], "k".repeat(1_048_577)], good: [] },
+  "destinations.clientCertificate.passphrase": { bad: [1, true, null, {}, [], "p".repeat(1_025)], good: [] },
   "destinations.resolve": { bad: NO_FUNCTIONS, good: [noop] },
   "delivery.concurrency": { bad: [...NO_NUMBERS, 0, 10_001], good: [1, 10_000] },
   "delivery.excerptCharacters": { bad: [...NO_NUMBERS, -1, 10_001], good: [0, 10_000] },
@@ -188,6 +192,7 @@ describe("the options of createWebhooks", () => {
         ca: undefined,
         resolve: undefined,
         proxy: undefined,
+        clientCertificate: undefined,
       },
       delivery: {
         concurrency: 100,

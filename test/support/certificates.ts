@@ -34,10 +34,17 @@ export interface Issue {
   /** DNS names and IPv4 addresses the certificate is for. */
   readonly names: readonly string[];
   readonly expired?: boolean | undefined;
+  /** For the client's side of TLS. */
+  readonly forClients?: boolean | undefined;
 }
 
-/** A server certificate. */
-export async function issue({ authority, names, expired = false }: Issue): Promise<Certificate> {
+/** A server certificate, or one of a client. */
+export async function issue({
+  authority,
+  names,
+  expired = false,
+  forClients = false,
+}: Issue): Promise<Certificate> {
   const made = await generate([{ name: "commonName", value: names[0] ?? "unnamed" }], {
     keyType: "ec",
     algorithm: "sha256",
@@ -46,7 +53,7 @@ export async function issue({ authority, names, expired = false }: Issue): Promi
     extensions: [
       { name: "basicConstraints", cA: false },
       { name: "keyUsage", digitalSignature: true },
-      { name: "extKeyUsage", serverAuth: true },
+      { name: "extKeyUsage", ...(forClients ? { clientAuth: true } : { serverAuth: true }) },
       {
         name: "subjectAltName",
         altNames: names.map((name) =>

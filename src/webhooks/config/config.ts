@@ -3,7 +3,7 @@
 import type { Clock } from "../../core/clock.js";
 import type { Logger, LoggerOption } from "../../core/logger.js";
 import type { Telemetry } from "../../core/telemetry.js";
-import type { DestinationOptions } from "../../outbound/destination-options.js";
+import type { ClientCertificate, DestinationOptions } from "../../outbound/destination-options.js";
 import type { Access } from "../access.js";
 import type { EventCatalogue } from "../event-types/catalogue.js";
 import type { BodyForm, PlainEvent } from "../events/notification.js";
@@ -32,7 +32,9 @@ export interface WebhooksConfig {
   readonly resolveReference: ResolveReference | undefined;
   readonly body: BodyForm;
   readonly checkData: boolean;
-  readonly destinations: Filled<DestinationOptions, "ca" | "resolve" | "proxy">;
+  readonly destinations: Omit<Filled<DestinationOptions, "ca" | "resolve" | "proxy">, "clientCertificate"> & {
+    readonly clientCertificate: ClientCertificate | undefined;
+  };
   readonly delivery: Filled<DeliveryOptions, "perSecond" | "send">;
   readonly retry: Filled<RetryOptions>;
   readonly signature: Filled<SignatureOptions>;
