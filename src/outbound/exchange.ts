@@ -6,7 +6,8 @@ import type { AllowedTarget } from "./address-policy.js";
 import { parseHeaders, type ResponseHead } from "./response-head.js";
 import type { OutboundRequest, OutboundResponse, OutboundResult, ResponseReceiver } from "./types.js";
 
-const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** A token of RFC 9110. */
+export const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
@@ -44,7 +45,8 @@ export function requestHead(
   let head = `${method} ${path} HTTP/1.1\r\n${common}`;
   for (const name in headers) {
     const value = headers[name] as string;
-    if (!NAME.test(name) || !VALUE.test(value) || RESERVED_HEADERS.has(name.toLowerCase())) return undefined;
+    if (!HEADER_NAME.test(name) || !VALUE.test(value) || RESERVED_HEADERS.has(name.toLowerCase()))
+      return undefined;
     head += `${name}: ${value}\r\n`;
   }
   if (body !== null || method === "POST") head += `content-length: ${body?.length ?? 0}\r\n`;

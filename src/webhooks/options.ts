@@ -13,23 +13,20 @@ import {
   destinationOptions,
   readClientCertificate,
 } from "../outbound/destination-options.js";
-import { RESERVED_HEADERS } from "../outbound/exchange.js";
 import type { Send } from "../outbound/types.js";
 import type { Access } from "./access.js";
 import type { WebhooksConfig } from "./config/config.js";
+import type { DeliveryOptions } from "./config/delivery-options.js";
 import type { Notify, ResolveReference } from "./config/webhooks-options.js";
 import { buildSchedule } from "./delivery/retry-schedule.js";
 import type { EventCatalogue } from "./event-types/catalogue.js";
 import { clinicalEvents } from "./event-types/clinical-events.js";
 import type { BodyForm } from "./events/notification.js";
+import { isDeliveryHeader } from "./sender.js";
 import type { Storage } from "./store.js";
 
 const HOUR = 3_600_000;
 const MINUTE = 60_000;
-
-/** True for headers that every delivery has: the signature must not replace one of them. */
-const isTaken = (header: string): boolean =>
-  RESERVED_HEADERS.has(header.toLowerCase()) || /^(?:content-type|user-agent|webhook-.*)$/i.test(header);
 
 const isIntervalList = (given: unknown): boolean =>
   Array.isArray(given) &&
@@ -79,6 +76,7 @@ export const webhooksOptions = {
     recoverEveryMs: wholeNumber("ms", 50, { min: 1, max: HOUR }),
     excerptCharacters: wholeNumber("count", 0, { min: 0, max: 10_000 }),
     eventIdField: flag(false),
+    headers: hook<NonNullable<DeliveryOptions["headers"]>>(),
     send: hook<Send>(),
   },
   retry: {
@@ -96,7 +94,7 @@ export const webhooksOptions = {
   signature: {
     header: value<string>(
       "a header name that deliveries do not already use",
-      (given) => typeof given === "string" && /^[A-Za-z0-9-]{1,64}$/.test(given) && !isTaken(given),
+      (given) => typeof given === "string" && /^[A-Za-z0-9-]{1,64}$/.test(given) && !isDeliveryHeader(given),
       "X-Service-Signature",
       "a header name",
     ),

@@ -1,11 +1,25 @@
-/** Sends the requests of attempts: through the host's function, or the built-in HTTP client. */
+/**
+ * Builds the requests of attempts, with the headers of the host, and sends them: through the host's
+ * function, or the built-in HTTP client.
+ */
 
 import { type Clock, withTimeout } from "../core/clock.js";
 import { createOutboundClient } from "../outbound/client.js";
 import { createAddressPolicy } from "../outbound/destination-options.js";
+import { HEADER_NAME, RESERVED_HEADERS } from "../outbound/exchange.js";
 import { parseProxy } from "../outbound/proxy.js";
-import type { OutboundClient, OutboundFailure, OutboundResult, Send } from "../outbound/types.js";
-import type { WebhooksConfig } from "./config/config.js";
+import type {
+  OutboundClient,
+  OutboundFailure,
+  OutboundRequest,
+  OutboundResult,
+  Send,
+} from "../outbound/types.js";
+import { signatureHeader, standardHeaders } from "../signature/signature.js";
+import type { ServiceBase, WebhooksConfig } from "./config/config.js";
+import { getRotation } from "./store/records.js";
+import type { Claim, WebhookRecord } from "./store.js";
+import { toWebhook } from "./webhook.js";
 
 export interface Sender {
   readonly send: Send;
@@ -35,6 +49,134 @@ export function createSender({ delivery, destinations, clock }: WebhooksConfig):
       client = undefined;
       await used?.close();
     },
+  };
+}
+
+/** The headers that are the same for every attempt. */
+const FIXED_HEADERS = { "content-type": "application/json", "user-agent": "Postbell" } as const;
+
+/** True for headers that every delivery has, or that the client sets itself. */
+export const isDeliveryHeader = (name: string): boolean =>
+  RESERVED_HEADERS.has(name.toLowerCase()) || /^(?:content-type|user-agent|webhook-.*)$/i.test(name);
+
+/** Lists the headers of an attempt, with `perAttempt` for values that each attempt computes. */
+export const listHeaders = (
+  { signature }: WebhooksConfig,
+  { id, perAttempt }: { readonly id: string; readonly perAttempt: string },
+): Readonly<Record<string, string>> => ({
+  ...FIXED_HEADERS,
+  [signature.header]: perAttempt,
+  ...(signature.standardWebhooks && {
+    "webhook-id": id,
+    "webhook-timestamp": perAttempt,
+    "webhook-signature": perAttempt,
+  }),
+});
+
+export function buildRequest(
+  { delivery, signature, clock }: WebhooksConfig,
+  { webhook, event: { id } }: Claim,
+  body: Buffer,
+  now: number,
+): OutboundRequest {
+  const timestamp = Math.floor(clock.now() / 1000);
+  // The first secret signs `X-Service-Signature`. During a rotation this is the old one, until the
+  // subscriber has had time to learn the new one.
+  const rotation = getRotation(webhook, now);
+  const secrets =
+    rotation === null ? ([webhook.secret] as const) : ([rotation.previousSecret, webhook.secret] as const);
+  const headers: Record<string, string> = {
+    ...FIXED_HEADERS,
+    [signature.header]: signatureHeader({ secret: secrets[0], timestamp, body }),
+  };
+  if (signature.standardWebhooks) Object.assign(headers, standardHeaders({ secrets, id, timestamp, body }));
+  return {
+    url: webhook.url,
+    method: "POST",
+    headers,
+    body,
+    deadlineMs: delivery.deadlineMs,
+    maxBodyBytes: delivery.maxResponseBytes,
+  };
+}
+
+/** The headers of `delivery.headers` for one attempt, checked. Secret: never log or store them. */
+export type HostHeaders = Readonly<Record<string, string>>;
+
+const MAX_HEADERS = 32;
+const MAX_NAME_LENGTH = 128;
+const MAX_VALUE_LENGTH = 8_192;
+const MAX_HEADERS_LENGTH = 16_384;
+/** Visible ASCII, with spaces and tabs inside. */
+const HEADER_VALUE = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/;
+
+/** Returns why a header cannot be sent. Names it, but never its value. */
+function findHeaderFault(name: string, value: unknown, signatureName: string): string | undefined {
+  if (name.length > MAX_NAME_LENGTH || !HEADER_NAME.test(name))
+    return `a header name must be an RFC 9110 token of at most ${MAX_NAME_LENGTH} characters`;
+  const isOurs = isDeliveryHeader(name) || /^proxy-/i.test(name) || name.toLowerCase() === signatureName;
+  if (isOurs) return `the header ${name} is set by Postbell: leave it out`;
+  if (typeof value === "string" && value.length <= MAX_VALUE_LENGTH && HEADER_VALUE.test(value))
+    return undefined;
+  return `the header ${name} must be visible ASCII of at most ${MAX_VALUE_LENGTH} characters`;
+}
+
+/** False for instances of a class: the headers of a `Headers` or a `Map` are not its properties. */
+function isObjectLiteral(given: unknown): given is Readonly<Record<string, unknown>> {
+  if (typeof given !== "object" || given === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(given);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+/** Copies the result of the hook, or returns why it cannot be sent: a text that is safe to log. */
+function readHostHeaders(given: unknown, signatureHeaderName: string): HostHeaders | string {
+  if (!isObjectLiteral(given)) return "the result must be an object of names and values, {} for no headers";
+  const names = Object.keys(given);
+  if (names.length > MAX_HEADERS) return `there are more than ${MAX_HEADERS} headers`;
+  const headers: [name: string, value: string][] = [];
+  const seen = new Set<string>();
+  let length = 0;
+  for (const name of names) {
+    const value = given[name];
+    const fault = findHeaderFault(name, value, signatureHeaderName.toLowerCase());
+    if (fault !== undefined) return fault;
+    if (seen.has(name.toLowerCase())) return `the header ${name} is there twice, in another case`;
+    seen.add(name.toLowerCase());
+    length += name.length + (value as string).length;
+    headers.push([name, value as string]);
+  }
+  return length > MAX_HEADERS_LENGTH
+    ? `the headers are longer than ${MAX_HEADERS_LENGTH} bytes together`
+    : Object.fromEntries(headers);
+}
+
+/**
+ * Returns a function that calls `delivery.headers` and resolves with the headers, or with `null` if
+ * the host threw, timed out or returned an invalid value. `undefined` if the host has no such hook.
+ */
+export function createHostHeaders({
+  config: { delivery, limits, signature, clock },
+  logger,
+}: Pick<ServiceBase, "config" | "logger">) {
+  const { headers: hook } = delivery;
+  if (hook === undefined) return undefined;
+
+  const fail = ({ account, id: webhook }: WebhookRecord, fields: object): null => {
+    const message = "delivery.headers failed or returned an invalid value; the delivery waits";
+    logger.warn({ account, webhook, ...fields }, message);
+    return null;
+  };
+
+  return async (record: WebhookRecord): Promise<HostHeaders | null> => {
+    try {
+      const given = (async () => hook(toWebhook(record)))();
+      const late = (): Error => new Error("timeout");
+      const settled = await withTimeout(clock, limits.hookMs, given, late);
+      const read = readHostHeaders(settled, signature.header);
+      return typeof read === "string" ? fail(record, { problem: read }) : read;
+    } catch (error) {
+      return fail(record, { error });
+    }
   };
 }
 

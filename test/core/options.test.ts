@@ -90,6 +90,7 @@ const OPTIONS: Readonly<
   "delivery.maxResponseBytes": { bad: [...NO_NUMBERS, 1_048_577], good: [0, 1_048_576] },
   "delivery.recoverEveryMs": { bad: [...NO_NUMBERS, 0, HOUR + 1], good: [1, HOUR] },
   "delivery.eventIdField": { bad: NO_FLAGS, good: [true, false] },
+  "delivery.headers": { bad: NO_FUNCTIONS, good: [noop] },
   "delivery.send": { bad: NO_FUNCTIONS, good: [noop] },
   "retry.intervalsMs": {
     bad: [1, "1", null, {}, noop, [0], [-1], [1.5], ["1"], [null], Array(1), Array(101).fill(1)],
@@ -206,6 +207,7 @@ describe("the options of createWebhooks", () => {
         maxResponseBytes: 16_384,
         excerptCharacters: 0,
         eventIdField: false,
+        headers: undefined,
         send: undefined,
       },
       retry: {

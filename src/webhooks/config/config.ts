@@ -35,7 +35,7 @@ export interface WebhooksConfig {
   readonly destinations: Omit<Filled<DestinationOptions, "ca" | "resolve" | "proxy">, "clientCertificate"> & {
     readonly clientCertificate: ClientCertificate | undefined;
   };
-  readonly delivery: Filled<DeliveryOptions, "perSecond" | "send">;
+  readonly delivery: Filled<DeliveryOptions, "headers" | "perSecond" | "send">;
   readonly retry: Filled<RetryOptions>;
   readonly signature: Filled<SignatureOptions>;
   readonly endpoints: Filled<EndpointHealthOptions>;

@@ -4,6 +4,7 @@
  */
 
 import type { Send } from "../../outbound/types.js";
+import type { Webhook } from "../webhook.js";
 
 /**
  * How deliveries are attempted.
@@ -77,6 +78,22 @@ export interface DeliveryOptions {
    * subscribers read that field.
    */
   readonly eventIdField?: boolean | undefined;
+  /**
+   * Returns headers of your own for an endpoint, such as `authorization` or an API key. Called for
+   * each attempt, tests included. Default: none.
+   *
+   * At most 32 headers of visible ASCII, 8 192 bytes each and 16 KiB together. They cannot replace
+   * those of Postbell and of the connection: `content-type`, `user-agent`, the signature,
+   * `webhook-*`, `host`, `content-length`, `proxy-*` and the like. If the function throws, returns
+   * anything else or takes longer than `limits.hookMs`, the delivery waits as after a failing
+   * `canRead`. Values are never logged or stored.
+   *
+   * @example
+   * headers: async ({ id }) => ({ authorization: `Bearer ${await tokens.get(id)}` })
+   */
+  readonly headers?:
+    | ((webhook: Webhook) => Readonly<Record<string, string>> | PromiseLike<Readonly<Record<string, string>>>)
+    | undefined;
   /**
    * Replaces the built-in HTTP client; your function must then block private destinations itself,
    * and of `destinations` only the check of URLs at registration applies.

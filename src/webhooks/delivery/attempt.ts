@@ -1,14 +1,13 @@
-/** Makes one delivery attempt, from a claim to its result: permission, body, signature, request. */
+/** Makes one delivery attempt, from a claim to its result: permission, headers, body, request. */
 
 import { type Clock, withTimeout } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import { getServerAttributes, type Span, seconds, type Telemetry, toLabel } from "../../core/telemetry.js";
-import type { OutboundRequest, OutboundResult, Send } from "../../outbound/types.js";
-import { signatureHeader, standardHeaders } from "../../signature/signature.js";
+import type { OutboundResult, Send } from "../../outbound/types.js";
 import type { Subscriber } from "../access.js";
 import type { ServiceBase, WebhooksConfig } from "../config/config.js";
 import { type PreparedEvent, readPayload } from "../events/notification.js";
-import { getRotation } from "../store/records.js";
+import { buildRequest, createHostHeaders, type HostHeaders } from "../sender.js";
 import type { Attempt, Claim, WebhookRecord } from "../store.js";
 import {
   type AttemptResult,
@@ -36,6 +35,14 @@ export type MakeAttempt = (flight: Flight) => AttemptResult | null | Promise<Att
 const FENCE_MARGIN_MS = 5_000;
 
 const ALL_ALLOWED: readonly boolean[] = [true];
+
+/** The content of an attempt. */
+interface Content {
+  readonly event: PreparedEvent;
+  readonly allowed: readonly boolean[];
+  /** Those of the host; `null` if it has no hook for them. */
+  readonly headers: HostHeaders | null;
+}
 
 /** Returns `null` if the stored text is not an event: a retry would not change that. */
 function readEvent({ event: { account, id, payload } }: Claim, logger: Logger): PreparedEvent | null {
@@ -87,6 +94,7 @@ export function createAttempts(
   const rules: OutcomeRules = { retry, schedule, health: endpoints, slowAfterMs, excerptCharacters, random };
   const maxHeldMs = delivery.leaseMs - delivery.deadlineMs - FENCE_MARGIN_MS;
   const permissionFor = createPermissions({ config, logger });
+  const hostHeadersFor = createHostHeaders({ config, logger });
 
   const attempt: MakeAttempt = (flight) => {
     const { claim } = flight;
@@ -109,28 +117,35 @@ export function createAttempts(
     event: PreparedEvent,
     allowed: Permission,
     startedAt: number,
-  ): AttemptResult | null | Promise<AttemptResult> => {
+  ): AttemptResult | null | Promise<AttemptResult | null> => {
     const { claim } = flight;
     if (flight.isCancelled) return null;
     if (allowed === null) return postponeAttempt(claim, { startedAt, now: store.now() }, rules);
     // The first entry is the event's own record.
     if (allowed[0] !== true)
       return buildAttemptResult(claim, { state: "withheld", reason: "access_denied" }, startedAt);
-    if (clock.monotonic() - flight.claimedAt > maxHeldMs) return null;
-    return sendRequest(flight, event, allowed, startedAt);
+    if (hostHeadersFor === undefined)
+      return sendRequest(flight, { event, allowed, headers: null }, startedAt);
+    return hostHeadersFor(claim.webhook).then((headers) => {
+      if (flight.isCancelled) return null;
+      return headers === null
+        ? postponeAttempt(claim, { startedAt, now: store.now() }, rules)
+        : sendRequest(flight, { event, allowed, headers }, startedAt);
+    });
   };
 
   const sendRequest = (
     flight: Flight,
-    event: PreparedEvent,
-    allowed: readonly boolean[],
+    { event, allowed, headers }: Content,
     startedAt: number,
-  ): Promise<AttemptResult> => {
+  ): null | Promise<AttemptResult> => {
     const { claim } = flight;
+    if (clock.monotonic() - flight.claimedAt > maxHeldMs) return null;
     flight.isSent = true;
     const sentAt = store.now();
     const body = buildBody(config, claim.webhook, event, allowed);
-    const request = buildRequest(config, claim, body, sentAt);
+    const own = buildRequest(config, claim, body, sentAt);
+    const request = headers === null ? own : { ...own, headers: { ...headers, ...own.headers } };
     const beganAt = clock.monotonic();
     const span = telemetry && beginAttempt(telemetry, clock, claim, event);
     const pending = span === undefined ? send(request) : span.run(() => send(request));
@@ -240,50 +255,6 @@ export const buildBody = (
     allowed: allowed.every(Boolean) ? null : allowed,
     eventIdField: delivery.eventIdField,
   });
-
-/** The headers that are the same for every attempt. */
-const FIXED_HEADERS = { "content-type": "application/json", "user-agent": "Postbell" } as const;
-
-/** Lists the headers of an attempt, with `perAttempt` for values that each attempt computes. */
-export const listHeaders = (
-  { signature }: WebhooksConfig,
-  { id, perAttempt }: { readonly id: string; readonly perAttempt: string },
-): Readonly<Record<string, string>> => ({
-  ...FIXED_HEADERS,
-  [signature.header]: perAttempt,
-  ...(signature.standardWebhooks && {
-    "webhook-id": id,
-    "webhook-timestamp": perAttempt,
-    "webhook-signature": perAttempt,
-  }),
-});
-
-function buildRequest(
-  { delivery, signature, clock }: WebhooksConfig,
-  { webhook, event: { id } }: Claim,
-  body: Buffer,
-  now: number,
-): OutboundRequest {
-  const timestamp = Math.floor(clock.now() / 1000);
-  // The first secret signs `X-Service-Signature`. During a rotation this is the old one, until the
-  // subscriber has had time to learn the new one.
-  const rotation = getRotation(webhook, now);
-  const secrets =
-    rotation === null ? ([webhook.secret] as const) : ([rotation.previousSecret, webhook.secret] as const);
-  const headers: Record<string, string> = {
-    ...FIXED_HEADERS,
-    [signature.header]: signatureHeader({ secret: secrets[0], timestamp, body }),
-  };
-  if (signature.standardWebhooks) Object.assign(headers, standardHeaders({ secrets, id, timestamp, body }));
-  return {
-    url: webhook.url,
-    method: "POST",
-    headers,
-    body,
-    deadlineMs: delivery.deadlineMs,
-    maxBodyBytes: delivery.maxResponseBytes,
-  };
-}
 
 /** `url` is not among the attributes: hosts of subscribers put secrets into paths and queries. */
 const beginAttempt = (

@@ -45,7 +45,7 @@ export interface DeliveryRequest {
   readonly url: string;
   /**
    * Headers by name. Signatures and their time are `(computed for each attempt)`: nobody can have
-   * the log sign something.
+   * the log sign something. Those of `delivery.headers` are left out.
    */
   readonly headers: Readonly<Record<string, string>>;
   /** The size of the body in UTF-8. */

@@ -14,9 +14,10 @@ import {
 } from "../call-arguments.js";
 import { requireLoggedType, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { type PreparedEvent, readPayload } from "../events/notification.js";
+import { listHeaders } from "../sender.js";
 import { getRotation } from "../store/records.js";
 import type { DeliveryRecord, DeliveryState, DeliveryStats, EventRecord, WebhookRecord } from "../store.js";
-import { buildBody, createPermissions, listHeaders } from "./attempt.js";
+import { buildBody, createPermissions } from "./attempt.js";
 import { type Deliveries, type Delivery, type DeliveryCounts, PER_ATTEMPT } from "./deliveries.js";
 import {
   type LogRow,

@@ -140,15 +140,20 @@ export function skipAttempt(
   );
 }
 
-/** Reschedules a delivery because `canRead` gave no result. Fails it after the retry window. */
+/**
+ * Reschedules a delivery because `canRead` or `delivery.headers` gave no usable result. Fails it
+ * after the retry window.
+ */
 export function postponeAttempt(
   claim: Claim,
   { startedAt, now }: AttemptTimes,
   { retry }: OutcomeRules,
 ): AttemptResult {
   const windowEnd = startedAt + retry.windowMs;
-  if (now >= windowEnd)
-    return buildAttemptResult(claim, { state: "failed", reason: "access_unknown" }, startedAt);
+  if (now >= windowEnd) {
+    const failed = { state: "failed", reason: isTest(claim) ? TEST_FAILED : "access_unknown" } as const;
+    return buildAttemptResult(claim, failed, startedAt);
+  }
   const { postponed } = claim;
   const at = Math.min(now + accessDelayMs(postponed), windowEnd);
   return buildAttemptResult(claim, { ...reschedule(claim, at), postponed: postponed + 1 }, startedAt);

@@ -28,7 +28,7 @@ export interface Claim {
    */
   readonly isExtra: boolean;
   readonly dueAt: number;
-  /** How many times in a row it was rescheduled because `canRead` returned no usable result. */
+  /** How many times in a row it was rescheduled because a hook returned no usable result. */
   readonly postponed: number;
   /** Leases that expired without a report since its last attempt: the process died or stalled. */
   readonly crashes: number;
