@@ -27,7 +27,7 @@ export function readSecretSource(values: {
   readonly secret: readonly string[];
   readonly "secret-file": readonly string[];
 }): SecretSource {
-  if (!values.secret.every(isSecret)) throw new Error("--secret is empty.");
+  if (!values.secret.every(isSecret)) throw new Error("--secret is empty, or a public key.");
   return { given: values.secret, files: values["secret-file"] };
 }
 

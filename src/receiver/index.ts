@@ -7,12 +7,13 @@
 
 import { PostbellError } from "../core/errors.js";
 import { guardedLogger } from "../core/logger.js";
-import { readOptions } from "../core/options.js";
+import { type OptionValues, readOptions } from "../core/options.js";
 import { readBytes } from "../http/body.js";
 import { BODY_MS } from "../http/body-chunks.js";
 import { HttpError } from "../http/errors.js";
 import type { HttpRequest, HttpResponse, Service } from "../http/types.js";
-import { type SignatureProblem, verifySignature } from "../signature/signature.js";
+import { readPublicKey, verifyAsymmetricSignature } from "../signature/asymmetric.js";
+import { type SignatureProblem, type SignatureResult, verifySignature } from "../signature/signature.js";
 import { createDeDuplicator } from "./de-duplicator.js";
 import {
   type EventNotification,
@@ -120,11 +121,9 @@ export function createReceiver(
   options: ReceiverOptions | PlainReceiverOptions,
 ): Receiver<EventNotification | PlainNotification> {
   const settings = readOptions("createReceiver", receiverOptions, options);
-  const { onEvent, toleranceSeconds, bodyLimitBytes, clock } = settings;
-  if (settings.secrets === undefined) throw missing("secrets");
+  const { onEvent, bodyLimitBytes, clock } = settings;
+  const verify = createVerification(settings);
   if (onEvent === undefined) throw missing("onEvent");
-  const secrets = typeof settings.secrets === "string" ? [settings.secrets] : [...settings.secrets];
-  const headerName = settings.header.toLowerCase();
   const path = trimSlash(settings.path);
   const logger = guardedLogger(settings.logger);
   const seen = createDeDuplicator({ ...settings.duplicates, clock });
@@ -133,8 +132,7 @@ export function createReceiver(
 
   const receive = async ({ body, headers }: ReceivedRequest): Promise<ReceiveResult<AnyNotification>> => {
     if (typeof body !== "string" && !(body instanceof Uint8Array)) return problem("raw_body_unavailable");
-    const header = readHeader(headers, headerName);
-    const signature = verifySignature({ body, header, secrets, toleranceSeconds, now: clock.now() });
+    const signature = verify(body, headers);
     if (!signature.ok) return problem(signature.code);
     const event = read(body);
     if (event === undefined) return problem("invalid_notification");
@@ -175,6 +173,41 @@ export function createReceiver(
   };
 
   return Object.freeze({ handle, receive });
+}
+
+type Verification = (body: ReceivedRequest["body"], headers: ReceivedRequest["headers"]) => SignatureResult;
+
+/** By secrets or by public keys, never by either: a sender must not choose the weaker one. */
+function createVerification({
+  secrets,
+  publicKeys,
+  header,
+  toleranceSeconds,
+  clock,
+}: OptionValues<typeof receiverOptions>): Verification {
+  if (publicKeys === undefined) {
+    if (secrets === undefined) throw missing("secrets");
+    const list = typeof secrets === "string" ? [secrets] : [...secrets];
+    const name = header.toLowerCase();
+    return (body, headers) =>
+      verifySignature({
+        ...{ body, header: readHeader(headers, name), secrets: list },
+        ...{ toleranceSeconds, now: clock.now() },
+      });
+  }
+  if (secrets !== undefined) {
+    const message = "createReceiver: publicKeys cannot be combined with secrets: leave out one of them.";
+    throw new PostbellError("invalid_option", message, { field: "publicKeys" });
+  }
+  const keys = [publicKeys].flat().flatMap((key) => readPublicKey(key) ?? []);
+  return (body, headers) =>
+    verifyAsymmetricSignature({
+      body,
+      id: readHeader(headers, "webhook-id"),
+      timestamp: readHeader(headers, "webhook-timestamp"),
+      signature: readHeader(headers, "webhook-signature"),
+      ...{ keys, toleranceSeconds, now: clock.now() },
+    });
 }
 
 function missing(option: string): PostbellError {

@@ -4,11 +4,13 @@ import { type Clock, systemClock } from "../core/clock.js";
 import { loggerOption } from "../core/host-options.js";
 import type { Logger } from "../core/logger.js";
 import { hook, value, wholeNumber } from "../core/options.js";
+import { readPublicKey } from "../signature/asymmetric.js";
 import { isSecret, SIGNATURE_HEADER } from "../signature/signature.js";
 import type { EventNotification, PlainNotification } from "./notification.js";
 
 /**
- * The options of {@link createReceiver}. Only `secrets` and `onEvent` are required.
+ * The options of {@link createReceiver}. Only `onEvent` and one of `secrets` and `publicKeys` are
+ * required.
  *
  * @example
  * const options: ReceiverOptions = {
@@ -18,8 +20,18 @@ import type { EventNotification, PlainNotification } from "./notification.js";
  * };
  */
 export interface ReceiverOptions {
-  /** Required. The endpoint's secret; during a rotation, both, so that no delivery is refused. */
-  readonly secrets: string | readonly string[];
+  /**
+   * Required, unless `publicKeys` is set. The endpoint's secret; during a rotation, both, so that
+   * no delivery is refused. Public keys are refused: everybody could sign with them.
+   */
+  readonly secrets?: string | readonly string[] | undefined;
+  /**
+   * Public keys of the sender, in place of `secrets`: at most 5, each `whpk_` and the `x` of a key
+   * of its `/v1/jwks.json`. Default: none. Then one of the `v1a` signatures in `webhook-signature`
+   * must match. The sender uses one key for all its endpoints, so also check that the event is for
+   * you, such as by `hub.topic`.
+   */
+  readonly publicKeys?: string | readonly string[] | undefined;
   /**
    * Required. Called once for each event; the delivery is acknowledged when it returns or its
    * promise resolves. If it throws, the sender is told and delivers again. It must settle, because
@@ -89,11 +101,26 @@ function isSecrets(given: unknown): boolean {
   return list.length > 0 && list.every(isSecret);
 }
 
+const MAX_PUBLIC_KEYS = 5;
+
+function arePublicKeys(given: unknown): boolean {
+  const list: readonly unknown[] = Array.isArray(given) ? given : [given];
+  if (list.length === 0 || list.length > MAX_PUBLIC_KEYS) return false;
+  return list.every((key) => readPublicKey(key) !== undefined);
+}
+
 export const receiverOptions = {
   secrets: value<ReceiverOptions["secrets"] | undefined>(
-    "a secret, or a list of secrets",
+    "a secret, or a list of secrets, none of them a public key",
     isSecrets,
     undefined,
+    "a secret, or a list of secrets",
+  ),
+  publicKeys: value<ReceiverOptions["publicKeys"]>(
+    `a public key, 'whpk_' and Base64, or a list of at most ${MAX_PUBLIC_KEYS}`,
+    arePublicKeys,
+    undefined,
+    "a public key, or a list of them",
   ),
   body: value<"plain" | undefined>("'plain'", (given) => given === "plain", undefined),
   onEvent: hook<(event: EventNotification | PlainNotification) => unknown>(),

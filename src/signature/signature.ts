@@ -112,7 +112,18 @@ export function verifySignature(input: VerifyInput): SignatureResult {
   const elements = readHeader(header);
   if (elements === undefined) return { ok: false, code: "malformed_header" };
   if (!hasMatchingKey(keys, elements, body)) return { ok: false, code: "no_match" };
-  const timestamp = Number(elements.timestamp);
+  return verifyAge(Number(elements.timestamp), { now, toleranceSeconds });
+}
+
+/**
+ * Verifies the time of a signature that matches.
+ *
+ * @param timestamp Unix seconds.
+ */
+export function verifyAge(
+  timestamp: number,
+  { now, toleranceSeconds }: { readonly now: number; readonly toleranceSeconds: number },
+): SignatureResult {
   const isFresh = Math.abs(Math.floor(now / 1000) - timestamp) <= toleranceSeconds;
   return isFresh ? { ok: true, timestamp } : { ok: false, code: "timestamp_out_of_tolerance" };
 }
@@ -163,13 +174,16 @@ function readSecrets(secrets: string | readonly string[]): readonly string[] {
   return list;
 }
 
-/** True for a usable secret. An empty key would verify what anyone can sign. */
+/** A public key: everybody knows it. */
+const PUBLIC_KEY = /^\s*(?:whpk_|-----BEGIN (?:RSA )?PUBLIC KEY-----)/;
+
+/** True for a usable secret. An empty or public key would verify what anyone can sign. */
 export function isSecret(secret: unknown): secret is string {
-  return typeof secret === "string" && secret !== "" && secret !== SECRET_PREFIX;
+  return typeof secret === "string" && secret !== "" && secret !== SECRET_PREFIX && !PUBLIC_KEY.test(secret);
 }
 
 function checkSecret(secret: unknown, field: string): void {
-  if (!isSecret(secret)) throw invalid(field, "a secret that is not empty");
+  if (!isSecret(secret)) throw invalid(field, "a secret that is not empty, and not a public key");
 }
 
 function invalid(field: string, expected: string): PostbellError {

@@ -5,7 +5,7 @@
 
 import { PostbellError } from "../core/errors.js";
 import { hasMethods, hostOptions } from "../core/host-options.js";
-import { flag, fraction, hook, readOptions, value, wholeNumber } from "../core/options.js";
+import { flag, fraction, hook, listOf, readOptions, value, wholeNumber } from "../core/options.js";
 import type { Telemetry } from "../core/telemetry.js";
 import {
   type ClientCertificate,
@@ -14,6 +14,7 @@ import {
   readClientCertificate,
 } from "../outbound/destination-options.js";
 import type { Send } from "../outbound/types.js";
+import { checkSigningKey, MAX_SIGNING_KEYS, readSigningKey } from "../signature/asymmetric.js";
 import type { Access } from "./access.js";
 import type { WebhooksConfig } from "./config/config.js";
 import type { DeliveryOptions } from "./config/delivery-options.js";
@@ -99,6 +100,7 @@ export const webhooksOptions = {
       "a header name",
     ),
     standardWebhooks: flag(false),
+    ed25519: { ...listOf("private keys", MAX_SIGNING_KEYS, checkSigningKey), isSecret: true },
   },
   endpoints: {
     warnAfterMs: wholeNumber("ms", 72 * HOUR, { min: 1 }),
@@ -162,6 +164,7 @@ export function readConfig(options: unknown): WebhooksConfig {
       ...destinations,
       clientCertificate: readCertificate(clientCertificate),
     }),
+    signature: readSignature(others.signature),
   });
 }
 
@@ -170,6 +173,25 @@ function readCertificate(given: Parameters<typeof readClientCertificate>[0]): Cl
   if (read === undefined || "cert" in read) return read;
   const field = `destinations.clientCertificate.${read.fault}`;
   throw invalidOption(field, `${field} ${read.message}`);
+}
+
+function readSignature({
+  ed25519,
+  ...others
+}: { readonly ed25519: readonly string[] } & Omit<WebhooksConfig["signature"], "ed25519">) {
+  if (ed25519.length > 0 && !others.standardWebhooks) {
+    throw invalidOption(
+      "signature.ed25519",
+      "signature.ed25519 needs signature.standardWebhooks: set it to true. Its signature is sent in webhook-signature.",
+    );
+  }
+  const keys = ed25519.map(readSigningKey);
+  const repeated = keys.findIndex(({ jwk }, index) => keys.findIndex((key) => key.jwk.x === jwk.x) < index);
+  if (repeated !== -1) {
+    const field = `signature.ed25519[${repeated}]`;
+    throw invalidOption(field, `${field} must be another key than those before it.`);
+  }
+  return Object.freeze({ ...others, ed25519: Object.freeze(keys) });
 }
 
 /** By default, the form that the event types have in common. */

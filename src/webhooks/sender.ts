@@ -15,6 +15,7 @@ import type {
   OutboundResult,
   Send,
 } from "../outbound/types.js";
+import { asymmetricSignature } from "../signature/asymmetric.js";
 import { signatureHeader, standardHeaders } from "../signature/signature.js";
 import type { ServiceBase, WebhooksConfig } from "./config/config.js";
 import { getRotation } from "./store/records.js";
@@ -89,7 +90,13 @@ export function buildRequest(
     ...FIXED_HEADERS,
     [signature.header]: signatureHeader({ secret: secrets[0], timestamp, body }),
   };
-  if (signature.standardWebhooks) Object.assign(headers, standardHeaders({ secrets, id, timestamp, body }));
+  if (signature.standardWebhooks) {
+    const standard = standardHeaders({ secrets, id, timestamp, body });
+    const [key] = signature.ed25519;
+    if (key !== undefined)
+      standard["webhook-signature"] += ` ${asymmetricSignature({ key, id, timestamp, body })}`;
+    Object.assign(headers, standard);
+  }
   return {
     url: webhook.url,
     method: "POST",

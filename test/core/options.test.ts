@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { rootCertificates } from "node:tls";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -12,6 +13,7 @@ import { memoryStorageOptions } from "../../storage/memory/options.js";
 import { access, registrationApi, URL_1 } from "../support/registration-api.js";
 
 const ROOT = rootCertificates[0] ?? "";
+const ED25519 = String(generateKeyPairSync("ed25519").privateKey.export({ format: "pem", type: "pkcs8" }));
 const HOUR = 3_600_000;
 const required = { storage: memoryStorage(), access };
 const noop = (): void => {};
@@ -109,6 +111,11 @@ const OPTIONS: Readonly<
       ...["Host", "content-length", "Transfer-Encoding", "Content-Type", "User-Agent", "webhook-signature"],
     ],
     good: ["X-A-1", "X-Webhook-Signature"],
+  },
+  "signature.ed25519": {
+    // The good one needs `standardWebhooks`: see test/signature/asymmetric.test.ts.
+    bad: [1, true, null, {}, ED25519, new Set([ED25519]), Array(6).fill(ED25519), [ED25519]],
+    good: [[]],
   },
   "signature.standardWebhooks": { bad: NO_FLAGS, good: [true, false] },
   checkData: { bad: NO_FLAGS, good: [true, false] },
@@ -217,7 +224,7 @@ describe("the options of createWebhooks", () => {
         jitter: 0.1,
         maxJitterMs: 0.25 * HOUR,
       },
-      signature: { header: "X-Service-Signature", standardWebhooks: false },
+      signature: { header: "X-Service-Signature", standardWebhooks: false, ed25519: [] },
       endpoints: { warnAfterMs: 259_200_000, disableAfterMs: 345_600_000 },
       notify: { warning: undefined, disabled: undefined },
       retention: { ms: 72 * HOUR, events: 10_000 },

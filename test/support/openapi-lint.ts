@@ -17,8 +17,8 @@ const externalRefResolver = new BaseResolver({
 
 /** A rule and the place where it does not fit. */
 const EXCUSED = [
-  // Everybody may read the document at any time: there is no request that it would be refused to.
-  /^warn operation-4xx-response: .*openapi\.json\/get\/responses\)$/,
+  // Everybody may read these documents at any time: no request for them is refused.
+  /^warn operation-4xx-response: .*(?:openapi|jwks)\.json\/get\/responses\)$/,
   // WordPress's own schema of the edits of an image, which the argument is read by: it does not
   // require the `type` that tells them apart.
   /^warn no-illogical-composition-keywords: .*`(?:Flip|Rotation)` and `(?:Rotation|Crop)`/,

@@ -13,7 +13,7 @@ import type { WebhooksConfig } from "../config/config.js";
 import { parseBodyFields, readBodyValue, toErrorResponse } from "./api-request.js";
 import { createAuthentication } from "./authentication.js";
 import { type ApiService, apiErrors, type Operation, type SubscriberCall } from "./operation.js";
-import { cacheDocumentTexts, operations } from "./operations.js";
+import { buildKeySet, cacheDocumentTexts, selectOperations } from "./operations.js";
 
 /** The status of each code that a caller can cause. All others are errors of the service: 503. */
 const STATUSES: ReadonlyMap<string, number> = new Map(
@@ -67,7 +67,7 @@ export function createApiHandlers({
   openApi,
   clock,
   logger,
-}: Omit<ApiService, "getDocument"> & {
+}: Omit<ApiService, "getDocument" | "keySet"> & {
   readonly config: WebhooksConfig;
   readonly openApi: (baseUrl: string) => JsonObject;
   readonly clock: Clock;
@@ -77,7 +77,11 @@ export function createApiHandlers({
   const accounts = createRateLimit({ perMinute: requestsPerMinute, clock });
   const authenticate = createAuthentication({ config, clock, logger });
   const translateError = createErrorTranslator(logger);
-  const service = { registrations, deliveries, eventTypes, getDocument: cacheDocumentTexts(openApi) };
+  const service: ApiService = {
+    ...{ registrations, deliveries, eventTypes },
+    getDocument: cacheDocumentTexts(openApi),
+    keySet: buildKeySet(config),
+  };
 
   const admit = async (request: HttpRequest): Promise<Caller> => {
     const subscriber = await authenticate(request);
@@ -98,7 +102,7 @@ export function createApiHandlers({
     },
   });
 
-  const handle = createRouter<Incoming, Caller>(Object.values(operations).map(toRoute), {
+  const handle = createRouter<Incoming, Caller>(Object.values(selectOperations(config)).map(toRoute), {
     context: (request, parameter, caller) => ({ request, parameter, caller }),
     onError: (thrown) => toErrorResponse(translateError(thrown)),
   });

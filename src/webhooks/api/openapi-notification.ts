@@ -123,16 +123,20 @@ function describeSignatureHeaders(signature: WebhooksConfig["signature"]): reado
     pattern: "^t=[0-9]+, s=[0-9a-f]{64}$",
   });
   if (!signature.standardWebhooks) return [own];
+  const isAsymmetric = signature.ed25519.length > 0;
   return [
     own,
     describeHeader("webhook-id", "The id of the event.", { type: "string", format: "uuid" }),
     describeHeader("webhook-timestamp", "Unix seconds.", { type: "string", pattern: "^[0-9]+$" }),
-    describeHeader("webhook-signature", "A second signature, by the Standard Webhooks scheme.", {
+    describeHeader("webhook-signature", describeStandardSignature(isAsymmetric), {
       type: "string",
-      pattern: "^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$",
+      pattern: `^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*${isAsymmetric ? " v1a,[A-Za-z0-9+/]{86}==" : ""}$`,
     }),
   ];
 }
+
+const describeStandardSignature = (isAsymmetric: boolean): string =>
+  `A second signature, by the Standard Webhooks scheme.${isAsymmetric ? " `v1a` is made with a key of `/v1/jwks.json`." : ""}`;
 
 const EXAMPLE_ID = "0b9d3a0e-2f4c-4f57-8d0c-6a1f5e7f3c21";
 const EXAMPLE_TIME = "2026-03-01T12:00:00.000Z";

@@ -23,9 +23,10 @@ import {
   type ErrorDescription,
   type ErrorStatus,
   type Operation,
+  type Operations,
   tags,
 } from "./operation.js";
-import { operations } from "./operations.js";
+import { selectOperations } from "./operations.js";
 import { deliverySchemas, responseHeaders, webhookSchemas } from "./schemas.js";
 
 /** The version of the interface description that this follows, not of the package. */
@@ -64,7 +65,7 @@ export function describeWebhooksOpenApi(
     baseUrl,
     security: [{ apiKey: [] }],
     tags: { ...tags, Notifications: "The requests that an endpoint receives." },
-    paths: describePaths(),
+    paths: describePaths(selectOperations(config)),
     webhooks: describeNotifications(catalogue, config),
     components: {
       securitySchemes: {
@@ -83,7 +84,7 @@ export function describeWebhooksOpenApi(
   });
 }
 
-function describePaths(): JsonObject {
+function describePaths(operations: Operations): JsonObject {
   const paths: Record<string, Record<string, Json>> = {};
   for (const [operationId, operation] of Object.entries(operations)) {
     const template = toPathTemplate(operation.path);

@@ -36,7 +36,15 @@ export interface ApiService {
   readonly deliveries: Deliveries;
   /** The names of the catalogue, for subscribers. */
   readonly eventTypes: readonly string[];
-  readonly getDocument: (baseUrl: string) => { readonly body: string; readonly etag: string };
+  readonly getDocument: (baseUrl: string) => PublicDocument;
+  /** The public keys of the signatures, as a JSON Web Key Set. */
+  readonly keySet: PublicDocument;
+}
+
+/** The text of a document that everybody may read, and its validator. */
+export interface PublicDocument {
+  readonly body: string;
+  readonly etag: string;
 }
 
 /** A row of the table. */

@@ -7,21 +7,52 @@ import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { isMatch } from "../../http/entity-tag.js";
 import { JSON_CONTENT_TYPE } from "../../http/json-response.js";
+import type { HttpRequest, HttpResponse } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
+import { MAX_SIGNING_KEYS } from "../../signature/asymmetric.js";
 import { TEXT_LENGTHS } from "../call-arguments.js";
+import type { WebhooksConfig } from "../config/config.js";
 import { toJsonResponse } from "./api-request.js";
 import { deliveryOperations } from "./delivery-operations.js";
 import { logOperations } from "./log-operations.js";
-import type { ApiService, Operations } from "./operation.js";
+import type { ApiService, Operations, PublicDocument } from "./operation.js";
 import { registrationOperations } from "./registration-operations.js";
 import { describeObject, eventTypeRef } from "./schemas.js";
 
-const DOCUMENT_HEADERS = {
-  // Clients validate the document before each use: it depends on the mounted version.
-  "cache-control": "public, no-cache",
-  "access-control-allow-origin": "*",
-  "x-content-type-options": "nosniff",
-} as const;
+/** Clients validate the document before each use: it depends on the mounted version. */
+const VALIDATED = "public, no-cache";
+/** So receivers need not request the keys for each delivery. `signature.ed25519` documents it. */
+const KEPT_FOR_AN_HOUR = "public, max-age=3600";
+
+const ifNoneMatch: JsonObject = {
+  name: "If-None-Match",
+  in: "header",
+  description: "The `ETag` of the document that the client has. If it is current, the response is 304.",
+  schema: { type: "string", maxLength: 8_192 },
+};
+
+const documentHeaders: JsonObject = {
+  ETag: {
+    description: "The version of the document.",
+    required: true,
+    schema: { type: "string", maxLength: TEXT_LENGTHS.header },
+  },
+};
+
+function toDocumentResponse(
+  request: HttpRequest,
+  { body, etag }: PublicDocument,
+  cacheControl: string,
+): HttpResponse {
+  const headers = {
+    "cache-control": cacheControl,
+    "access-control-allow-origin": "*",
+    "x-content-type-options": "nosniff",
+    etag,
+  };
+  if (isMatch(request.headers["if-none-match"], etag)) return { status: 304, headers, body: null };
+  return { status: 200, headers: { "content-type": JSON_CONTENT_TYPE, ...headers }, body };
+}
 
 const interfaceOperations: Operations = {
   listEventTypes: {
@@ -43,14 +74,7 @@ const interfaceOperations: Operations = {
     tag: "Interface",
     summary: "Read this document",
     isPublic: true,
-    parameters: [
-      {
-        name: "If-None-Match",
-        in: "header",
-        description: "The `ETag` of the document that the client has. If it is current, the response is 304.",
-        schema: { type: "string", maxLength: 8_192 },
-      },
-    ],
+    parameters: [ifNoneMatch],
     response: {
       status: 200,
       description: "An OpenAPI 3.1 document.",
@@ -63,44 +87,79 @@ const interfaceOperations: Operations = {
           paths: { type: "object" },
         },
       },
-      headers: {
-        ETag: {
-          description: "The version of the document.",
-          required: true,
-          schema: { type: "string", maxLength: TEXT_LENGTHS.header },
-        },
-      },
+      headers: documentHeaders,
     },
     errors: [],
-    async handle(request, { getDocument }) {
-      const { body, etag } = getDocument(request.baseUrl);
-      const headers = { ...DOCUMENT_HEADERS, etag };
-      if (isMatch(request.headers["if-none-match"], etag)) return { status: 304, headers, body: null };
-      return { status: 200, headers: { "content-type": JSON_CONTENT_TYPE, ...headers }, body };
-    },
+    handle: async (request, { getDocument }) =>
+      toDocumentResponse(request, getDocument(request.baseUrl), VALIDATED),
   },
 };
 
-/** By operation id, in the order of the OpenAPI document. */
-export const operations: Operations = {
+const word = (value: string): JsonObject => ({ type: "string", const: value });
+const bytes32: JsonObject = { type: "string", pattern: "^[A-Za-z0-9_-]{43}$" };
+
+const keyOperations: Operations = {
+  readPublicKeys: {
+    method: "GET",
+    path: "/v1/jwks.json",
+    tag: "Interface",
+    summary: "Read the public keys of the signatures",
+    description:
+      "A JSON Web Key Set with the Ed25519 keys of the `v1a` signatures. Any of them may have signed a notification. It may be cached for an hour.",
+    isPublic: true,
+    parameters: [ifNoneMatch],
+    response: {
+      status: 200,
+      description: "The key that signs, then those that signed before or will sign next.",
+      schema: describeObject({
+        keys: {
+          type: "array",
+          minItems: 1,
+          maxItems: MAX_SIGNING_KEYS,
+          items: describeObject({
+            kty: word("OKP"),
+            crv: word("Ed25519"),
+            x: { ...bytes32, description: "The key in base64url." },
+            kid: { ...bytes32, description: "The thumbprint of the key (RFC 7638)." },
+            use: word("sig"),
+            alg: word("EdDSA"),
+          }),
+        },
+      }),
+      headers: documentHeaders,
+    },
+    errors: [],
+    handle: async (request, { keySet }) => toDocumentResponse(request, keySet, KEPT_FOR_AN_HOUR),
+  },
+};
+
+const operations: Operations = {
   ...registrationOperations,
   ...deliveryOperations,
   ...logOperations,
   ...interfaceOperations,
 };
 
+/** Returns the operations of a service by their id, in the order of the OpenAPI document. */
+export const selectOperations = ({ signature }: Pick<WebhooksConfig, "signature">): Operations =>
+  signature.ed25519.length === 0 ? operations : { ...operations, ...keyOperations };
+
+const toDocument = (content: object): PublicDocument => {
+  const body = JSON.stringify(content);
+  return { body, etag: `"${createHash("sha256").update(body).digest("base64url").slice(0, 27)}"` };
+};
+
+export const buildKeySet = ({ signature }: Pick<WebhooksConfig, "signature">): PublicDocument =>
+  toDocument({ keys: signature.ed25519.map(({ jwk }) => jwk) });
+
 /** The number of cached texts, by base URL. Clients choose the base URL with the `Host` header. */
 const MAX_CACHED_TEXTS = 16;
 
 /** Returns a function that gives the text of the document at a base URL, with its validator. */
 export function cacheDocumentTexts(openApi: (baseUrl: string) => JsonObject): ApiService["getDocument"] {
-  const texts = new LRUCache<string, ReturnType<ApiService["getDocument"]>>({ max: MAX_CACHED_TEXTS });
-  const serialise = (baseUrl: string) => {
-    const body = JSON.stringify(openApi(baseUrl));
-    return { body, etag: `"${createHash("sha256").update(body).digest("base64url").slice(0, 27)}"` };
-  };
+  const texts = new LRUCache<string, PublicDocument>({ max: MAX_CACHED_TEXTS });
   return (baseUrl) => {
-    const text = texts.get(baseUrl) ?? serialise(baseUrl);
+    const text = texts.get(baseUrl) ?? toDocument(openApi(baseUrl));
     texts.set(baseUrl, text);
     return text;
   };

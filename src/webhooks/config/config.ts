@@ -4,6 +4,7 @@ import type { Clock } from "../../core/clock.js";
 import type { Logger, LoggerOption } from "../../core/logger.js";
 import type { Telemetry } from "../../core/telemetry.js";
 import type { ClientCertificate, DestinationOptions } from "../../outbound/destination-options.js";
+import type { SigningKey } from "../../signature/asymmetric.js";
 import type { Access } from "../access.js";
 import type { EventCatalogue } from "../event-types/catalogue.js";
 import type { BodyForm, PlainEvent } from "../events/notification.js";
@@ -37,7 +38,10 @@ export interface WebhooksConfig {
   };
   readonly delivery: Filled<DeliveryOptions, "headers" | "perSecond" | "send">;
   readonly retry: Filled<RetryOptions>;
-  readonly signature: Filled<SignatureOptions>;
+  readonly signature: Omit<Filled<SignatureOptions>, "ed25519"> & {
+    /** The first key signs. Empty: no such signatures. */
+    readonly ed25519: readonly SigningKey[];
+  };
   readonly endpoints: Filled<EndpointHealthOptions>;
   readonly retention: Filled<RetentionOptions>;
   readonly limits: Filled<WebhookLimits>;

@@ -118,4 +118,20 @@ export interface SignatureOptions {
    * subscribers verify with one of its libraries.
    */
   readonly standardWebhooks?: boolean | undefined;
+  /**
+   * Private Ed25519 keys that sign in addition to the secrets, for subscribers that verify with a
+   * public key: at most 5, each in PEM (PKCS#8, not encrypted) or as `whsk_` and Base64. Default:
+   * none. Needs `standardWebhooks`.
+   *
+   * The first key adds `v1a,<Base64>` to `webhook-signature`. The public keys of all are served at
+   * `GET /v1/jwks.json`, without an API key. To rotate, add the new key at the end, move it to the
+   * front after an hour, and remove the old one once all processes sign with the new one.
+   *
+   * All endpoints share the key, so a subscriber can pass a delivery on to another, where it
+   * verifies. Receivers that must notice this compare `hub.topic`, or verify by their secret.
+   *
+   * @example
+   * signature: { standardWebhooks: true, ed25519: [process.env.WEBHOOK_SIGNING_KEY] }
+   */
+  readonly ed25519?: readonly string[] | undefined;
 }
