@@ -55,6 +55,8 @@ export {
   type AppendResponse,
   type AppendResult,
   type AttemptSummary,
+  type AuditLogStore,
+  type AuditRecord,
   type Claim,
   type ClaimRequest,
   type ClaimResponse,

@@ -13,7 +13,7 @@ import { testHealthClaims, testHealthSettlements } from "./storage-contract/heal
 import { testIdempotencyKeys } from "./storage-contract/idempotency-keys.js";
 import { testLateSuccesses, testStaleSettlements } from "./storage-contract/late-settlement.js";
 import { testLists } from "./storage-contract/lists.js";
-import { testLongLogs } from "./storage-contract/long-logs.js";
+import { testAuditLog, testLongLogs } from "./storage-contract/long-logs.js";
 import { MODEL_RETENTION } from "./storage-contract/model.js";
 import { runModel } from "./storage-contract/model-run.js";
 import { testRecovery, testRecoverySchedule, testRecoverySelection } from "./storage-contract/recovery.js";
@@ -78,6 +78,7 @@ const SUITES = [
   testStats,
   testStorageTime,
   testLongLogs,
+  testAuditLog,
   testWorkPerCall,
 ] as const;
 

@@ -23,7 +23,7 @@ import type { DeliveryLogStore } from "./store/delivery-log-store.js";
 import type { DeliveryQueueStore } from "./store/delivery-queue-store.js";
 import type { EndpointHealthStore } from "./store/endpoint-health-store.js";
 import type { Retention } from "./store/records.js";
-import type { RegistrationStore } from "./store/registration-store.js";
+import type { AuditLogStore, RegistrationStore } from "./store/registration-store.js";
 
 export type {
   Claim,
@@ -60,7 +60,7 @@ export {
   type WebhookRecord,
   type WebhookStatus,
 } from "./store/records.js";
-export type { RegistrationStore } from "./store/registration-store.js";
+export type { AuditLogStore, AuditRecord, RegistrationStore } from "./store/registration-store.js";
 
 /** The storage that `createWebhooks({ storage })` takes. Several services may share it. */
 export interface Storage {
@@ -93,7 +93,7 @@ export interface StorageContext {
 }
 
 /**
- * The port itself, in four parts, plus time, notification and counts.
+ * The port itself, in five parts, plus time, notification and counts.
  *
  * `docs/guides/write-a-storage.md` explains the rules for all methods.
  */
@@ -101,7 +101,8 @@ export interface WebhookStore
   extends RegistrationStore,
     DeliveryQueueStore,
     DeliveryLogStore,
-    EndpointHealthStore {
+    EndpointHealthStore,
+    AuditLogStore {
   /**
    * The longest time that a process may sleep without claiming, whatever `claim` returned. It
    * bounds how late a process notices the work of another one.

@@ -3,7 +3,14 @@
  * copy or frozen.
  */
 
-import type { Attempt, DeliveryState, EventRecord, Lane, WebhookRecord } from "../../src/webhooks/store.js";
+import type {
+  Attempt,
+  AuditRecord,
+  DeliveryState,
+  EventRecord,
+  Lane,
+  WebhookRecord,
+} from "../../src/webhooks/store.js";
 import type { ClaimedSecond } from "../claim-rate.js";
 import type { RecentHour } from "../recent-attempts.js";
 import type { SlowStart } from "../slow-start.js";
@@ -128,4 +135,16 @@ export interface Replay {
   readonly digest: string;
   readonly webhook: WebhookRecord;
   readonly expiresAt: number;
+}
+
+/** The audit logs by account, the one that was changed last at the end. */
+export interface AuditLogs {
+  readonly logs: Map<string, AuditRow[]>;
+  /** The number of entries in all of them. */
+  size: number;
+}
+
+export interface AuditRow {
+  readonly order: number;
+  readonly record: AuditRecord;
 }

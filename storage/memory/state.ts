@@ -8,6 +8,7 @@ import { createExpiringMap, type ExpiringMap } from "./expiring-map.js";
 import { FifoTimeQueue } from "./fifo-time-queue.js";
 import type {
   Account,
+  AuditLogs,
   Lease,
   MemoryDelivery,
   MemoryEndpoint,
@@ -49,6 +50,7 @@ export interface State {
    * was freed.
    */
   readonly removals: Map<MemoryEndpoint, number>;
+  readonly audit: AuditLogs;
   readonly watchers: Set<(at: number) => void>;
   /**
    * The storage's time at which the monotonic clock stood at 0; set when the time is first read.
@@ -89,6 +91,7 @@ export function createState(limits: MemoryLimits): State {
     remembered: createExpiringMap(limits.rememberedIds),
     replays: createExpiringMap(limits.webhooks),
     removals: new Map(),
+    audit: { logs: new Map(), size: 0 },
     watchers: new Set(),
     epoch: undefined,
     pending: 0,

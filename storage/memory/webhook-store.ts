@@ -4,6 +4,8 @@ import { randomUUID } from "node:crypto";
 import type { StorageContext, StoreStats, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { createMemoryDeliveryLog } from "./delivery-log.js";
 import { createMemoryDeliveryQueue } from "./delivery-queue.js";
+import { parsePageStart } from "./page.js";
+import type { AuditRow } from "./records.js";
 import { createMemoryRegistry } from "./registry.js";
 import {
   getEndpoint,
@@ -41,6 +43,7 @@ export function createMemoryWebhookStore(
     ...createMemoryHealthNotifications(context),
     ...createMemoryDeliveryQueue(context),
     ...createMemoryDeliveryLog(context),
+    ...createMemoryAuditLog(context),
     async stats() {
       const events = [...state.accounts.values()].reduce((sum, account) => sum + account.events.size, 0);
       return {
@@ -107,6 +110,48 @@ function createMemoryHealthNotifications({
       const updatedAt = status === from ? endpoint.record.updatedAt : getTouchedAt(endpoint, now);
       updateRecord(state, endpoint, { status, warnedAt, noticeAt, updatedAt });
       return true;
+    },
+  };
+}
+
+/**
+ * The most entries of all audit logs together. Beyond it, the logs of the accounts with no new
+ * entry for the longest time are dropped.
+ */
+const MOST_AUDIT_ENTRIES = 100_000;
+
+function addAuditEntry({ audit }: State, row: AuditRow, keep: number): void {
+  const { logs } = audit;
+  const { account } = row.record;
+  const log = logs.get(account) ?? [];
+  log.push(row);
+  const removed = log.splice(0, log.length - keep);
+  logs.delete(account);
+  logs.set(account, log);
+  audit.size += 1 - removed.length;
+  for (const [other, { length }] of logs) {
+    if (audit.size <= MOST_AUDIT_ENTRIES) break;
+    logs.delete(other);
+    audit.size -= length;
+  }
+}
+
+function createMemoryAuditLog({
+  state,
+}: MemoryStoreContext): Pick<WebhookStore, "addAuditEntries" | "listAuditEntries"> {
+  return {
+    async addAuditEntries({ entries, keep }) {
+      for (const record of entries)
+        addAuditEntry(state, { order: ++state.order, record: Object.freeze({ ...record }) }, keep);
+    },
+
+    async listAuditEntries({ account, cursor, limit }) {
+      const before = parsePageStart(cursor) ?? Number.POSITIVE_INFINITY;
+      const log = state.audit.logs.get(account) ?? [];
+      const end = 1 + log.findLastIndex(({ order }) => order < before);
+      const rows = log.slice(Math.max(0, end - limit), end).reverse();
+      const next = end > limit ? String(rows.at(-1)?.order) : null;
+      return { entries: rows.map(({ record }) => record), next };
     },
   };
 }

@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import additions from "./scripts/additions.lua";
 import append from "./scripts/append.lua";
 import appendGeneral from "./scripts/append-general.lua";
+import audit from "./scripts/audit.lua";
 import buffers from "./scripts/buffers.lua";
 import calls from "./scripts/calls.lua";
 import claimDue from "./scripts/claim-due.lua";
@@ -75,6 +76,7 @@ export const SCRIPTS = {
     additions,
     appendGeneral,
   ),
+  audit: assemble("audit", calls, audit),
   contentAllocate: assemble("content-allocate", calls, content, contentAllocate),
   contentChanges: assemble("content-changes", calls, content, contentChanges),
   contentCheck: assemble("content-check", calls, content, contentCheck),

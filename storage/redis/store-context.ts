@@ -8,7 +8,7 @@ import type { Logger } from "../../src/core/logger.js";
 import type { Seal } from "../seal.js";
 import type { RedisArgument } from "./clients.js";
 import type { CallOptions } from "./connection.js";
-import type { Partition, PartitionLimits, Partitions } from "./partition.js";
+import type { KeySet, Partition, PartitionLimits, Partitions } from "./partition.js";
 import type { Script } from "./scripts.js";
 
 /** How a script of the webhook store is called. */
@@ -38,7 +38,7 @@ export interface RedisStoreContext {
   /** Runs a script on a partition. It puts the arguments that every script takes before `args`. */
   readonly run: (
     script: Script,
-    partition: Partition,
+    partition: KeySet,
     args: readonly RedisArgument[],
     call: ScriptCall,
   ) => Promise<unknown>;

@@ -1,7 +1,8 @@
 /** The webhook store on Redis, put together from its parts. */
 
 import { randomBytes, randomUUID } from "node:crypto";
-import type { StoreStats, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
+import type { AuditRecord, StoreStats, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
+import { validateCursor } from "../cursor.js";
 import { createAppend } from "./append.js";
 import { createClaim } from "./claim-rotation.js";
 import { createRedisDeliveryLog } from "./delivery-log.js";
@@ -33,6 +34,7 @@ export function createRedisWebhookStore(
     ...createRedisHealthNotifications(context),
     ...createRedisDeliveryQueue(context),
     ...createRedisDeliveryLog(context),
+    ...createRedisAuditLog(context),
     async stats() {
       const at = await context.connect(now());
       const parts = await Promise.all(
@@ -131,6 +133,50 @@ function createRedisHealthNotifications(
         randomUUID(),
       ];
       return (await run(SCRIPTS.settleNotice, partitions.ofAccount(account), args, { now: at })) === 1;
+    },
+  };
+}
+
+/** The order and the nonce of the last entry of the page before. */
+const AUDIT_CURSOR = /^[0-9a-f]{15}\.[0-9a-f-]{36}$/;
+
+/** The parts of a member of the audit log: `account/order/nonce/entry`. */
+const AUDIT_MEMBER = /^[^/]*\/([0-9a-f]{15})\/([0-9a-f-]{36})\/(.*)$/s;
+
+/** The digits of an order that are its time. */
+const TIME_DIGITS = 11;
+
+function createRedisAuditLog(
+  context: RedisStoreContext,
+): Pick<WebhookStore, "addAuditEntries" | "listAuditEntries"> {
+  const { partitions, run, call } = context;
+  return {
+    async addAuditEntries({ entries, keep, now }) {
+      const [first] = entries;
+      if (first === undefined) return;
+      const at = await context.connect(now);
+      const texts = entries.flatMap((own) => [encodeText(own.account), own.at, own.entry]);
+      const { audit } = partitions.ofAccount(first.account);
+      await run(SCRIPTS.audit, audit, [keep, randomUUID(), ...texts], { now: at });
+    },
+
+    async listAuditEntries({ account, cursor, limit }) {
+      const before = validateCursor(cursor, AUDIT_CURSOR).replace(".", "/");
+      await context.connect(0);
+      const [key = ""] = partitions.ofAccount(account).audit.keys;
+      const own = encodeText(account);
+      const end = before === "" ? `(${own}0` : `(${own}/${before}`;
+      const range = [end, `[${own}/`, "LIMIT", 0, limit + 1];
+      const members = (await call("ZREVRANGEBYLEX", key, ...range)) as string[];
+      const parts = members.slice(0, limit).map((member) => AUDIT_MEMBER.exec(member) ?? []);
+      const [, order, nonce] = parts.at(-1) ?? [];
+      return {
+        entries: parts.map(([, orderOf = "", , entry = ""]): AuditRecord => {
+          const at = Number.parseInt(orderOf.slice(0, TIME_DIGITS), 16);
+          return { account, at, entry };
+        }),
+        next: members.length > limit ? `${order}.${nonce}` : null,
+      };
     },
   };
 }

@@ -1,9 +1,16 @@
 /** The webhook store on SQL, put together from its parts. */
 
 import { LRUCache } from "lru-cache";
-import type { Storage, StoreStats, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
+import type {
+  AuditRecord,
+  Storage,
+  StoreStats,
+  WebhookRecord,
+  WebhookStore,
+} from "../../src/webhooks/store.js";
 import { MOST_SECONDS_AHEAD, toSecond } from "../claim-rate.js";
-import { encodeAccount } from "../stored-text.js";
+import { validateCursor } from "../cursor.js";
+import { encodeAccount, encodeStoredText } from "../stored-text.js";
 import { createAppender } from "./append.js";
 import { type CountChange, readAllChanges, type SummedChanges } from "./changes.js";
 import { claimDeliveries } from "./claim.js";
@@ -20,9 +27,10 @@ import {
   type SqlStoreContext,
   writeAndWake,
 } from "./store-context.js";
+import type { RowOf } from "./table.js";
 import { createTidier } from "./tidier.js";
 import { createWebhookCache, decodeWebhookRow, readWebhooks } from "./webhook-rows.js";
-import type { EndpointRow } from "./webhook-tables.js";
+import { audit, type EndpointRow } from "./webhook-tables.js";
 
 /** The most accounts whose webhooks a process keeps. */
 const MOST_ACCOUNTS = 2_000;
@@ -62,6 +70,7 @@ export function createSqlWebhookStore(
     },
     ...createSqlHealthNotifications(context),
     ...createSqlDeliveryLog(context),
+    ...createSqlAuditLog(context),
     append: createAppender(context, tidier, concurrency),
     async claim(request) {
       await tidier.tidy(request.now);
@@ -237,5 +246,61 @@ function createSqlHealthNotifications(context: SqlStoreContext): HealthMethods {
         if (noticeAt !== null) noteWake(after, noticeAt);
         return true;
       }),
+  };
+}
+
+// The audit log on SQL.
+
+/** Beyond the entries that were added, so many more may be removed after `keep` was lowered. */
+const MORE_REMOVED = 200;
+
+const OLD_ENTRIES = `SELECT position FROM {audit} WHERE account = $1 AND position <=
+    (SELECT position FROM {audit} WHERE account = $1 ORDER BY position DESC LIMIT 1 OFFSET $2)
+  ORDER BY position LIMIT $3`;
+
+const AUDIT_PAGE =
+  "SELECT position, at, entry FROM {audit} WHERE account = $1 AND position < $2 ORDER BY position DESC LIMIT $3";
+
+const AUDIT_CURSOR = /^[0-9]{1,15}$/;
+
+type AuditRow = Pick<RowOf<typeof audit>, "position" | "at" | "entry">;
+
+function createSqlAuditLog({
+  database,
+}: SqlStoreContext): Pick<WebhookStore, "addAuditEntries" | "listAuditEntries"> {
+  return {
+    addAuditEntries: ({ entries, keep }) =>
+      database.write(
+        async (transaction) => {
+          const rows = entries.map(({ account, at, entry }) => [encodeStoredText(account), at, entry]);
+          await transaction.insert(audit, ["account", "at", "entry"], rows);
+          const accounts = [...new Set(rows.map(([account = ""]) => account))];
+          const old = await transaction.forEach<{ position: number }>(
+            OLD_ENTRIES,
+            ["text", "int", "int"],
+            accounts.map((account) => [account, keep, rows.length + MORE_REMOVED]),
+          );
+          await transaction.remove(
+            audit,
+            ["position"],
+            old.map(({ position }) => [position]),
+          );
+        },
+        { isDurable: false },
+      ),
+
+    async listAuditEntries({ account, cursor, limit }) {
+      const before = Number(validateCursor(cursor, AUDIT_CURSOR) || Number.MAX_SAFE_INTEGER);
+      const rows = await database.read(
+        (transaction) =>
+          transaction.all<AuditRow>(AUDIT_PAGE, [encodeStoredText(account), before, limit + 1]),
+        { isOneStatement: true },
+      );
+      const shown = rows.slice(0, limit);
+      return {
+        entries: shown.map(({ at, entry }): AuditRecord => ({ account, at, entry })),
+        next: rows.length > limit ? String(shown.at(-1)?.position) : null,
+      };
+    },
   };
 }

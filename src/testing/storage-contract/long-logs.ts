@@ -1,7 +1,11 @@
-/** Long logs: a call may examine part of a log, and repeated calls reach all of it. */
+/**
+ * Long logs: a call may examine part of a log, and repeated calls reach all of it. And the audit
+ * log, which stays as long as it may be.
+ */
 
 import assert from "node:assert/strict";
 import { listAccountDeliveries } from "../../webhooks/delivery/delivery-lists.js";
+import type { AuditRecord, WebhookStore } from "../../webhooks/store.js";
 import { listIds, only, readAllPages, repeat } from "./assertions.js";
 import { SECOND_MS } from "./builders.js";
 import type { DeclareTest, Scenario } from "./fixture.js";
@@ -100,4 +104,115 @@ export function testLongLogs(it: DeclareTest): void {
     const claims = await s.claim();
     assert.deepEqual(listIds(claims.map(({ event }) => event)), listIds(missed));
   });
+}
+
+/** As many entries as the service passes at most in one call. */
+const ENTRIES_PER_CALL = 250;
+
+/** Adds `count` entries of an account in one call, a second after the ones before. */
+export async function addEntries(
+  s: Pick<Scenario, "advance" | "now">,
+  by: WebhookStore,
+  { accounts, count, keep }: { accounts: readonly string[]; count: number; keep: number },
+): Promise<AuditRecord[]> {
+  await s.advance(SECOND_MS);
+  const entries = Array.from({ length: count }, (_, index) => ({
+    account: accounts[index % accounts.length] ?? "",
+    at: s.now(),
+    entry: JSON.stringify({ action: "webhook.changed", at: s.now(), index, text: "a/b\n\u00e9\ud800" }),
+  }));
+  await by.addAuditEntries?.({ entries, keep, now: s.now() });
+  return entries;
+}
+
+/** Reads the audit log of an account, page by page. */
+export const readAuditLog = (by: WebhookStore, account: string, limit = 100): Promise<AuditRecord[]> =>
+  readAllPages(async (cursor) => {
+    const page = await by.listAuditEntries?.({ account, cursor, limit });
+    assert.ok(page && page.entries.length <= limit);
+    return { rows: page.entries, next: page.next };
+  });
+
+/** Declares the tests of the audit log, for storages that keep one. */
+export function testAuditLog(it: DeclareTest): void {
+  const declare: DeclareTest = (name, run) =>
+    it(name, async (s) => {
+      if (s.store.addAuditEntries !== undefined) await run(s);
+    });
+
+  declare(
+    "entries of the audit log are returned unchanged, newest first, to their account only",
+    async (s) => {
+      const accounts = ["clinic", "hospital"];
+      const first = await addEntries(s, s.store, { accounts, count: 7, keep: 100 });
+      const second = await addEntries(s, s.peer, { accounts, count: 2, keep: 100 });
+      for (const account of accounts) {
+        const wanted = [...first, ...second].filter((entry) => entry.account === account).reverse();
+        for (const limit of [1, 3, 100]) assert.deepEqual(await readAuditLog(s.peer, account, limit), wanted);
+      }
+      assert.deepEqual(await readAuditLog(s.store, "nobody"), []);
+    },
+  );
+
+  declare("an entry that is added between two pages neither repeats nor hides another one", async (s) => {
+    const added = await addEntries(s, s.store, { accounts: ["clinic"], count: 4, keep: 100 });
+    const head = await s.store.listAuditEntries?.({ account: "clinic", limit: 2 });
+    await addEntries(s, s.peer, { accounts: ["clinic"], count: 2, keep: 100 });
+    const cursor = head?.next ?? undefined;
+    const tail = await s.peer.listAuditEntries?.({ account: "clinic", cursor, limit: 2 });
+    assert.deepEqual([...(head?.entries ?? []), ...(tail?.entries ?? [])], added.reverse());
+    assert.equal(tail?.next, null);
+  });
+
+  declare("the audit log of an account stays at its limit under ten thousand entries", async (s) => {
+    const keep = 300;
+    await addEntries(s, s.store, { accounts: ["hospital"], count: 3, keep });
+    const added = await repeat(40, (index) =>
+      addEntries(s, s.alternate(index), { accounts: ["clinic"], count: ENTRIES_PER_CALL, keep }),
+    );
+    assert.deepEqual(await readAuditLog(s.store, "clinic"), added.flat().reverse().slice(0, keep));
+    assert.equal((await readAuditLog(s.store, "hospital")).length, 3);
+  });
+
+  declare("processes that add at once leave the audit log at its limit with the next entry", async (s) => {
+    const accounts = ["clinic", "hospital"];
+    await s.callConcurrently(6, (by) => addEntries(s, by, { accounts, count: 40, keep: 10 }));
+    const last = await addEntries(s, s.store, { accounts, count: 2, keep: 10 });
+    for (const account of accounts) {
+      const log = await readAuditLog(s.peer, account);
+      assert.equal(log.length, 10);
+      assert.deepEqual(
+        log[0],
+        last.find((entry) => entry.account === account),
+      );
+    }
+  });
+
+  declare(
+    "a lower limit takes effect with the next entries, and removing a webhook removes none",
+    async (s) => {
+      const { id } = await s.register();
+      await addEntries(s, s.store, { accounts: ["clinic"], count: 150, keep: 200 });
+      assert.equal(await s.remove(id), true);
+      const [last] = await addEntries(s, s.peer, { accounts: ["clinic"], count: 1, keep: 1 });
+      assert.deepEqual(await readAuditLog(s.store, "clinic"), [last]);
+    },
+  );
+
+  declare(
+    "a cursor that no page has given is refused, and one of another account opens nothing",
+    async (s) => {
+      await addEntries(s, s.store, { accounts: ["clinic"], count: 3, keep: 100 });
+      await addEntries(s, s.store, { accounts: ["hospital"], count: 3, keep: 100 });
+      for (const cursor of ["", "x", "-1", "1.5", "0x10", "' OR 1=1", "9".repeat(300), "../clinic", "\u0000"])
+        await assert.rejects(
+          async () => s.store.listAuditEntries?.({ account: "clinic", cursor, limit: 5 }),
+          { code: "invalid_argument", field: "cursor" },
+        );
+      const foreign = await s.store.listAuditEntries?.({ account: "hospital", limit: 1 });
+      const cursor = foreign?.next ?? undefined;
+      const own = await s.store.listAuditEntries?.({ account: "clinic", cursor, limit: 5 });
+      assert.ok(own?.entries.every(({ account }) => account === "clinic"));
+    },
+  );
 }

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { only, repeat } from "./assertions.js";
 import { MINUTE_MS } from "./builders.js";
 import { type DeclareTest, readDeliveryLog } from "./fixture.js";
+import { addEntries, readAuditLog } from "./long-logs.js";
 
 const SIMILAR = [
   // Lone surrogates have no form in UTF-8, and encoders write U+FFFD for all of them.
@@ -32,6 +33,18 @@ export function testSimilarNames(it: DeclareTest): void {
     for (const [index, account] of SIMILAR.entries()) {
       const listed = (await s.peer.listWebhooks({ account, limit: 5 })).webhooks;
       assert.deepEqual([only(listed).id, only(listed).account], [webhooks[index]?.id, account]);
+    }
+  });
+
+  it("accounts with similar names have audit logs of their own", async (s) => {
+    if (s.store.addAuditEntries === undefined) return;
+    for (const account of SIMILAR) await addEntries(s, s.store, { accounts: [account], count: 3, keep: 2 });
+    for (const account of SIMILAR) {
+      const log = await readAuditLog(s.peer, account, 1);
+      assert.deepEqual(
+        log.map((entry) => entry.account),
+        [account, account],
+      );
     }
   });
 

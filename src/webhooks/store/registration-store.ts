@@ -1,4 +1,4 @@
-/** The part of the port that keeps webhooks. */
+/** The part of the port that keeps webhooks, and the log of what was done to them. */
 
 import type { Page, WebhookChange, WebhookRecord } from "./records.js";
 
@@ -64,4 +64,31 @@ export interface RegistrationStore {
     readonly account: string;
     readonly now: number;
   }): Promise<boolean>;
+}
+
+/** An entry of the audit log, as it is stored. */
+export interface AuditRecord {
+  readonly account: string;
+  readonly at: number;
+  /** JSON of less than 2 000 characters. A store returns it unchanged and never parses it. */
+  readonly entry: string;
+}
+
+/** Keeps the audit log. A storage without it has neither method. */
+export interface AuditLogStore {
+  /**
+   * Adds entries of one partition, at most 250, and removes the oldest entries of their accounts
+   * beyond `keep`, at least as many as were added. Best effort: if the call is repeated, the log
+   * may have its entries twice.
+   */
+  addAuditEntries?(request: {
+    readonly entries: readonly AuditRecord[];
+    /** How many entries of an account are kept, 1 to 10 000. */
+    readonly keep: number;
+    readonly now: number;
+  }): Promise<void>;
+  /** Returns the entries of an account, newest first. */
+  listAuditEntries?(
+    request: { readonly account: string } & Page,
+  ): Promise<{ readonly entries: readonly AuditRecord[]; readonly next: string | null }>;
 }
