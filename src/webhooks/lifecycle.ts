@@ -36,10 +36,13 @@ export function createLifecycle(
     worker,
     sender,
     reminder,
+    reported,
   }: {
     readonly worker: DeliveryWorker;
     readonly sender: Sender;
     readonly reminder: Pick<StartReminder, "dismissAtExit" | "end">;
+    /** Resolves once what happened was reported to the host and to the audit log. */
+    readonly reported: () => Promise<void>;
   },
 ): Lifecycle {
   const { clock, notify, limits, awaitStorage } = config;
@@ -61,6 +64,7 @@ export function createLifecycle(
     stopObserving?.();
     stopObserving = undefined;
     await sender.close();
+    await reported();
     await closeNotifiers();
   };
 

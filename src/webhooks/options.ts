@@ -109,6 +109,7 @@ export const webhooksOptions = {
   notify: {
     warning: hook<NonNullable<Notify["warning"]>>(),
     disabled: hook<NonNullable<Notify["disabled"]>>(),
+    exhausted: hook<NonNullable<Notify["exhausted"]>>(),
     close: hook<NonNullable<Notify["close"]>>(),
   },
   retention: {
@@ -125,7 +126,9 @@ export const webhooksOptions = {
     entries: wholeNumber("count", 100, { min: 1, max: 10_000 }),
     notificationBytes: wholeNumber("bytes", 262_144, { min: 1024, max: 16_777_216 }),
     hookMs: wholeNumber("ms", 5_000, { min: 1, max: MINUTE }),
+    auditEntries: wholeNumber("count", 0, { min: 0, max: 10_000 }),
   },
+  audit: hook<NonNullable<WebhooksConfig["audit"]>>(),
   awaitStorage: flag(true),
   ...hostOptions,
   telemetry: value<Telemetry | undefined>(

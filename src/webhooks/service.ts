@@ -2,7 +2,7 @@
 
 import { systemClock } from "../core/clock.js";
 import { guardedLogger } from "../core/logger.js";
-import { createStorageCircuit, type StorageCircuit } from "../core/storage-circuit.js";
+import { createStorageCircuit, type GuardCall, type StorageCircuit } from "../core/storage-circuit.js";
 import { countStoreErrors, guardedTelemetry } from "../core/telemetry.js";
 import type { HealthStatus } from "../health/health-status.js";
 import { cacheDocument } from "../http/openapi-document.js";
@@ -11,6 +11,7 @@ import type { JsonObject } from "../schema/types.js";
 import type { Subscriber } from "./access.js";
 import { createApiHandlers, type HandleAsOptions } from "./api/api-handler.js";
 import { describeWebhooksOpenApi } from "./api/openapi.js";
+import { type AuditLog, createAudit } from "./audit.js";
 import type { ServiceBase } from "./config/config.js";
 import type { WebhooksOptions } from "./config/webhooks-options.js";
 import { createAttempts } from "./delivery/attempt.js";
@@ -114,6 +115,8 @@ export interface Webhooks<T extends string = string, C = AnyCatalogue> {
   readonly registrations: Registrations;
   /** The delivery log: read deliveries, resend, recover missed events, send a test. */
   readonly deliveries: Deliveries;
+  /** The audit log: who did what to the webhooks of an account. Kept with `limits.auditEntries`. */
+  readonly audit: AuditLog;
   /**
    * When the attempts of a delivery are due, in milliseconds after the first one, without jitter.
    * It follows from the `retry` option.
@@ -187,12 +190,13 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
     retention: config.retention,
   });
   const store = countStoreErrors(guardWebhookStore(stored, circuit), telemetry, "webhooks");
-  const base: ServiceBase = { store, config, logger, telemetry };
+  const audit = createAudit({ store, config, logger, telemetry });
+  const base: ServiceBase = { store, config, logger, telemetry, audit };
 
   const entitlement = createEntitlement(store, config);
-  const registrationParts = { store, config, catalogue, entitlement };
-  const registrations = createRegistrations({ ...registrationParts, namesOptions: true });
-  const forSubscribers = createRegistrations({ ...registrationParts, namesOptions: false });
+  const registrationParts = { store, config, catalogue, entitlement, audit };
+  const registrations = createRegistrations({ ...registrationParts, isForHost: true });
+  const forSubscribers = createRegistrations({ ...registrationParts, isForHost: false });
 
   const sender = createSender(config);
   const schedule = buildSchedule(config.retry);
@@ -205,7 +209,7 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
     // A test on a clock of its own ends without having started what it made.
     warnsAtExit: clock === systemClock && config.logger !== false,
   });
-  const lifecycle = createLifecycle(base, { worker, sender, reminder });
+  const lifecycle = createLifecycle(base, { worker, sender, reminder, reported: audit.settled });
 
   const onScheduled = (events = 0): void => {
     if (!worker.isRunning()) reminder.expectStart(events);
@@ -218,11 +222,13 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
 
   return Object.freeze<Webhooks<EventTypeOf<C>, C>>({
     ...createApiHandlers({
-      ...{ config, registrations: forSubscribers, deliveries, eventTypes, openApi, clock, logger },
+      ...{ config, registrations: forSubscribers, deliveries, eventTypes },
+      ...{ audit: audit.log, openApi, clock, logger },
     }),
     emit: emit as Webhooks<EventTypeOf<C>, C>["emit"],
     registrations,
     deliveries,
+    audit: audit.log,
     eventTypes: () => eventTypes,
     schedule,
     openApi: ({ baseUrl = "/" } = {}) => structuredClone(openApi(baseUrl)),
@@ -235,6 +241,20 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
         storage: circuit.check(),
       }),
   });
+}
+
+/** The methods of the audit log, which a storage need not have. */
+function guardAuditLog(
+  store: WebhookStore,
+  bounded: GuardCall,
+): Pick<WebhookStore, "addAuditEntries" | "listAuditEntries"> {
+  if (store.addAuditEntries === undefined) return {};
+  return {
+    addAuditEntries: bounded(async (request) => store.addAuditEntries?.(request)),
+    listAuditEntries: bounded(
+      async (request) => (await store.listAuditEntries?.(request)) ?? { entries: [], next: null },
+    ),
+  };
 }
 
 /** Returns the same store with a time limit on each call, and without calls during an outage. */
@@ -268,5 +288,6 @@ export function guardWebhookStore(store: WebhookStore, circuit: StorageCircuit):
     claimHealthNotifications: bounded((request) => store.claimHealthNotifications(request)),
     settleHealthNotification: bounded((request) => store.settleHealthNotification(request)),
     stats: bounded(() => store.stats()),
+    ...guardAuditLog(store, bounded),
   });
 }

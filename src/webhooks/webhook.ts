@@ -1,4 +1,4 @@
-/** A webhook as the host and its subscribers see it. */
+/** A webhook, and what was done to it, as the host and its subscribers see them. */
 
 import type { WebhookRecord, WebhookStatus } from "./store.js";
 
@@ -37,3 +37,45 @@ export const toWebhook = (record: WebhookRecord): Webhook => ({
   description: record.description ?? null,
   metadata: record.metadata ?? null,
 });
+
+/** An action that the audit log reports. */
+export type AuditAction =
+  | "webhook.created"
+  | "webhook.changed"
+  | "webhook.enabled"
+  | "webhook.disabled"
+  | "webhook.rotated"
+  | "webhook.rotation_finished"
+  | "webhook.transferred"
+  | "webhook.deleted"
+  | "webhook.recovered"
+  | "webhook.tested"
+  | "delivery.resent"
+  | "delivery.failed"
+  | "delivery.withheld";
+
+/**
+ * Who did it: the host's own code, an API key by the id of its subscriber, or Postbell itself.
+ */
+export type AuditActor =
+  | { readonly type: "host" }
+  | { readonly type: "key"; readonly id: string }
+  | { readonly type: "service" };
+
+/** An entry of the audit log. It never has secrets, records or responses of endpoints. */
+export interface AuditEntry {
+  readonly at: Date;
+  readonly account: string;
+  readonly action: AuditAction;
+  readonly actor: AuditActor;
+  readonly webhookId: string;
+  /** Of `webhook.tested` and of the actions on deliveries: the one that was created or ended. */
+  readonly deliveryId?: string | undefined;
+  readonly eventId?: string | undefined;
+  /** Of `webhook.changed`: the names of the fields, such as `url` and `eventTypes`. */
+  readonly fields?: readonly string[] | undefined;
+  /** Of `delivery.failed` and `delivery.withheld`: the `reason` in the delivery log. */
+  readonly reason?: string | undefined;
+  /** Of `webhook.recovered`: the number of created deliveries. */
+  readonly count?: number | undefined;
+}

@@ -13,7 +13,7 @@ import type { WebhooksConfig } from "../config/config.js";
 import { parseBodyFields, readBodyValue, toErrorResponse } from "./api-request.js";
 import { createAuthentication } from "./authentication.js";
 import { type ApiService, apiErrors, type Operation, type SubscriberCall } from "./operation.js";
-import { buildKeySet, cacheDocumentTexts, selectOperations } from "./operations.js";
+import { buildKeySet, cacheDocumentTexts, listOperations } from "./operations.js";
 
 /** The status of each code that a caller can cause. All others are errors of the service: 503. */
 const STATUSES: ReadonlyMap<string, number> = new Map(
@@ -64,6 +64,7 @@ export function createApiHandlers({
   registrations,
   deliveries,
   eventTypes,
+  audit,
   openApi,
   clock,
   logger,
@@ -78,7 +79,7 @@ export function createApiHandlers({
   const authenticate = createAuthentication({ config, clock, logger });
   const translateError = createErrorTranslator(logger);
   const service: ApiService = {
-    ...{ registrations, deliveries, eventTypes },
+    ...{ registrations, deliveries, eventTypes, audit },
     getDocument: cacheDocumentTexts(openApi),
     keySet: buildKeySet(config),
   };
@@ -102,7 +103,8 @@ export function createApiHandlers({
     },
   });
 
-  const handle = createRouter<Incoming, Caller>(Object.values(selectOperations(config)).map(toRoute), {
+  const routes = listOperations(config).map(([, operation]) => toRoute(operation));
+  const handle = createRouter<Incoming, Caller>(routes, {
     context: (request, parameter, caller) => ({ request, parameter, caller }),
     onError: (thrown) => toErrorResponse(translateError(thrown)),
   });

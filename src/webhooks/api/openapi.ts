@@ -22,11 +22,11 @@ import {
   type BodySchema,
   type ErrorDescription,
   type ErrorStatus,
+  type OfferingConfig,
   type Operation,
-  type Operations,
   tags,
 } from "./operation.js";
-import { selectOperations } from "./operations.js";
+import { listOperations } from "./operations.js";
 import { deliverySchemas, responseHeaders, webhookSchemas } from "./schemas.js";
 
 /** The version of the interface description that this follows, not of the package. */
@@ -54,7 +54,7 @@ const BODY_ERRORS = [400, 408, 413, 415, 500] as const;
  * @param baseUrl the URL of the mount point.
  */
 export function describeWebhooksOpenApi(
-  config: NotificationConfig & Pick<WebhooksConfig, "destinations">,
+  config: NotificationConfig & Pick<WebhooksConfig, "destinations" | "limits">,
   catalogue: Catalogue,
   baseUrl: string,
 ): JsonObject {
@@ -65,7 +65,7 @@ export function describeWebhooksOpenApi(
     baseUrl,
     security: [{ apiKey: [] }],
     tags: { ...tags, Notifications: "The requests that an endpoint receives." },
-    paths: describePaths(selectOperations(config)),
+    paths: describePaths(config),
     webhooks: describeNotifications(catalogue, config),
     components: {
       securitySchemes: {
@@ -84,9 +84,9 @@ export function describeWebhooksOpenApi(
   });
 }
 
-function describePaths(operations: Operations): JsonObject {
+function describePaths(config: OfferingConfig): JsonObject {
   const paths: Record<string, Record<string, Json>> = {};
-  for (const [operationId, operation] of Object.entries(operations)) {
+  for (const [operationId, operation] of listOperations(config)) {
     const template = toPathTemplate(operation.path);
     paths[template] ??= describePathParameters(operation.path);
     paths[template][operation.method.toLowerCase()] = describeOperation(operationId, operation);

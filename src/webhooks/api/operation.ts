@@ -7,6 +7,8 @@ import type { PathParameter } from "../../http/router.js";
 import type { HttpRequest, HttpResponse } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { Subscriber } from "../access.js";
+import type { AuditLog } from "../audit.js";
+import type { WebhooksConfig } from "../config/config.js";
 import type { Deliveries } from "../delivery/deliveries.js";
 import type { Registrations } from "../registrations/registrations.js";
 
@@ -36,10 +38,14 @@ export interface ApiService {
   readonly deliveries: Deliveries;
   /** The names of the catalogue, for subscribers. */
   readonly eventTypes: readonly string[];
+  readonly audit: AuditLog;
   readonly getDocument: (baseUrl: string) => PublicDocument;
   /** The public keys of the signatures, as a JSON Web Key Set. */
   readonly keySet: PublicDocument;
 }
+
+/** The options that decide which operations a service has. */
+export type OfferingConfig = Pick<WebhooksConfig, "limits" | "signature">;
 
 /** The text of a document that everybody may read, and its validator. */
 export interface PublicDocument {
@@ -66,6 +72,8 @@ export type Operation = {
     /** OpenAPI header objects, or references to them. */
     readonly headers?: JsonObject;
   };
+  /** False if a service with these options has no such route. Default: every service has it. */
+  readonly isOffered?: (config: OfferingConfig) => boolean;
   /** Error statuses, without those that every API key can get and those of reading a body. */
   readonly errors: readonly ErrorStatus[];
 } & (

@@ -12,12 +12,20 @@ import type { JsonObject } from "../../schema/types.js";
 import { MAX_SIGNING_KEYS } from "../../signature/asymmetric.js";
 import { TEXT_LENGTHS } from "../call-arguments.js";
 import type { WebhooksConfig } from "../config/config.js";
-import { toJsonResponse } from "./api-request.js";
+import { parsePage, toJsonResponse } from "./api-request.js";
 import { deliveryOperations } from "./delivery-operations.js";
 import { logOperations } from "./log-operations.js";
-import type { ApiService, Operations, PublicDocument } from "./operation.js";
+import type { ApiService, OfferingConfig, Operation, Operations, PublicDocument } from "./operation.js";
 import { registrationOperations } from "./registration-operations.js";
-import { describeObject, eventTypeRef } from "./schemas.js";
+import {
+  cursorParameter,
+  describeObject,
+  describeTime,
+  EXAMPLE_WEBHOOK,
+  eventTypeRef,
+  limitParameter,
+  nextCursor,
+} from "./schemas.js";
 
 /** Clients validate the document before each use: it depends on the mounted version. */
 const VALIDATED = "public, no-cache";
@@ -54,6 +62,32 @@ function toDocumentResponse(
   return { status: 200, headers: { "content-type": JSON_CONTENT_TYPE, ...headers }, body };
 }
 
+const auditEntry: JsonObject = {
+  type: "object",
+  required: ["at", "action", "actor", "webhookId"],
+  properties: {
+    at: describeTime("When it was done."),
+    action: {
+      type: "string",
+      description: "`webhook.created`, `webhook.changed`, `delivery.failed` … New actions may be added.",
+    },
+    actor: {
+      type: "object",
+      required: ["type"],
+      properties: {
+        type: { type: "string", enum: ["host", "key", "service"] },
+        id: { type: "string", description: "The id of an API key. It is not the key." },
+      },
+    },
+    webhookId: { type: "string", format: "uuid" },
+    deliveryId: { type: "string" },
+    eventId: { type: "string", format: "uuid" },
+    fields: { type: "array", items: { type: "string" }, description: "The names of the changed fields." },
+    reason: { type: "string", description: "Why a delivery failed or was withheld." },
+    count: { type: "integer", description: "The number of recovered deliveries." },
+  },
+};
+
 const interfaceOperations: Operations = {
   listEventTypes: {
     method: "GET",
@@ -67,6 +101,40 @@ const interfaceOperations: Operations = {
     },
     errors: [],
     handle: async (_, { eventTypes }) => toJsonResponse(200, { eventTypes }),
+  },
+  listAuditEntries: {
+    method: "GET",
+    path: "/v1/audit",
+    tag: "Webhooks",
+    summary: "List what was done to the account's webhooks",
+    description:
+      "Newest first. The service keeps a limited number of entries, and an entry may be missing after an outage.",
+    isOffered: ({ limits }) => limits.auditEntries > 0,
+    parameters: [limitParameter, cursorParameter],
+    response: {
+      status: 200,
+      description: "A page of entries.",
+      schema: describeObject({ entries: { type: "array", items: auditEntry }, next: nextCursor }),
+      example: {
+        entries: [
+          {
+            at: EXAMPLE_WEBHOOK.updatedDate,
+            action: "webhook.changed",
+            actor: { type: "key", id: "key-1" },
+            webhookId: EXAMPLE_WEBHOOK.id,
+            fields: ["url"],
+          },
+        ],
+        next: null,
+      },
+    },
+    errors: [400],
+    async handle({ request, subscriber: { account } }, { audit }) {
+      const page = await audit.list({ account, ...parsePage(new URLSearchParams(request.query)) });
+      // Without the account, as the other records: it is the caller's.
+      const entries = page.entries.map((entry) => ({ ...entry, account: undefined }));
+      return toJsonResponse(200, { entries, next: page.next });
+    },
   },
   readOpenApi: {
     method: "GET",
@@ -107,6 +175,7 @@ const keyOperations: Operations = {
     description:
       "A JSON Web Key Set with the Ed25519 keys of the `v1a` signatures. Any of them may have signed a notification. It may be cached for an hour.",
     isPublic: true,
+    isOffered: ({ signature }) => signature.ed25519.length > 0,
     parameters: [ifNoneMatch],
     response: {
       status: 200,
@@ -133,16 +202,20 @@ const keyOperations: Operations = {
   },
 };
 
+/** By operation id, in the order of the OpenAPI document. */
 const operations: Operations = {
   ...registrationOperations,
   ...deliveryOperations,
   ...logOperations,
   ...interfaceOperations,
+  ...keyOperations,
 };
 
-/** Returns the operations of a service by their id, in the order of the OpenAPI document. */
-export const selectOperations = ({ signature }: Pick<WebhooksConfig, "signature">): Operations =>
-  signature.ed25519.length === 0 ? operations : { ...operations, ...keyOperations };
+/** Returns the operations of a service with these options, with their ids. */
+export const listOperations = (
+  config: OfferingConfig,
+): readonly (readonly [operationId: string, Operation])[] =>
+  Object.entries(operations).filter(([, { isOffered }]) => isOffered?.(config) ?? true);
 
 const toDocument = (content: object): PublicDocument => {
   const body = JSON.stringify(content);

@@ -9,7 +9,8 @@ import type { Access } from "../access.js";
 import type { EventCatalogue } from "../event-types/catalogue.js";
 import type { BodyForm, PlainEvent } from "../events/notification.js";
 import type { ParsedResource } from "../fhir.js";
-import type { Storage, WebhookStore } from "../store.js";
+import type { Claim, Settlement, Storage, WebhookStore } from "../store.js";
+import type { AuditEntry } from "../webhook.js";
 import type { DeliveryOptions, SignatureOptions } from "./delivery-options.js";
 import type {
   EndpointHealthOptions,
@@ -18,6 +19,7 @@ import type {
   RetentionOptions,
   RetryOptions,
   WebhookLimits,
+  WebhooksOptions,
 } from "./webhooks-options.js";
 
 /** A group of options with every key present. The keys in `Unset` have no default. */
@@ -46,10 +48,26 @@ export interface WebhooksConfig {
   readonly retention: Filled<RetentionOptions>;
   readonly limits: Filled<WebhookLimits>;
   readonly notify: Filled<Notify, keyof Notify>;
+  readonly audit: WebhooksOptions["audit"];
   readonly awaitStorage: boolean;
   readonly clock: Clock;
   readonly logger: LoggerOption;
   readonly telemetry: Telemetry | undefined;
+}
+
+/** An end of a delivery without success, and what was claimed for it. */
+export interface FailedEnd {
+  readonly claim: Claim;
+  readonly result: Pick<Settlement, "id" | "outcome" | "attempt">;
+}
+
+/** Reports what was done to the host and to the audit log. No call throws or waits. */
+export interface Audit {
+  readonly record: (entry: Omit<AuditEntry, "at">) => void;
+  /** True if {@link recordEnds} has somebody to report to. */
+  readonly hearsEnds: boolean;
+  /** Records deliveries that were settled as failed or withheld, in one call of the storage. */
+  readonly recordEnds: (ends: readonly FailedEnd[]) => void;
 }
 
 /** The members of a service that all its parts use. */
@@ -59,4 +77,5 @@ export interface ServiceBase {
   readonly logger: Logger;
   /** Guarded: it never throws. */
   readonly telemetry: Telemetry | undefined;
+  readonly audit: Audit;
 }

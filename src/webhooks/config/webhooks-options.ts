@@ -10,7 +10,7 @@ import type { ClinicalEvents } from "../event-types/clinical-events.js";
 import type { BodyForm, PlainEvent } from "../events/notification.js";
 import type { FhirResource, ParsedResource } from "../fhir.js";
 import type { Attempt, Storage } from "../store.js";
-import type { Webhook } from "../webhook.js";
+import type { AuditEntry, Webhook } from "../webhook.js";
 import type { DeliveryOptions, SignatureOptions } from "./delivery-options.js";
 
 /** Passed to `canRead` for the events of a catalogue: resources, plain events, or either. */
@@ -86,6 +86,13 @@ export interface WebhooksOptions<C extends EventCatalogue = Readonly<ClinicalEve
    */
   readonly notify?: Notify | undefined;
   /**
+   * Called with what was done to webhooks and deliveries, and by whom. Default: none. Calls are
+   * best effort: they delay and fail nothing, each has `limits.hookMs`, four run at once and 1 000
+   * wait. More are dropped, and a line of the log says how many. `limits.auditEntries` keeps the
+   * same entries in the storage.
+   */
+  readonly audit?: ((entry: AuditEntry) => Awaitable<unknown>) | undefined;
+  /**
    * `start()` rejects if the storage cannot be reached within four seconds; with `false` it
    * resolves, and work begins once the storage is there. Default `true`. Set it to `false` for a
    * process that may start before its storage does.
@@ -152,6 +159,13 @@ export interface WebhookLimits {
    * within five seconds, so raise it with care.
    */
   readonly hookMs?: number | undefined;
+  /**
+   * Entries that the audit log keeps for each account, the newest. Default 0, at most 10 000. 0
+   * means no audit log. Set it to show subscribers who changed what: `GET /v1/audit`,
+   * `webhooks.audit` and the portal have the log. An entry may be missing if the storage was
+   * unavailable when it was made.
+   */
+  readonly auditEntries?: number | undefined;
 }
 
 // The host's functions that the service calls while it emits and delivers.
@@ -192,6 +206,19 @@ export interface EndpointWarning extends FailingEndpoint {
   readonly retriedUntil: Date;
 }
 
+/** Describes a delivery that ended as `failed`. */
+export interface ExhaustedDelivery {
+  readonly webhook: Webhook;
+  readonly deliveryId: string;
+  readonly eventId: string;
+  /** The event type. */
+  readonly type: string;
+  /** The `reason` in the delivery log: `exhausted`, `disabled`, `access_unknown` … */
+  readonly reason: string;
+  /** The attempt that ended it; `null` if it ended without one. */
+  readonly lastAttempt: EndpointFailure | null;
+}
+
 /**
  * Reports endpoints that fail to their owners. A hook that throws or takes longer than 5 seconds
  * (`limits.hookMs`) is called again later. `smtpNotifier` of `postbell/smtp` sends e-mails.
@@ -210,6 +237,11 @@ export interface Notify {
   warning?: ((event: EndpointWarning) => Awaitable<unknown>) | undefined;
   /** Called when Postbell has disabled an endpoint that failed for `endpoints.disableAfterMs`. */
   disabled?: ((event: FailingEndpoint) => Awaitable<unknown>) | undefined;
+  /**
+   * Called for each delivery that ended as `failed`, once that is stored; not for tests. Calls are
+   * best effort, as those of `audit`: a call that fails is not repeated.
+   */
+  exhausted?: ((event: ExhaustedDelivery) => Awaitable<unknown>) | undefined;
   /** Called at the end of `stop()`. Release here what the notifiers hold, such as a connection. */
   close?: (() => Awaitable<unknown>) | undefined;
 }

@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { createRateLimit, type RateLimit } from "../../http/rate-limit.js";
 import type { Actor } from "../access.js";
+import { toAuditActor } from "../audit.js";
 import {
   invalidField,
   notFound,
@@ -27,10 +28,11 @@ import type { FhirResource } from "../fhir.js";
 import type { Entitlement } from "../registrations/entitlement.js";
 import { formatDeliveryId } from "../store/records.js";
 import type { EventRecord, RecoverableState, WebhookRecord, WebhookStore } from "../store.js";
+import type { AuditAction, AuditEntry } from "../webhook.js";
 import type { AccountRecovery, Deliveries } from "./deliveries.js";
 import { readEach } from "./delivery-lists.js";
 
-export interface DeliveryRepairsOptions extends Pick<ServiceBase, "store" | "config"> {
+export interface DeliveryRepairsOptions extends Pick<ServiceBase, "store" | "config" | "audit"> {
   readonly catalogue: Catalogue;
   readonly entitlement: Entitlement;
   /** Stores events for one webhook. */
@@ -112,6 +114,7 @@ export function createDeliveryRepairs({
   entitlement,
   append,
   onScheduled,
+  audit,
 }: DeliveryRepairsOptions): Pick<Deliveries, "resend" | "recover" | "test"> {
   const { clock, limits } = config;
   const repairs = createRateLimit({ perMinute: limits.repairsPerMinute, clock });
@@ -124,12 +127,24 @@ export function createDeliveryRepairs({
     return webhook;
   };
 
-  const recoverWebhook = async (webhook: WebhookRecord, selection: Selection): Promise<number> => {
+  const record = (
+    action: AuditAction,
+    { account, id: webhookId }: WebhookRecord,
+    actor: Actor,
+    fields: Partial<AuditEntry>,
+  ): void => audit.record({ account, action, actor: toAuditActor(actor), webhookId, ...fields });
+
+  const recoverWebhook = async (
+    webhook: WebhookRecord,
+    selection: Selection,
+    actor: Actor,
+  ): Promise<number> => {
     const key = `recover ${webhook.id}`;
     takeToken(repairs, key, "Too many recoveries of this webhook");
     try {
       const count = await recover(webhook, selection);
       if (count > 0) onScheduled();
+      record("webhook.recovered", webhook, actor, { count });
       return count;
     } catch (error) {
       // The account's budget refused the call: no event of this webhook was examined.
@@ -154,7 +169,7 @@ export function createDeliveryRepairs({
       else if (status !== "ENABLED") skipped.push({ webhookId, reason: "webhook_disabled" });
       else {
         try {
-          webhooks.push({ webhookId, count: await recoverWebhook(webhook, selection) });
+          webhooks.push({ webhookId, count: await recoverWebhook(webhook, selection, actor) });
         } catch (error) {
           // It was deleted meanwhile.
           if (isPostbellError(error, "not_found")) continue;
@@ -185,6 +200,7 @@ export function createDeliveryRepairs({
       if (resent === undefined) throw notFound("delivery");
       if (resent.isInFlight) throw attemptInFlight();
       onScheduled();
+      record("delivery.resent", webhook, actor, { deliveryId: resent.id, eventId });
       return { id: resent.id };
     },
 
@@ -193,8 +209,8 @@ export function createDeliveryRepairs({
       requireOneScope("recover", given);
       const selection = readSelection(catalogue, given);
       if (given.account !== undefined) return recoverAccount(given.account, selection, given);
-      const webhook = await entitlement.find(given.webhookId ?? "", given);
-      return { count: await recoverWebhook(await requireSendable(webhook, given), selection) };
+      const webhook = await requireSendable(await entitlement.find(given.webhookId ?? "", given), given);
+      return { count: await recoverWebhook(webhook, selection, given) };
     }) as Deliveries["recover"],
 
     async test(request) {
@@ -215,6 +231,7 @@ export function createDeliveryRepairs({
       const created = emitted[0]?.deliveries[0];
       // The webhook was disabled or deleted after it was looked up.
       if (!created) throw webhookDisabled();
+      record("webhook.tested", webhook, request, { deliveryId: created.id, eventId: event.id });
       return { id: created.id };
     },
   };

@@ -60,7 +60,7 @@ const settleStep = (
  * failed, or if the process died before the step was recorded. DISABLED is set exactly once, even
  * if the warning could not be sent.
  */
-export function createHealthSteps({ store, config, logger }: ServiceBase): HealthSteps {
+export function createHealthSteps({ store, config, logger, audit }: ServiceBase): HealthSteps {
   const { clock, endpoints, notify, limits } = config;
   const leaseMs = Math.max(LEASE_MS, 3 * limits.hookMs);
 
@@ -111,6 +111,8 @@ export function createHealthSteps({ store, config, logger }: ServiceBase): Healt
     const fields = { status: "DISABLED", noticeAt: store.now() + leaseMs } as const;
     if (!(await settleStep(store, record, failingSince, fields))) return;
     logger.warn({ webhook: record.id }, "a failing endpoint was disabled");
+    const { id: webhookId, account } = record;
+    audit.record({ account, action: "webhook.disabled", actor: { type: "service" }, webhookId });
     const disabled = await store.getWebhook(record.id);
     if (disabled) await takeStep(disabled);
   };

@@ -8,7 +8,7 @@ import { storageRetryDelayMs } from "../../core/storage-circuit.js";
 import type { ServiceBase } from "../config/config.js";
 import type { Claim, SettleResult } from "../store.js";
 import type { HealthSteps } from "./health-steps.js";
-import { type AttemptResult, buildAttemptResult, reschedule } from "./outcome.js";
+import { type AttemptResult, buildAttemptResult, isTest, reschedule } from "./outcome.js";
 import type { Flight } from "./slots.js";
 
 const SETTLED_PER_CALL = 250;
@@ -69,6 +69,24 @@ export interface Settler {
   endPauses(): void;
 }
 
+/** True if a settlement was stored: by a call that failed, if it is `gone` at a retry. */
+const isRecorded = (settled: SettleResult | undefined, isRetry: boolean): boolean =>
+  settled === "settled" || (isRetry && settled === "gone");
+
+/** Reports the deliveries that ended without success, except tests. */
+function reportEnds(
+  { audit }: ServiceBase,
+  { items, failures }: Batch,
+  results: readonly SettleResult[],
+): void {
+  const ends = items.flatMap(({ flight: { claim }, result }, index) => {
+    const { state } = result.outcome;
+    const isEnd = (state === "failed" || state === "withheld") && !isTest(claim);
+    return isEnd && isRecorded(results[index], failures > 0) ? [{ claim, result }] : [];
+  });
+  audit.recordEnds(ends);
+}
+
 /**
  * Logs and counts a settlement. A failed call may have stored some, which are then `gone` or
  * `stale`.
@@ -86,8 +104,7 @@ function reportSettlement(
         ? "a settlement was discarded: its lease had expired, or an earlier call recorded it"
         : "a settlement was discarded: its lease had expired",
     );
-  const isRecorded = settled === "settled" || (isRetry && settled === "gone");
-  if (telemetry !== undefined && isRecorded && outcome.state !== "pending") {
+  if (telemetry !== undefined && isRecorded(settled, isRetry) && outcome.state !== "pending") {
     const reason = "reason" in outcome ? outcome.reason : "";
     telemetry.record("deliveriesEnded", 1, { state: outcome.state, reason });
   }
@@ -175,6 +192,7 @@ export function createSettler(
         reportSettlement(base, result, results[index], failures > 0);
         if (result.endpoint?.ok === false) health.expect(result.endpoint.noticeAt);
       }
+      if (base.audit.hearsEnds) reportEnds(base, { items, failures }, results);
     } catch (error) {
       outage.failed();
       for (const { result } of items)

@@ -27,13 +27,13 @@ type RegisterStore = Pick<WebhookStore, "createWebhook" | "getWebhook" | "newWeb
 
 /**
  * Stores a webhook, ENABLED, with a new secret or the given one. Returns the record of the first
- * call if it is a repetition.
+ * call if it is a repetition: then it is not new.
  */
 export async function registerWebhook(
   store: RegisterStore,
   limits: Pick<WebhooksConfig["limits"], "enabledWebhooks" | "webhooks">,
   request: NewWebhook,
-): Promise<WebhookRecord> {
+): Promise<{ readonly record: WebhookRecord; readonly isNew: boolean }> {
   const now = store.now();
   const created = await store.createWebhook({
     webhook: buildRecord(store.newWebhookId(request.subscriber.account), request, now),
@@ -43,7 +43,7 @@ export async function registerWebhook(
     now,
   });
   if (created.result === "replayed") await requireSameOwnerAndSecret(store, created.webhook);
-  if ("webhook" in created) return created.webhook;
+  if ("webhook" in created) return { record: created.webhook, isNew: created.result === "created" };
   if (created.result === "enabled_limit") throw tooManyEnabled(limits.enabledWebhooks);
   throw created.result === "key_reused"
     ? keyError(

@@ -7,6 +7,7 @@ import { type AddressPolicy, type AddressRefusal, checkUrl } from "../../outboun
 import { createAddressPolicy } from "../../outbound/destination-options.js";
 import { newSecret } from "../../signature/signature.js";
 import type { Actor, Subscriber } from "../access.js";
+import { recordChange, toAuditActor } from "../audit.js";
 import {
   checkName,
   invalidField,
@@ -17,7 +18,7 @@ import {
   readMetadata,
   readSecret,
 } from "../call-arguments.js";
-import type { WebhooksConfig } from "../config/config.js";
+import type { Audit, WebhooksConfig } from "../config/config.js";
 import type { Catalogue } from "../event-types/catalogue.js";
 import { readEventTypes } from "../event-types/catalogue.js";
 import { getRotation } from "../store/records.js";
@@ -179,29 +180,42 @@ export function createRegistrations({
   config: { destinations, limits },
   catalogue,
   entitlement,
-  namesOptions,
+  audit,
+  isForHost,
 }: {
   readonly store: WebhookStore;
   readonly config: Pick<WebhooksConfig, "destinations" | "limits">;
   readonly catalogue: Catalogue;
   readonly entitlement: Entitlement;
+  readonly audit: Pick<Audit, "record">;
   /** True if the caller is the host, who can change the options that a message names. */
-  readonly namesOptions: boolean;
+  readonly isForHost: boolean;
 }): Registrations {
   const policy = createAddressPolicy(destinations);
   const { enabledWebhooks: enabledLimit } = limits;
+
+  const report = (
+    action: "webhook.created" | "webhook.deleted",
+    { id: webhookId, account }: WebhookRecord,
+    actor: Actor,
+  ): void => audit.record({ account, action, actor: toAuditActor(actor), webhookId });
 
   /**
    * `owner`: the key that the change was permitted for. If the webhook was transferred meanwhile,
    * nothing changes.
    */
   const updateRecord = async (
-    { id, account }: WebhookRecord,
+    webhook: WebhookRecord,
     change: WebhookChange,
+    actor: Actor,
     owner?: string,
   ): Promise<WebhookRecord> => {
+    const { id, account } = webhook;
     const updated = await store.updateWebhook({ id, account, change, owner, enabledLimit, now: store.now() });
-    if (updated.result === "updated") return updated.webhook;
+    if (updated.result === "updated") {
+      recordChange(audit, webhook, change, actor);
+      return updated.webhook;
+    }
     if (updated.result === "not_owner") throw ownedByAnotherKey();
     throw updated.result === "enabled_limit" ? tooManyEnabled(enabledLimit) : notFound("webhook");
   };
@@ -212,12 +226,12 @@ export function createRegistrations({
     change: WebhookChange,
     actor: Actor,
   ): Promise<WebhookRecord> => {
-    if (actor.as === undefined) return updateRecord(webhook, change);
+    if (actor.as === undefined) return updateRecord(webhook, change, actor);
     // Writes only the status: a request of another key must not restore a URL that the owner
     // replaces meanwhile.
-    if (isDisablingOnly(webhook, change)) return updateRecord(webhook, { status: "DISABLED" });
+    if (isDisablingOnly(webhook, change)) return updateRecord(webhook, { status: "DISABLED" }, actor);
     await entitlement.requireManager(webhook, actor);
-    return updateRecord(webhook, change, webhook.subscriberId);
+    return updateRecord(webhook, change, actor, webhook.subscriberId);
   };
 
   return Object.freeze<Registrations>({
@@ -230,15 +244,17 @@ export function createRegistrations({
       checkName("subscriber.id", subscriber.id);
       checkName("subscriber.account", subscriber.account);
       if (idempotencyKey !== undefined) checkName("idempotencyKey", idempotencyKey);
-      const record = await registerWebhook(store, limits, {
+      const { record, isNew } = await registerWebhook(store, limits, {
         subscriber,
-        url: readUrl(url, policy, namesOptions),
+        url: readUrl(url, policy, isForHost),
         eventTypes: readEventTypes(eventTypes, catalogue),
         idempotencyKey,
         secret: ifGiven(secret, readSecret),
         description: ifGiven(description, readDescription),
         metadata: ifGiven(metadata, readMetadata),
       });
+      const actor = isForHost ? {} : { as: subscriber };
+      if (isNew) report("webhook.created", record, actor);
       return { webhook: toWebhook(record), secret: record.secret };
     },
 
@@ -263,7 +279,7 @@ export function createRegistrations({
         "metadata",
       ]);
       const change: WebhookChange = {
-        ...(url === undefined ? {} : { url: readUrl(url, policy, namesOptions) }),
+        ...(url === undefined ? {} : { url: readUrl(url, policy, isForHost) }),
         ...(status === undefined ? {} : { status: readStatus(status) }),
         ...(eventTypes === undefined ? {} : { eventTypes: readEventTypes(eventTypes, catalogue) }),
         ...(description === undefined ? {} : { description: readDescription(description) }),
@@ -273,8 +289,11 @@ export function createRegistrations({
     },
 
     async remove(id, options = {}) {
-      const { account } = await entitlement.find(id, readCallArguments("remove", options, ["as"]));
+      const actor = readCallArguments("remove", options, ["as"]);
+      const webhook = await entitlement.find(id, actor);
+      const { account } = webhook;
       if (!(await store.removeWebhook({ id, account, now: store.now() }))) throw notFound("webhook");
+      report("webhook.deleted", webhook, actor);
     },
 
     async rotateSecret(id, options = {}) {

@@ -88,7 +88,7 @@ function openWorker({
     clock,
   });
   const worker = createWorker(
-    { store: scripted, config, logger: silentLogger, telemetry: undefined },
+    { store: scripted, config, logger: silentLogger, telemetry: undefined, audit: UNHEARD },
     attempt,
     {
       dueAt: () => Number.POSITIVE_INFINITY,
@@ -99,6 +99,9 @@ function openWorker({
   );
   return { worker, clock, hint: () => hint(clock.now()) };
 }
+
+/** Reports to nobody. */
+const UNHEARD = { record() {}, hearsEnds: false, recordEnds() {} };
 
 describe("the worker", () => {
   it("asks again for slots that a reservation held while a claim was on its way", async () => {

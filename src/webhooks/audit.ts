@@ -1,0 +1,236 @@
+/**
+ * The audit log: reports what was done to webhooks and deliveries to the hooks of the host, and
+ * keeps it in the storage. Nothing here delays or fails what it reports.
+ */
+
+import { isDeepStrictEqual } from "node:util";
+import { withTimeout } from "../core/clock.js";
+import { createConcurrencyLimit } from "../core/concurrency-limit.js";
+import { PostbellError } from "../core/errors.js";
+import type { Actor } from "./access.js";
+import { checkName, readCallArguments, readLimit } from "./call-arguments.js";
+import type { Audit, FailedEnd, ServiceBase } from "./config/config.js";
+import type { AuditRecord, WebhookChange, WebhookRecord } from "./store.js";
+import { type AuditActor, type AuditEntry, toWebhook } from "./webhook.js";
+
+/** The audit log, as a host reads it. */
+export interface AuditLog {
+  /** True if the service keeps the log: `limits.auditEntries` is above 0. */
+  readonly isKept: boolean;
+  /**
+   * Returns the entries of an account, newest first. `limit` is 1 to 100, by default 50. `next` is
+   * the cursor of the next page, `null` on the last.
+   *
+   * @throws `invalid_argument` if the service keeps no log.
+   *
+   * @example
+   * const { entries } = await webhooks.audit.list({ account: "clinic-7" });
+   */
+  list(request: {
+    readonly account: string;
+    readonly cursor?: string | undefined;
+    readonly limit?: number | undefined;
+  }): Promise<{ readonly entries: readonly AuditEntry[]; readonly next: string | null }>;
+}
+
+/** Concurrent calls, and calls that wait, of each hook and of the log's writes. */
+const CALLS = { running: 4, waiting: 1_000 } as const;
+
+/** Longer than the service gives any call of the storage. */
+const WRITE_MS = 10_000;
+
+/** How long a list waits for the writes before it: callers find what they have just done. */
+const LIST_WAITS_MS = 1_000;
+
+/** Makes calls that nobody waits for. */
+interface BoundedCaller {
+  /** Never throws. The call is dropped if too many wait. */
+  readonly call: (make: () => unknown) => void;
+  /** Resolves once the calls so far have ended, or after `ms`. */
+  readonly settled: (ms: number) => Promise<void>;
+}
+
+/**
+ * @param what the subject of the lines that are logged: `the audit hook`.
+ * @param callMs the time limit of a call.
+ */
+function createBoundedCaller({ config, logger }: Parts, what: string, callMs: number): BoundedCaller {
+  const { clock } = config;
+  const { run } = createConcurrencyLimit(CALLS);
+  const unfinished = new Set<Promise<void>>();
+  let dropped = 0;
+
+  const late = (): Error => new Error("no response in time");
+  const guard = async (make: () => unknown): Promise<void> => {
+    try {
+      await withTimeout(clock, callMs, (async () => make())(), late);
+    } catch (error) {
+      logger.error({ error }, `${what} failed; the call is not repeated`);
+    }
+    if (dropped === 0) return;
+    logger.error({ dropped }, `calls of ${what} were dropped, because too many waited`);
+    dropped = 0;
+  };
+
+  return {
+    call(make) {
+      const started = run(() => guard(make));
+      if (started === undefined) {
+        dropped += 1;
+        return;
+      }
+      unfinished.add(started);
+      void started.then(() => unfinished.delete(started));
+    },
+    async settled(ms) {
+      if (unfinished.size > 0) await withTimeout(clock, ms, Promise.all(unfinished), late).catch(() => {});
+    },
+  };
+}
+
+type Parts = Omit<ServiceBase, "audit">;
+
+/** Returns who acts. */
+export const toAuditActor = ({ as }: Actor): AuditActor =>
+  as === undefined ? { type: "host" } : { type: "key", id: as.id };
+
+/** Reports a change of a webhook: one entry for each kind of change, none if nothing changed. */
+export function recordChange(
+  { record }: Pick<Audit, "record">,
+  before: WebhookRecord,
+  { status, rotation, subscriberId, ...others }: WebhookChange,
+  actor: Actor,
+): void {
+  const { id: webhookId, account } = before;
+  const entry = { account, actor: toAuditActor(actor), webhookId };
+  const fields = Object.entries(others)
+    .filter(([name, value]) => !isDeepStrictEqual(value, before[name as keyof typeof others]))
+    .map(([name]) => name);
+  if (fields.length > 0) record({ ...entry, action: "webhook.changed", fields });
+  if (status !== undefined && status !== before.status)
+    record({ ...entry, action: status === "ENABLED" ? "webhook.enabled" : "webhook.disabled" });
+  if (rotation !== undefined)
+    record({ ...entry, action: "finish" in rotation ? "webhook.rotation_finished" : "webhook.rotated" });
+  if (subscriberId !== undefined && subscriberId !== before.subscriberId)
+    record({ ...entry, action: "webhook.transferred" });
+}
+
+const toRecord = ({ account, at, ...entry }: AuditEntry): AuditRecord => ({
+  account,
+  at: at.getTime(),
+  entry: JSON.stringify(entry),
+});
+
+const toEntry = ({ account, at, entry }: AuditRecord): AuditEntry => ({
+  ...{ at: new Date(at), account },
+  ...(JSON.parse(entry) as Omit<AuditEntry, "at" | "account">),
+});
+
+function toFailedEntry({ claim, result: { id, outcome } }: FailedEnd): Omit<AuditEntry, "at"> {
+  const { webhook, event } = claim;
+  return {
+    account: webhook.account,
+    action: outcome.state === "withheld" ? "delivery.withheld" : "delivery.failed",
+    actor: { type: "service" },
+    webhookId: webhook.id,
+    deliveryId: id,
+    eventId: event.id,
+    ...("reason" in outcome && { reason: outcome.reason }),
+  };
+}
+
+function toExhausted({ claim: { webhook, event }, result: { id, outcome, attempt } }: FailedEnd) {
+  return {
+    webhook: toWebhook(webhook),
+    deliveryId: id,
+    eventId: event.id,
+    type: event.type,
+    reason: "reason" in outcome ? outcome.reason : outcome.state,
+    // Without the excerpt, which may repeat a record.
+    lastAttempt: attempt && {
+      ...{ at: new Date(attempt.at), kind: attempt.kind },
+      ...{ status: attempt.status, code: attempt.code },
+    },
+  };
+}
+
+/** The audit as the service has it. */
+interface OwnAudit extends Audit {
+  readonly log: AuditLog;
+  /** Resolves once everything so far was reported, or after `limits.hookMs`. */
+  readonly settled: () => Promise<void>;
+}
+
+/** @throws `invalid_option` if the storage cannot keep the log. */
+export function createAudit(parts: Parts): OwnAudit {
+  const { store, config, logger } = parts;
+  const { audit: hook, notify, limits } = config;
+  const { exhausted } = notify;
+  const keep = limits.auditEntries;
+  const isKept = keep > 0;
+  if (isKept && store.addAuditEntries === undefined) {
+    throw new PostbellError(
+      "invalid_option",
+      "createWebhooks: this storage keeps no audit log: leave limits.auditEntries out, or use another storage.",
+      { field: "limits.auditEntries" },
+    );
+  }
+  const hookCalls = createBoundedCaller(parts, "the audit hook", limits.hookMs);
+  const exhaustedCalls = createBoundedCaller(parts, "notify.exhausted", limits.hookMs);
+  const writes = createBoundedCaller(parts, "the audit log", WRITE_MS);
+
+  const report = (given: readonly Omit<AuditEntry, "at">[]): void => {
+    const at = store.now();
+    const reported = given.map((entry) => Object.freeze({ at: new Date(at), ...entry }));
+    if (isKept) {
+      const entries = reported.map(toRecord);
+      writes.call(() => store.addAuditEntries?.({ entries, keep, now: at }));
+    }
+    if (hook !== undefined) for (const entry of reported) hookCalls.call(() => hook(entry));
+  };
+  const hearsAny = isKept || hook !== undefined;
+
+  const readEntry = (record: AuditRecord): AuditEntry[] => {
+    try {
+      return [toEntry(record)];
+    } catch (error) {
+      logger.error({ account: record.account, error }, "a stored entry of the audit log cannot be read");
+      return [];
+    }
+  };
+
+  return {
+    record(entry) {
+      if (hearsAny) report([entry]);
+    },
+    hearsEnds: hearsAny || exhausted !== undefined,
+    recordEnds(ends) {
+      if (ends.length === 0) return;
+      if (hearsAny) report(ends.map(toFailedEntry));
+      if (exhausted === undefined) return;
+      for (const end of ends)
+        if (end.result.outcome.state === "failed") exhaustedCalls.call(() => exhausted(toExhausted(end)));
+    },
+    log: Object.freeze<AuditLog>({
+      isKept,
+      async list(request) {
+        const { account, cursor, limit } = readCallArguments("list", request, ["account", "cursor", "limit"]);
+        checkName("account", account);
+        const size = readLimit(limit);
+        if (!isKept) throw noLog();
+        await writes.settled(LIST_WAITS_MS);
+        const page = await store.listAuditEntries?.({ account, cursor, limit: size });
+        return { entries: (page?.entries ?? []).flatMap(readEntry), next: page?.next ?? null };
+      },
+    }),
+    async settled() {
+      await Promise.all([hookCalls, exhaustedCalls, writes].map(({ settled }) => settled(limits.hookMs)));
+    },
+  };
+}
+
+const noLog = (): PostbellError =>
+  new PostbellError(
+    "invalid_argument",
+    "This service keeps no audit log: set limits.auditEntries to the number of entries to keep.",
+  );
