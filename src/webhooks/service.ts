@@ -222,7 +222,7 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
 
   return Object.freeze<Webhooks<EventTypeOf<C>, C>>({
     ...createApiHandlers({
-      ...{ config, registrations: forSubscribers, deliveries, eventTypes },
+      ...{ config, registrations: forSubscribers, deliveries, eventTypes, catalogue },
       ...{ audit: audit.log, openApi, clock, logger },
     }),
     emit: emit as Webhooks<EventTypeOf<C>, C>["emit"],

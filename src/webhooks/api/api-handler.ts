@@ -64,6 +64,7 @@ export function createApiHandlers({
   registrations,
   deliveries,
   eventTypes,
+  catalogue,
   audit,
   openApi,
   clock,
@@ -79,7 +80,7 @@ export function createApiHandlers({
   const authenticate = createAuthentication({ config, clock, logger });
   const translateError = createErrorTranslator(logger);
   const service: ApiService = {
-    ...{ registrations, deliveries, eventTypes, audit },
+    ...{ registrations, deliveries, eventTypes, catalogue, audit },
     getDocument: cacheDocumentTexts(openApi),
     keySet: buildKeySet(config),
   };

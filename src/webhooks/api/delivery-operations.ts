@@ -158,13 +158,14 @@ export const deliveryOperations: Operations = {
     tag: "Deliveries",
     summary: "Send a test event",
     description:
-      "Sends an event to this webhook only. The delivery is signed and logged like any other, but attempted once. The event contains an OperationOutcome, never a record. Only the API key that owns the webhook, or a key that may act for it, may send tests.",
+      "Sends an event to this webhook only. The delivery is signed and logged like any other, but attempted once. The event contains an OperationOutcome or the sample of its type, never a record. Only the API key that owns the webhook, or a key that may act for it, may send tests.",
     body: {
       isOptional: true,
       properties: {
         event_type: {
           ...eventTypeRef,
-          description: "The event type that the notification names. Default: `webhook.test`.",
+          description:
+            "The event type that the notification names, with a sample of its record. Default: `webhook.test`.",
         },
       },
       example: {},

@@ -99,11 +99,13 @@ function describePathParameters(path: string): Record<string, Json> {
   if (names.length === 0) return {};
   return {
     parameters: names.map((name) => ({
-      name,
-      in: "path",
-      required: true,
-      description: `The \`id\` of the ${name.replace(/Id$/, "")}.`,
-      schema: { type: "string", maxLength: TEXT_LENGTHS.id },
+      ...{ name, in: "path", required: true },
+      ...(name === "type"
+        ? { description: "An event type.", schema: componentRef("schemas", "NotifiedType") }
+        : {
+            description: `The \`id\` of the ${name.replace(/Id$/, "")}.`,
+            schema: { type: "string", maxLength: TEXT_LENGTHS.id },
+          }),
     })),
   };
 }

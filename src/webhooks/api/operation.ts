@@ -10,6 +10,7 @@ import type { Subscriber } from "../access.js";
 import type { AuditLog } from "../audit.js";
 import type { WebhooksConfig } from "../config/config.js";
 import type { Deliveries } from "../delivery/deliveries.js";
+import type { Catalogue } from "../event-types/catalogue.js";
 import type { Registrations } from "../registrations/registrations.js";
 
 /** A JSON object. Clients may send a `readOnly` property back as received; it is ignored. */
@@ -38,6 +39,7 @@ export interface ApiService {
   readonly deliveries: Deliveries;
   /** The names of the catalogue, for subscribers. */
   readonly eventTypes: readonly string[];
+  readonly catalogue: Catalogue;
   readonly audit: AuditLog;
   readonly getDocument: (baseUrl: string) => PublicDocument;
   /** The public keys of the signatures, as a JSON Web Key Set. */

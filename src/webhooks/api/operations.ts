@@ -5,14 +5,16 @@
 
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
+import { isPostbellError } from "../../core/errors.js";
 import { isMatch } from "../../http/entity-tag.js";
 import { JSON_CONTENT_TYPE } from "../../http/json-response.js";
 import type { HttpRequest, HttpResponse } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import { MAX_SIGNING_KEYS } from "../../signature/asymmetric.js";
-import { TEXT_LENGTHS } from "../call-arguments.js";
+import { notFound, TEXT_LENGTHS } from "../call-arguments.js";
 import type { WebhooksConfig } from "../config/config.js";
-import { parsePage, toJsonResponse } from "./api-request.js";
+import { type Catalogue, isPlain } from "../event-types/catalogue.js";
+import { parseInclude, parsePage, toJsonResponse } from "./api-request.js";
 import { deliveryOperations } from "./delivery-operations.js";
 import { logOperations } from "./log-operations.js";
 import type { ApiService, OfferingConfig, Operation, Operations, PublicDocument } from "./operation.js";
@@ -62,6 +64,27 @@ function toDocumentResponse(
   return { status: 200, headers: { "content-type": JSON_CONTENT_TYPE, ...headers }, body };
 }
 
+/** Describes an event type to subscribers. */
+function describeEventType(type: string, { types }: Catalogue) {
+  const entry = types.get(type) ?? [];
+  const { description = null, schema = null } = isPlain(entry) ? entry : {};
+  return { type, description, resourceTypes: isPlain(entry) ? null : entry, schema };
+}
+
+const eventTypeDetails: JsonObject = {
+  type: "array",
+  items: describeObject({
+    type: eventTypeRef,
+    description: { type: ["string", "null"] },
+    resourceTypes: {
+      type: ["array", "null"],
+      items: { type: "string" },
+      description: "The resource types of the record; null for events without a FHIR resource.",
+    },
+    schema: { type: ["object", "null"], description: "A JSON Schema of `data`." },
+  }),
+};
+
 const auditEntry: JsonObject = {
   type: "object",
   required: ["at", "action", "actor", "webhookId"],
@@ -94,13 +117,52 @@ const interfaceOperations: Operations = {
     path: "/v1/event-types",
     tag: "Interface",
     summary: "List the event types",
+    parameters: [
+      {
+        name: "include",
+        in: "query",
+        description: "`details` adds the description and the schema of each event type.",
+        schema: { const: "details" },
+      },
+    ],
     response: {
       status: 200,
       description: "The names that a webhook can subscribe to, sorted.",
-      schema: describeObject({ eventTypes: { type: "array", items: eventTypeRef } }),
+      schema: {
+        ...describeObject({ eventTypes: { type: "array", items: eventTypeRef } }),
+        properties: {
+          eventTypes: { type: "array", items: eventTypeRef },
+          details: { ...eventTypeDetails, description: "Only with `include=details`." },
+        },
+      },
     },
-    errors: [],
-    handle: async (_, { eventTypes }) => toJsonResponse(200, { eventTypes }),
+    errors: [400],
+    async handle({ request }, { eventTypes, catalogue }) {
+      const { details } = parseInclude(new URLSearchParams(request.query), ["details"]);
+      const described = eventTypes.map((type) => describeEventType(type, catalogue));
+      return toJsonResponse(200, { eventTypes, ...(details && { details: described }) });
+    },
+  },
+  readSample: {
+    method: "GET",
+    path: "/v1/event-types/:type/sample",
+    tag: "Interface",
+    summary: "Read a sample notification",
+    description:
+      "The body that a test of this event type sends: a valid resource tagged as test data (`HTEST`), or data with `test: true`. Ids and times are examples.",
+    response: {
+      status: 200,
+      description: "The body of a notification.",
+      schema: { type: "object" },
+    },
+    errors: [404],
+    async handle({ parameter }, { deliveries }) {
+      const sample = deliveries.sample({ type: parameter("type") });
+      const body = await sample.catch((error: unknown) => {
+        throw isPostbellError(error, "unknown_event_type") ? notFound("event type") : error;
+      });
+      return toJsonResponse(200, JSON.parse(body));
+    },
   },
   listAuditEntries: {
     method: "GET",

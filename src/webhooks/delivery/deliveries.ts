@@ -201,8 +201,8 @@ export interface Deliveries {
   /**
    * Sends a test to this webhook only, whatever types it subscribes to. The delivery is signed and
    * logged like any other, but attempted once. Its type is `webhook.test`, and it contains an
-   * `OperationOutcome`, never a record. With `type`, the notification names that type, so that you
-   * can test the routing of the receiver; the log still says `webhook.test`.
+   * `OperationOutcome`, never a record. With `type`, the notification names that type and contains
+   * a sample of it, so that you can test the receiver; the log still says `webhook.test`.
    *
    * A 2xx counts for the health of the endpoint like any other; a failed test does not count.
    *
@@ -215,6 +215,14 @@ export interface Deliveries {
     readonly type?: string | undefined;
     readonly as?: Subscriber;
   }): Promise<{ readonly id: string }>;
+  /**
+   * Returns the body that a test sends, as JSON. With `type`, it has a sample of that event type: a
+   * resource with the elements that FHIR R4 requires, tagged as test data (`HTEST`), or the
+   * `example` of a plain type with `"test": true`. Ids and times are examples.
+   *
+   * @throws `unknown_event_type`.
+   */
+  sample(request?: { readonly type?: string | undefined }): Promise<string>;
   /** Returns statistics of a webhook and the health of its endpoint, at constant cost. */
   stats(request: { readonly webhookId: string; readonly as?: Subscriber }): Promise<DeliveryCounts>;
 }

@@ -1,4 +1,4 @@
-/** Sends events again: `resend`, `recover` and `test` of the delivery log. */
+/** Sends events again, and tests: `resend`, `recover`, `test` and `sample` of the delivery log. */
 
 import { randomUUID } from "node:crypto";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
@@ -21,14 +21,16 @@ import {
   subscribes,
   TEST_EVENT_TYPE,
 } from "../event-types/catalogue.js";
-import type { PlainEventType } from "../event-types/plain-event-type.js";
-import { buildPayload } from "../events/bundle.js";
+import { sampleResource, TEST_META } from "../event-types/clinical-events.js";
+import { type BuiltPayload, buildPayload } from "../events/bundle.js";
+import { readPayload } from "../events/notification.js";
 import { buildPlainPayload } from "../events/plain-event.js";
 import type { FhirResource } from "../fhir.js";
 import type { Entitlement } from "../registrations/entitlement.js";
 import { formatDeliveryId } from "../store/records.js";
 import type { EventRecord, RecoverableState, WebhookRecord, WebhookStore } from "../store.js";
 import type { AuditAction, AuditEntry } from "../webhook.js";
+import { buildBody } from "./attempt.js";
 import type { AccountRecovery, Deliveries } from "./deliveries.js";
 import { readEach } from "./delivery-lists.js";
 
@@ -115,7 +117,7 @@ export function createDeliveryRepairs({
   append,
   onScheduled,
   audit,
-}: DeliveryRepairsOptions): Pick<Deliveries, "resend" | "recover" | "test"> {
+}: DeliveryRepairsOptions): Pick<Deliveries, "resend" | "recover" | "test" | "sample"> {
   const { clock, limits } = config;
   const repairs = createRateLimit({ perMinute: limits.repairsPerMinute, clock });
   const recover = createRecover(store, config);
@@ -220,12 +222,10 @@ export function createDeliveryRepairs({
       const webhook = await requireSendable(await entitlement.find(webhookId, request), request);
       requireSubscribed(webhook.eventTypes, type);
       takeToken(repairs, `test ${webhookId}`, "Too many tests of this webhook");
-      const byDefault = config.body === "plain" ? {} : undefined;
-      const entry = catalogue.types.get(type) ?? byDefault;
-      const event = await createTestEvent({
-        ...{ account: webhook.account, sentType: type, now: store.now() },
-        plainType: entry !== undefined && isPlain(entry) ? entry : undefined,
-      });
+      const event = await createTestEvent(
+        { config, catalogue },
+        { id: randomUUID(), account: webhook.account, sentType: type, now: store.now() },
+      );
       const { emitted, error } = await append([event], { webhookId });
       if (error !== undefined) throw error;
       const created = emitted[0]?.deliveries[0];
@@ -233,6 +233,17 @@ export function createDeliveryRepairs({
       if (!created) throw webhookDisabled();
       record("webhook.tested", webhook, request, { deliveryId: created.id, eventId: event.id });
       return { id: created.id };
+    },
+
+    async sample(request = {}) {
+      const { type = TEST_EVENT_TYPE } = readCallArguments("sample", request, ["type"]);
+      requireLoggedType(catalogue, type);
+      const { id, webhookId, now } = SAMPLE;
+      const { payload } = await createTestEvent(
+        { config, catalogue },
+        { id, account: "", sentType: type, now },
+      );
+      return buildBody(config, { id: webhookId }, readPayload(payload), [true]).toString();
     },
   };
 }
@@ -311,18 +322,10 @@ function createRecover(store: WebhookStore, { delivery, limits, clock }: Webhook
     queue(webhook.account, () => recover(webhook, selection));
 }
 
-/** Source: FHIR R4, OperationOutcome. HTEST is HL7's tag for data that is about no real patient. */
-const RESOURCE: FhirResource = {
+/** Source: FHIR R4, OperationOutcome. */
+const TEST_RESOURCE: FhirResource = {
   resourceType: "OperationOutcome",
-  meta: {
-    tag: [
-      {
-        system: "http://terminology.hl7.org/CodeSystem/v3-ActReason",
-        code: "HTEST",
-        display: "test health data",
-      },
-    ],
-  },
+  meta: TEST_META,
   issue: [
     {
       severity: "information",
@@ -335,27 +338,43 @@ const RESOURCE: FhirResource = {
 /** The data of a test of a plain type without an example. */
 const TEST_DATA = { message: "This is a test of your webhook. It is about no record." };
 
+/** Stands for what differs from test to test. */
+const SAMPLE = {
+  id: "0b9d3a0e-2f4c-4f57-8d0c-6a1f5e7f3c21",
+  webhookId: "5e0f4f6e-7f0b-4a8e-9d5e-3d3f0c1f2a10",
+  now: Date.UTC(2026, 2, 1, 12),
+} as const;
+
 /**
- * Creates a test event. Its notification names `sentType` as event type. A FHIR event holds
- * `RESOURCE`, a plain one the example of its type, and is marked with `"test": true`.
+ * Creates the event of a test, whose notification names `sentType` as event type. A FHIR event has
+ * a sample of its resource, or without an event type `TEST_RESOURCE`; a plain one has the example
+ * of its type, and is marked with `"test": true`.
  */
-async function createTestEvent({
-  account,
-  sentType,
-  now,
-  plainType,
-}: {
-  readonly account: string;
-  readonly sentType: string;
-  readonly now: number;
-  /** The entry of a plain type. */
-  readonly plainType: PlainEventType | undefined;
-}): Promise<EventRecord> {
-  const id = randomUUID();
+async function createTestEvent(
+  { config, catalogue }: Pick<DeliveryRepairsOptions, "config" | "catalogue">,
+  {
+    id,
+    account,
+    sentType,
+    now,
+  }: {
+    readonly id: string;
+    readonly account: string;
+    readonly sentType: string;
+    readonly now: number;
+  },
+): Promise<EventRecord> {
+  const entry = catalogue.types.get(sentType) ?? (config.body === "plain" ? {} : []);
   const common = { eventId: id, account, type: sentType, occurredAt: now, isOccurredAtGiven: false };
   const bytes = Number.MAX_SAFE_INTEGER;
-  const built = plainType
-    ? buildPlainPayload({ ...common, data: plainType.example ?? TEST_DATA, isTest: true, maxBytes: bytes })
-    : await buildPayload({ ...common, resource: RESOURCE, limits: { entries: 1, bytes } });
-  return { id, account, type: TEST_EVENT_TYPE, ...built };
+  const build = (): BuiltPayload | Promise<BuiltPayload> => {
+    if (isPlain(entry)) {
+      const data = entry.example ?? TEST_DATA;
+      return buildPlainPayload({ ...common, data, isTest: true, maxBytes: bytes });
+    }
+    const [resourceType] = entry;
+    const resource = resourceType === undefined ? TEST_RESOURCE : sampleResource(resourceType);
+    return buildPayload({ ...common, resource, limits: { entries: 1, bytes } });
+  };
+  return { id, account, type: TEST_EVENT_TYPE, ...(await build()) };
 }

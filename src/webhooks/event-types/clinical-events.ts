@@ -1,4 +1,6 @@
-/** The built-in catalogue of event types. */
+/** The built-in catalogue of event types, and a sample of each type of resource. */
+
+import type { FhirResource } from "../fhir.js";
 
 const TABLE = {
   "patient.created": "Patient",
@@ -76,3 +78,79 @@ export const clinicalEvents: Readonly<ClinicalEvents> = Object.freeze(TABLE);
 
 /** One of the fifty names of {@link clinicalEvents}. */
 export type ClinicalEventType = keyof ClinicalEvents;
+
+/**
+ * Marks a resource that is about no real patient.
+ *
+ * Source: HL7 v3, code system ActReason.
+ */
+export const TEST_META = {
+  tag: [
+    {
+      system: "http://terminology.hl7.org/CodeSystem/v3-ActReason",
+      code: "HTEST",
+      display: "test health data",
+    },
+  ],
+};
+
+const CODES = "http://terminology.hl7.org/CodeSystem";
+const DAY = "2026-03-01";
+const patient = { reference: "Patient/sample", display: "Sample patient" };
+const medicationCodeableConcept = { text: "Sample medication" };
+const concept = (system: string, code: string, display: string) => ({ coding: [{ system, code, display }] });
+
+/**
+ * The elements that FHIR R4 requires of each resource type of {@link clinicalEvents}, also those
+ * that its invariants require (`ait-1`, `ppc-1`, `ppc-2`).
+ */
+const SAMPLES: ReadonlyMap<string, object> = new Map(
+  Object.entries({
+    AllergyIntolerance: {
+      clinicalStatus: concept(`${CODES}/allergyintolerance-clinical`, "active", "Active"),
+      patient,
+    },
+    Condition: {
+      clinicalStatus: concept(`${CODES}/condition-clinical`, "active", "Active"),
+      subject: patient,
+    },
+    Consent: {
+      status: "active",
+      scope: concept(`${CODES}/consentscope`, "patient-privacy", "Privacy Consent"),
+      category: [concept("http://loinc.org", "59284-0", "Consent Document")],
+      patient,
+      policyRule: concept(`${CODES}/v3-ActCode`, "OPTIN", "opt-in"),
+    },
+    DiagnosticReport: { status: "final", code: { text: "Sample report" } },
+    DocumentReference: {
+      status: "current",
+      content: [{ attachment: { contentType: "text/plain", title: "Sample document" } }],
+    },
+    Encounter: {
+      status: "finished",
+      class: { system: `${CODES}/v3-ActCode`, code: "AMB", display: "ambulatory" },
+    },
+    EpisodeOfCare: { status: "active", patient },
+    Immunization: {
+      status: "completed",
+      vaccineCode: { text: "Sample vaccine" },
+      patient,
+      occurrenceDateTime: DAY,
+    },
+    MedicationAdministration: {
+      status: "completed",
+      medicationCodeableConcept,
+      subject: patient,
+      effectiveDateTime: DAY,
+    },
+    MedicationRequest: { status: "active", intent: "order", medicationCodeableConcept, subject: patient },
+    Observation: { status: "final", code: concept("http://loinc.org", "8867-4", "Heart rate") },
+    ServiceRequest: { status: "active", intent: "order", subject: patient },
+  }),
+);
+
+/** Returns a resource for tests, marked as one: valid for the resource types of the catalogue. */
+export const sampleResource = (resourceType: string): FhirResource => ({
+  ...{ resourceType, id: "sample", meta: TEST_META },
+  ...SAMPLES.get(resourceType),
+});

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createWebhooks } from "../../../src/index.js";
+import { clinicalEvents, createWebhooks, type EventCatalogue } from "../../../src/index.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
 import {
   DAY,
@@ -66,17 +66,18 @@ describe("a test event", () => {
     ]);
   });
 
-  it("names the type it is given, about the same, and is a test in the log all the same", async () => {
+  it("names the type it is given, with a sample of it, and is a test in the log all the same", async () => {
     const { test, quiet, sent, id, webhooks } = await withWebhook();
     const { id: deliveryId } = await test("patient.created");
     await test("webhook.test");
     await quiet();
-    const [named, plain] = sent.map((one) => bodyOf(one).event);
+    const [named, unnamed] = sent.map((one) => bodyOf(one).event);
     expect(named?.["hub.event"]).toBe("patient.created");
     expect(named?.context[0]?.key).toBe("patient");
-    expect(named?.context[0]?.resource.entry[0]?.resource).toEqual(
-      plain?.context[0]?.resource.entry[0]?.resource,
-    );
+    expect(named?.context[0]?.resource.entry.map(({ resource }) => resource)).toEqual([
+      { resourceType: "Patient", id: "sample", meta: { tag: [expect.objectContaining({ code: "HTEST" })] } },
+    ]);
+    expect(unnamed?.context[0]?.resource.entry[0]?.resource["resourceType"]).toBe("OperationOutcome");
     expect(await webhooks.deliveries.get(deliveryId)).toMatchObject({ webhookId: id, type: "webhook.test" });
   });
 
@@ -187,5 +188,166 @@ describe("a test event", () => {
       expect.objectContaining({ code: "invalid_option", field: "events['webhook.test']" }),
     );
     expect(make({ "webhook.tested": "Patient" }).eventTypes()).toEqual(["webhook.tested"]);
+  });
+});
+
+const readText = (body: unknown): string => (typeof body === "string" ? body : "");
+
+/** Required elements (min 1) and invariants of FHIR R4, from the definitions of the resources. */
+const REQUIRED: Readonly<Record<string, readonly string[]>> = {
+  AllergyIntolerance: ["patient", "clinicalStatus"],
+  Condition: ["subject"],
+  Consent: ["status", "scope", "category", "policyRule", "patient"],
+  DiagnosticReport: ["status", "code"],
+  DocumentReference: ["status", "content"],
+  Encounter: ["status", "class"],
+  EpisodeOfCare: ["status", "patient"],
+  Immunization: ["status", "vaccineCode", "patient", "occurrenceDateTime"],
+  MedicationAdministration: ["status", "medicationCodeableConcept", "subject", "effectiveDateTime"],
+  MedicationRequest: ["status", "intent", "medicationCodeableConcept", "subject"],
+  Observation: ["status", "code"],
+  Patient: [],
+  ServiceRequest: ["status", "intent", "subject"],
+};
+
+describe("a sample", () => {
+  const create = (options: { readonly events?: EventCatalogue } = {}) =>
+    createWebhooks({
+      storage: memoryStorage(),
+      access: { authenticate: () => ({ id: "key-1", account: "clinic" }), canRead: () => true },
+      ...options,
+    });
+
+  it.each(Object.keys(clinicalEvents))(
+    "of %s is a resource with what R4 requires, marked as a test",
+    async (type) => {
+      const body = JSON.parse(await create().deliveries.sample({ type })) as ReturnType<typeof bodyOf>;
+      expect(body.event["hub.event"]).toBe(type);
+      const [entry, ...others] = body.event.context[0]?.resource.entry ?? [];
+      const resourceType = clinicalEvents[type as keyof typeof clinicalEvents];
+      expect([others, entry?.resource["resourceType"]]).toEqual([[], resourceType]);
+      expect(entry?.resource["meta"]).toMatchObject({ tag: [{ code: "HTEST" }] });
+      expect(Object.keys(entry?.resource ?? {})).toEqual(
+        expect.arrayContaining([...(REQUIRED[resourceType] ?? ["none"])]),
+      );
+    },
+  );
+
+  it.each(["patient.created", "webhook.test"])(
+    "of %s is what the test sends, except ids and times",
+    async (type) => {
+      const { test, quiet, sent, webhooks, id } = await withWebhook();
+      await test(type);
+      await quiet();
+      const body = Buffer.from(sent[0]?.body ?? []).toString();
+      const sample = await webhooks.deliveries.sample(type === "webhook.test" ? {} : { type });
+      const neutral = (text: string, topic: string) =>
+        text.replaceAll(topic, "topic").replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}|20[0-9T:.-]+Z/g, "…");
+      expect(neutral(sample, "5e0f4f6e-7f0b-4a8e-9d5e-3d3f0c1f2a10")).toBe(neutral(body, id));
+      expect(await webhooks.deliveries.sample({ type })).toBe(sample);
+    },
+  );
+
+  it("of a plain type is its example, and of another resource type the bare resource", async () => {
+    const example = { order: 7, note: "{}" };
+    const { deliveries } = create({
+      events: {
+        "order.paid": { example },
+        "order.sent": {},
+        "task.done": ["Task", "Appointment"],
+        "x.y": "constructor",
+      },
+    });
+    const read = async (type?: string): Promise<unknown> => JSON.parse(await deliveries.sample({ type }));
+    const common = { id: expect.any(String) as string, timestamp: "2026-03-01T12:00:00.000Z", test: true };
+    expect(await read("order.paid")).toEqual({ ...common, type: "order.paid", data: example });
+    expect(await read("order.sent")).toMatchObject({
+      test: true,
+      data: { message: expect.any(String) as string },
+    });
+    for (const [type, resourceType] of [
+      ["task.done", "Task"],
+      ["x.y", "constructor"],
+    ] as const) {
+      const resource = { resourceType, id: "sample", meta: { tag: [{ code: "HTEST" }] } };
+      expect(await read(type)).toMatchObject({
+        event: { context: [{ resource: { entry: [{ resource }] } }] },
+      });
+    }
+  });
+
+  it.each([
+    ["__proto__", 404],
+    ["constructor", 404],
+    ["a".repeat(10_000), 404],
+    ["patient%2Fcreated", 404],
+    ["..%2F..%2Fv1%2Fwebhooks", 404],
+    ["%E0%A4%A", 404],
+    ["%00", 404],
+    ["patient.*", 404],
+    ["Patient.Created", 404],
+    ["patient%2Ecreated", 200],
+    ["patient.created", 200],
+    ["webhook.test", 200],
+  ])("over REST: %s", async (type, status) => {
+    const webhooks = create();
+    const ask = async (headers: Record<string, string>) =>
+      webhooks.handle({
+        ...{ method: "GET", path: `/v1/event-types/${type}/sample`, query: "", headers, body: null },
+        baseUrl: "https://api.example.com",
+      });
+    const answer = await ask({ authorization: "Bearer key" });
+    const text = readText(answer?.body);
+    const { error } = JSON.parse(text) as { error?: { code: string } };
+    expect([answer?.status, error?.code, text.length < 2_000]).toEqual([
+      status,
+      status === 200 ? undefined : "not_found",
+      true,
+    ]);
+    const known = ["patient.created", "webhook.test"];
+    const samples = await Promise.all(known.map((own) => webhooks.deliveries.sample({ type: own })));
+    expect(samples.includes(text)).toBe(status === 200);
+    expect((await ask({}))?.status).toBe(401);
+  });
+
+  it.each([
+    ["no.type", "unknown_event_type"],
+    [1, "invalid_request"],
+    [null, "invalid_request"],
+  ])("is refused in-process for %s", async (type, code) => {
+    await expect(create().deliveries.sample({ type: type as string })).rejects.toMatchObject({
+      code,
+      field: "type",
+    });
+  });
+});
+
+describe("the event types over REST", () => {
+  it("have descriptions and schemas on request, and are otherwise as they were", async () => {
+    const schema = { type: "object" } as const;
+    const webhooks = createWebhooks({
+      storage: memoryStorage(),
+      access: { authenticate: () => ({ id: "key-1", account: "clinic" }), canRead: () => true },
+      events: { "order.paid": { description: "Paid.", schema }, "patient.created": "Patient" },
+    });
+    const ask = async (query: string) => {
+      const headers = { authorization: "Bearer key" };
+      const call = { method: "GET", path: "/v1/event-types", query, headers, body: null };
+      const answer = await webhooks.handle({ ...call, baseUrl: "https://api.example.com" });
+      return [answer?.status, JSON.parse(readText(answer?.body)) as unknown] as const;
+    };
+    const eventTypes = ["order.paid", "patient.created"];
+    expect(await ask("")).toEqual([200, { eventTypes }]);
+    expect(await ask("include=details")).toEqual([
+      200,
+      {
+        eventTypes,
+        details: [
+          { type: "order.paid", description: "Paid.", resourceTypes: null, schema },
+          { type: "patient.created", description: null, resourceTypes: ["Patient"], schema: null },
+        ],
+      },
+    ]);
+    expect((await ask("include=secrets"))[0]).toBe(400);
   });
 });
