@@ -50,6 +50,7 @@ const sessionRoute = ({ webhooks, content, title, logo, clock }: PortalSettings)
         content: content !== undefined && userId !== undefined,
       },
       canReadRecords: canReadRecords === true,
+      ...(webhooks?.audit?.isKept === true && { hasAuditLog: true }),
       schedule: webhooks?.schedule ?? [],
       now: new Date(clock.now()).toISOString(),
     };

@@ -42,7 +42,8 @@ export interface Visitor {
 export type Authorize = (request: HttpRequest) => Awaitable<Visitor | null | undefined>;
 
 /** The part of a webhook service that the portal uses. */
-export type PortalWebhooks = Pick<Webhooks<string>, "handleAs" | "schedule">;
+export type PortalWebhooks = Pick<Webhooks<string>, "handleAs" | "schedule"> &
+  Partial<Pick<Webhooks<string>, "audit">>;
 
 /** The options of `createPortal`. */
 export interface PortalOptions {

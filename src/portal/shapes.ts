@@ -5,7 +5,7 @@
  */
 
 import type { Delivery, DeliveryAttempt, DeliveryCounts } from "../webhooks/delivery/deliveries.js";
-import type { Webhook } from "../webhooks/webhook.js";
+import type { AuditEntry, Webhook } from "../webhooks/webhook.js";
 
 /** A value after `JSON.stringify` and `JSON.parse`. */
 type Serialised<T> = T extends Date
@@ -26,6 +26,8 @@ export interface SessionJson {
   readonly parts: { readonly webhooks: boolean; readonly content: boolean };
   /** True if the visitor may see the bodies of notifications. */
   readonly canReadRecords: boolean;
+  /** True if the service keeps an audit log, otherwise absent. */
+  readonly hasAuditLog?: boolean;
   /** When the attempts of a delivery are due, in milliseconds after its first one. */
   readonly schedule: readonly number[];
   /** The server's time. */
@@ -50,6 +52,12 @@ export type NamedWebhookJson = WebhookJson & Pick<Webhook, "description" | "meta
 
 /** A webhook that was read with `include=stats,details`. */
 export type WebhookWithStatsJson = NamedWebhookJson & { readonly stats: StatsJson };
+
+/** A page of webhooks that were read with `include=event_types`. */
+export interface SubscriptionPageJson {
+  readonly webhooks: readonly (WebhookJson & { readonly event_types: readonly string[] })[];
+  readonly next: string | null;
+}
 
 export interface WebhookListJson<T = WebhookWithStatsJson> {
   readonly webhooks: readonly T[];
@@ -100,4 +108,24 @@ export interface DeliveryRequestJson {
 
 export interface EventTypesJson {
   readonly eventTypes: readonly string[];
+}
+
+export interface EventTypeJson {
+  readonly type: string;
+  readonly description: string | null;
+  /** The resource types of its record; `null` for an event without a FHIR resource. */
+  readonly resourceTypes: readonly string[] | null;
+  readonly schema: object | null;
+}
+
+/** The event types that were read with `include=details`. */
+export interface CatalogueJson extends EventTypesJson {
+  readonly details: readonly EventTypeJson[];
+}
+
+export type AuditEntryJson = Serialised<Omit<AuditEntry, "account">>;
+
+export interface AuditPageJson {
+  readonly entries: readonly AuditEntryJson[];
+  readonly next: string | null;
 }

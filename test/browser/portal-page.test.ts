@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 beforeEach(async () => {
-  host = await startPortalHost();
+  host = await startPortalHost({ auditEntries: 100 });
 });
 afterEach(() => host.close());
 
@@ -28,6 +28,8 @@ const listViews = async (id: string): Promise<readonly (readonly [path: string, 
     [`/webhooks/${id}/deliveries`, "table"],
     [`/webhooks/${id}/settings`, "form"],
     [`/webhooks/${id}/deliveries/${deliveries[0]?.id}`, "pre"],
+    ["/event-types", "details"],
+    ["/activity", "table"],
     ["/nothing", "h1"],
   ];
 };

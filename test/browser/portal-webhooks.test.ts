@@ -260,3 +260,62 @@ describe("one webhook", () => {
     expect(await track.getAttribute("aria-label")).toMatch(/Next attempt 13 Jan, \d\d:\d\d\./);
   });
 });
+
+describe("the catalogue of event types", () => {
+  it("shows who gets a type, and a sample that is read when it is opened", async () => {
+    await host.register();
+    await host.register("https://hooks.example.com/other?token=s3cret");
+    const { page, faults } = await open(browser, host.origin);
+    const samples: string[] = [];
+    page.on("request", (request) => {
+      if (request.url().endsWith("/sample")) samples.push(request.url());
+    });
+    await page.goto(host.url);
+    expect(await page.getByRole("link", { name: "Activity" }).count()).toBe(0);
+    await page.getByRole("link", { name: "Event types" }).click();
+    await page.getByLabel("Search event types").fill("PATIENT.cre");
+    await page.getByText("patient.created").click();
+    await page.getByText('"code": "HTEST"').waitFor();
+    expect(await page.locator("details").count()).toBe(1);
+    expect(await page.locator("details li").allTextContents()).toEqual([
+      "hooks.example.com/in",
+      "hooks.example.com/other?…",
+    ]);
+    const shown = JSON.parse(await page.locator("details pre").innerText()) as unknown;
+    expect(shown).toEqual(JSON.parse(await host.webhooks.deliveries.sample({ type: "patient.created" })));
+    expect(samples).toHaveLength(1);
+    await page.getByLabel("Search event types").fill("consent.created");
+    await page.getByText("consent.created").click();
+    await page.getByText("No webhook", { exact: true }).waitFor();
+    expect(faults).toEqual([]);
+  });
+});
+
+describe("the activity of an account", () => {
+  it("shows what was done, by whom, and leads to the webhook while it exists", async () => {
+    await host.close();
+    host = await startPortalHost({ auditEntries: 100 });
+    const id = await host.register();
+    const gone = await host.register("https://gone.example.com/");
+    await host.webhooks.registrations.remove(gone);
+    await host.webhooks.registrations.update(
+      id,
+      { status: "DISABLED" },
+      { as: { id: "key-7", account: "clinic" } },
+    );
+    const { page, faults } = await open(browser, host.origin);
+    await page.goto(host.url);
+    await page.getByRole("link", { name: "Activity" }).click();
+    await page.getByRole("table").waitFor();
+    const rows = await page.locator("tbody tr").allTextContents();
+    expect(rows).toEqual([
+      expect.stringMatching(/^Disabledhooks\.example\.com\/inKey key-7/),
+      expect.stringMatching(new RegExp(`^Deleted${gone.slice(0, 8)}The application`)),
+      expect.stringMatching(new RegExp(`^Created${gone.slice(0, 8)}The application`)),
+      expect.stringMatching(/^Createdhooks\.example\.com\/inThe application/),
+    ]);
+    await page.getByRole("link", { name: "hooks.example.com/in" }).first().click();
+    await page.getByRole("heading", { name: "hooks.example.com/in" }).waitFor();
+    expect(faults).toEqual([]);
+  });
+});

@@ -239,6 +239,28 @@ describe("the portal's API", () => {
     expect((await plain.ask("GET", "/api/v1/webhooks")).status).toBe(404);
   });
 
+  it("has the audit log of the visitor's account, if the service keeps one", async () => {
+    const off = portalWith();
+    expect((await off.ask("GET", "/api/session")).json).not.toHaveProperty("hasAuditLog");
+    expect((await off.ask("GET", "/api/v1/audit")).status).toBe(404);
+    const webhooks = createWebhooks({
+      storage: memoryStorage(),
+      access: { authenticate: () => null, canRead: () => true },
+      limits: { auditEntries: 10 },
+    });
+    const made = portalWith({ webhooks });
+    await webhooks.registrations.create(ADA.subscriber, { url: "https://hooks.example.com/in" });
+    expect((await made.ask("GET", "/api/session")).json["hasAuditLog"]).toBe(true);
+    const entriesOf = async (user: string) =>
+      (await made.ask("GET", "/api/v1/audit", { user })).json["entries"];
+    expect(await entriesOf("ada")).toMatchObject([{ action: "webhook.created", actor: { type: "host" } }]);
+    expect(await entriesOf("eve")).toEqual([]);
+    expect((await made.ask("GET", "/api/v1/audit", { user: "nobody" })).status).toBe(404);
+    expect((await made.ask("GET", "/api/v1/event-types/patient.created/sample")).text).toBe(
+      await webhooks.deliveries.sample({ type: "patient.created" }),
+    );
+  });
+
   it("answers for a webhook of another account as for one that does not exist, on every route", async () => {
     const made = portalWith();
     const id = await register(made);

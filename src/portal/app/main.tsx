@@ -138,7 +138,10 @@ function Page({ session, offsetMs }: { readonly session: SessionJson; readonly o
     () => ({ session, api: api satisfies Api, zone, ...functions }),
     [session, zone, functions],
   );
-  const usable = useMemo(() => views.filter(({ part }) => session.parts[part]), [session]);
+  const usable = useMemo(
+    () => views.filter(({ part, isOffered }) => session.parts[part] && (isOffered?.(session) ?? true)),
+    [session],
+  );
   const skip = (event: Event): void => {
     event.preventDefault();
     document.querySelector<HTMLElement>("h1")?.focus();

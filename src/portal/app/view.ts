@@ -3,6 +3,7 @@
 import type { FunctionComponent } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { parse } from "regexparam";
+import type { SessionJson } from "../shapes.js";
 
 export interface ViewProps {
   readonly params: Params;
@@ -14,6 +15,8 @@ export interface View {
   /** Below the `#`: `/webhooks/:webhookId`. */
   readonly path: string;
   readonly part: "webhooks" | "content";
+  /** False if there is no such view in this session. Default: there is. */
+  readonly isOffered?: (session: SessionJson) => boolean;
   /** Its text in the navigation; absent: it is not in the navigation. */
   readonly label?: string;
   readonly component: FunctionComponent<ViewProps>;

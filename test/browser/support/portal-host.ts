@@ -52,11 +52,13 @@ export async function startPortalHost({
   excerptCharacters = 200,
   webhooks: most = 100,
   canReadRecords = false,
+  auditEntries = 0,
   ...branding
 }: {
   excerptCharacters?: number;
   webhooks?: number;
   canReadRecords?: boolean;
+  auditEntries?: number;
 } & Pick<PortalOptions, "logo" | "colors" | "frameAncestors"> = {}): Promise<PortalHost> {
   const clock = manualClock(START);
   let result: OutboundResult | Promise<OutboundResult> = answered(204);
@@ -64,7 +66,7 @@ export async function startPortalHost({
     storage: memoryStorage(),
     access: { authenticate: () => null, canRead: () => true },
     delivery: { send: async () => result, excerptCharacters },
-    limits: { webhooks: most, enabledWebhooks: most },
+    limits: { webhooks: most, enabledWebhooks: most, auditEntries },
     clock,
   });
   const portal = createPortal({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { findDeliveries } from "../../../src/portal/app/webhooks/calls.js";
+import { findDeliveries, readSubscriptions } from "../../../src/portal/app/webhooks/calls.js";
 import type { DeliveryPageJson } from "../../../src/portal/shapes.js";
 import { pendingDelivery } from "./support.js";
 
@@ -47,5 +47,26 @@ describe("deliveries that a filter finds", () => {
   it("are not looked for without end", async () => {
     const { asked, next } = await find(20, [{ deliveries: [], next: "0" }]);
     expect([asked.length, next]).toEqual([20, "0"]);
+  });
+});
+
+describe("the subscriptions of an account", () => {
+  it("are read page by page, but not without end", async () => {
+    const asked: unknown[] = [];
+    const read = (pages: readonly { readonly webhooks: readonly object[]; readonly next: string | null }[]) =>
+      readSubscriptions({
+        get: async (_path, query = {}) => {
+          asked.push(query["cursor"]);
+          return pages[Number(query["cursor"] ?? 0) % pages.length] as never;
+        },
+      });
+    const pages = [
+      { webhooks: [{ id: "a" }], next: "1" },
+      { webhooks: [{ id: "b" }], next: null },
+    ];
+    expect(await read(pages)).toEqual([{ id: "a" }, { id: "b" }]);
+    expect(asked.splice(0)).toEqual([undefined, "1"]);
+    await read([{ webhooks: [], next: "0" }]);
+    expect(asked).toHaveLength(20);
   });
 });

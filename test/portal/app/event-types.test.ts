@@ -5,6 +5,7 @@ import {
   countCovered,
   describeEventTypes,
   findOtherPatterns,
+  findReceivers,
   groupEventTypes,
   searchEventTypes,
   togglePattern,
@@ -60,5 +61,19 @@ describe("a choice of event types", () => {
     expect(describeEventTypes(["*"])).toBe("All event types");
     expect(describeEventTypes(["a.b", "c.d"])).toBe("a.b, c.d");
     expect(describeEventTypes(["a", "b", "c", "d", "e", "f"])).toBe("a, b, c, d and 2 more");
+  });
+});
+
+describe("the webhooks that get an event type", () => {
+  it("are those with its name, with the pattern of one of its prefixes, or with all types", () => {
+    const subscriptions = [
+      { id: "all", event_types: ["*"] },
+      { id: "name", event_types: ["invoice.payment.failed"] },
+      { id: "prefix", event_types: ["order.*", "invoice.*"] },
+      { id: "longer", event_types: ["invoice.payment.*"] },
+      { id: "none", event_types: ["invoices.*", "invoice.payment", "invoice.payment.faile"] },
+    ];
+    const found = findReceivers(subscriptions, "invoice.payment.failed").map(({ id }) => id);
+    expect(found).toEqual(["all", "name", "prefix", "longer"]);
   });
 });

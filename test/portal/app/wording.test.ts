@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
+  describeAction,
   describeAttempt,
   describeHealth,
   describeReason,
@@ -120,5 +121,28 @@ describe("the name of a webhook", () => {
     expect(nameWebhook({ description: " Ward 3 ", url })).toEqual({ name: "Ward 3", isNamed: true });
     for (const description of [null, "", " \u00a0 "])
       expect(nameWebhook({ description, url })).toEqual({ name: "hooks.example.com/in?…", isNamed: false });
+  });
+});
+
+describe("an entry of the audit log in words", () => {
+  const entry = (fields: object) =>
+    describeAction({
+      ...{ at: toIso(0), action: "webhook.created", actor: { type: "host" }, webhookId: "w" },
+      ...fields,
+    } as Parameters<typeof describeAction>[0]);
+
+  it("says what was done, with the names, the reason or the number", () => {
+    expect(entry({})).toBe("Created");
+    expect(entry({ action: "webhook.changed", fields: ["url", "eventTypes"] })).toBe(
+      "Changed: url, eventTypes",
+    );
+    expect(entry({ action: "webhook.recovered", count: 0 })).toBe("Missed events recovered: 0");
+    expect(entry({ action: "delivery.failed", reason: "exhausted" })).toBe(
+      "Delivery failed: all attempts of the schedule failed",
+    );
+    expect(entry({ action: "delivery.withheld", reason: "new_reason" })).toBe(
+      "Delivery withheld: new_reason",
+    );
+    expect(entry({ action: "webhook.painted" })).toBe("webhook.painted");
   });
 });

@@ -6,6 +6,7 @@ import type {
   DeliveryPageJson,
   DeliveryRowJson,
   DeliveryStateJson,
+  SubscriptionPageJson,
   WebhookJson,
 } from "../../shapes.js";
 import type { Api } from "../api.js";
@@ -65,6 +66,22 @@ export async function findDeliveries(
       return { deliveries, next: page.next };
     cursor = page.next;
   }
+}
+
+/** Reads the webhooks of the account with their event types. */
+export async function readSubscriptions({
+  get,
+}: Pick<Api, "get">): Promise<SubscriptionPageJson["webhooks"]> {
+  const webhooks: SubscriptionPageJson["webhooks"][number][] = [];
+  let cursor: string | undefined;
+  for (let pages = 0; pages < MAX_PAGES; pages += 1) {
+    const query = { include: "event_types", cursor, limit: 100 };
+    const page: SubscriptionPageJson = await get("v1/webhooks", query);
+    webhooks.push(...page.webhooks);
+    if (page.next === null) break;
+    cursor = page.next;
+  }
+  return webhooks;
 }
 
 const POLL_MS = 400;

@@ -1,4 +1,4 @@
-/** The event types that a webhook subscribes to: choosing them, and naming them. Pure. */
+/** Event types: choosing those of a webhook, naming them, and finding who gets one. Pure. */
 
 /** The types of one record: `patient` has `patient.created`, `patient.updated` … */
 export interface EventTypeGroup {
@@ -57,6 +57,12 @@ export function searchEventTypes(groups: readonly EventTypeGroup[], text: string
 
 const covers = (pattern: string, type: string): boolean =>
   pattern === "*" || pattern === type || (pattern.endsWith(".*") && type.startsWith(pattern.slice(0, -1)));
+
+/** Returns the webhooks that subscribe to a type. */
+export const findReceivers = <T extends { readonly event_types: readonly string[] }>(
+  webhooks: readonly T[],
+  type: string,
+): readonly T[] => webhooks.filter(({ event_types }) => event_types.some((pattern) => covers(pattern, type)));
 
 /** Counts the types of the catalogue that the chosen patterns cover. */
 export const countCovered = (catalogue: readonly string[], chosen: ReadonlySet<string>): number =>

@@ -3,7 +3,8 @@
 import type { View } from "../view.js";
 import { AllDeliveries } from "./deliveries.js";
 import { DeliveryView } from "./delivery.js";
-import { WebhookList } from "./list.js";
+import { EventTypeCatalogue } from "./event-type-picker.js";
+import { Activity, WebhookList } from "./list.js";
 import { Register } from "./register.js";
 import { WebhookView } from "./webhook.js";
 
@@ -18,4 +19,12 @@ export const webhookViews: readonly View[] = [
     key: ({ webhookId }) => `webhook ${webhookId}`,
   },
   { path: "/webhooks/:webhookId/deliveries/:deliveryId", part: "webhooks", component: DeliveryView },
+  { path: "/event-types", part: "webhooks", label: "Event types", component: EventTypeCatalogue },
+  {
+    path: "/activity",
+    part: "webhooks",
+    label: "Activity",
+    component: Activity,
+    isOffered: ({ hasAuditLog = false }) => hasAuditLog,
+  },
 ];

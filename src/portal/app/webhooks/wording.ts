@@ -4,6 +4,7 @@
 
 import type {
   AttemptResultJson,
+  AuditEntryJson,
   DeliveryRowJson,
   NamedWebhookJson,
   StatsJson,
@@ -102,6 +103,28 @@ const REASONS: Readonly<Record<string, string>> = {
   payload_missing: "the stored event is gone",
   record_unreadable: "the stored delivery cannot be read",
 };
+
+const ACTIONS: Readonly<Record<string, string>> = {
+  "webhook.created": "Created",
+  "webhook.changed": "Changed",
+  "webhook.enabled": "Enabled",
+  "webhook.disabled": "Disabled",
+  "webhook.rotated": "New secret",
+  "webhook.rotation_finished": "Rotation finished",
+  "webhook.transferred": "Transferred to another key",
+  "webhook.deleted": "Deleted",
+  "webhook.recovered": "Missed events recovered",
+  "webhook.tested": "Test sent",
+  "delivery.resent": "Delivery sent again",
+  "delivery.failed": "Delivery failed",
+  "delivery.withheld": "Delivery withheld",
+};
+
+/** `Changed: url, eventTypes`, `Delivery failed: all attempts of the schedule failed` */
+export function describeAction({ action, fields, reason, count }: AuditEntryJson): string {
+  const detail = fields?.join(", ") ?? count?.toString() ?? describeReason(reason ?? null);
+  return `${ACTIONS[action] ?? action}${detail === "" ? "" : `: ${detail}`}`;
+}
 
 /** Says why a delivery ended undelivered; the empty text if there is no reason. */
 export const describeReason = (reason: string | null): string =>
