@@ -86,10 +86,12 @@ export interface DeliveryOptions {
    * those of Postbell and of the connection: `content-type`, `user-agent`, the signature,
    * `webhook-*`, `host`, `content-length`, `proxy-*` and the like. If the function throws, returns
    * anything else or takes longer than `limits.hookMs`, the delivery waits as after a failing
-   * `canRead`. Values are never logged or stored.
+   * `canRead`. Values are never logged or stored. Subscribers can change `url`: check it before you
+   * return a token that only one host may see.
    *
    * @example
-   * headers: async ({ id }) => ({ authorization: `Bearer ${await tokens.get(id)}` })
+   * headers: async ({ account, url }) =>
+   *   new URL(url).host === "hooks.example.org" ? { authorization: await tokenFor(account) } : {}
    */
   readonly headers?:
     | ((webhook: Webhook) => Readonly<Record<string, string>> | PromiseLike<Readonly<Record<string, string>>>)
