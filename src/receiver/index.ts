@@ -128,12 +128,17 @@ export function createReceiver(
   const logger = guardedLogger(settings.logger);
   const seen = createDeDuplicator({ ...settings.duplicates, clock });
 
+  const toProblem = (code: SignatureProblem): ReceiveResult & { ok: false } =>
+    code === "malformed_header" && settings.publicKeys !== undefined
+      ? { ...problem(code), message: MALFORMED_STANDARD_HEADERS }
+      : problem(code);
+
   const read = settings.body === "plain" ? readPlainNotification : readNotification;
 
   const receive = async ({ body, headers }: ReceivedRequest): Promise<ReceiveResult<AnyNotification>> => {
     if (typeof body !== "string" && !(body instanceof Uint8Array)) return problem("raw_body_unavailable");
     const signature = verify(body, headers);
-    if (!signature.ok) return problem(signature.code);
+    if (!signature.ok) return toProblem(signature.code);
     const event = read(body);
     if (event === undefined) return problem("invalid_notification");
     const claim = seen.claim(event.id);
@@ -231,7 +236,10 @@ const PROBLEMS: Readonly<Record<ReceiveProblem, readonly [status: number, messag
   ],
 };
 
-function problem(code: ReceiveProblem, cause?: unknown): ReceiveResult {
+const MALFORMED_STANDARD_HEADERS =
+  "webhook-id, webhook-timestamp and webhook-signature must have the form that Standard Webhooks defines.";
+
+function problem(code: ReceiveProblem, cause?: unknown): ReceiveResult & { ok: false } {
   const [status, message] = PROBLEMS[code];
   return cause === undefined
     ? { ok: false, code, status, message }

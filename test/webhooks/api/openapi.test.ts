@@ -31,7 +31,11 @@ const forms: readonly (readonly [string, Partial<WebhooksOptions>])[] = [
     {
       body: "envelope",
       delivery: { eventIdField: true },
-      signature: { header: "X-Clinic-Signature", standardWebhooks: true },
+      signature: {
+        header: "X-Clinic-Signature",
+        standardWebhooks: true,
+        ed25519: [`whsk_${Buffer.alloc(32, 7).toString("base64")}`],
+      },
     },
   ],
 ];

@@ -1,5 +1,6 @@
 import { createHmac, generateKeyPairSync } from "node:crypto";
 import { Webhook as StandardWebhook } from "standardwebhooks";
+import { Webhook as SvixWebhook } from "svix";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { WebhooksOptions } from "../../../src/index.js";
 import { createReceiver, type ReceivedRequest, type ReceiverOptions } from "../../../src/receiver/index.js";
@@ -74,7 +75,8 @@ describe("signature.ed25519", () => {
     });
     expect(await receiverWith({ secrets: secret }).receive({ headers, body })).toMatchObject({ ok: true });
     vi.useFakeTimers({ now: START });
-    expect(() => new StandardWebhook(secret).verify(body.toString(), { ...headers })).not.toThrow();
+    for (const library of [new StandardWebhook(secret), new SvixWebhook(secret)])
+      expect(() => library.verify(body.toString(), { ...headers })).not.toThrow();
   });
 
   it("signs with the first key and publishes all, so that keys can be rotated", async () => {
@@ -145,6 +147,19 @@ describe("an attack on receivers with public keys", () => {
         expect.objectContaining({ code: "invalid_option", field }),
       );
     }
+  });
+
+  it("with a malformed time is told which headers are wrong", async () => {
+    const { deliver, publicKeys } = await serviceWith([FIRST]);
+    const { headers, body } = await deliver();
+    const result = await receiverWith({ publicKeys }).receive({
+      headers: { ...headers, "webhook-timestamp": "x" },
+      body,
+    });
+    expect(result).toMatchObject({
+      code: "malformed_header",
+      message: expect.stringContaining("webhook-timestamp"),
+    });
   });
 
   it("by another sender is refused", async () => {
