@@ -108,8 +108,9 @@ describe("the deliveries of all webhooks", () => {
     await host.webhooks.registrations.update(other, { status: "DISABLED" });
     await page.getByLabel("State").selectOption("pending");
     await page.getByRole("button", { name: "Filter" }).click();
-    const [row] = await rows.filter({ hasText: "other.example.com" }).all();
-    await expect.poll(() => row?.textContent()).toMatch(/–/);
+    // Attempts of a disabled webhook are skipped, so none is announced.
+    const row = rows.filter({ hasText: "other.example.com" });
+    await row.getByRole("cell", { name: "–", exact: true }).waitFor();
     expect(faults).toEqual([]);
   });
 });
