@@ -9,8 +9,7 @@ import {
   FIRST_ATTEMPT_HEAD_START_MS,
   type Lane,
 } from "../../src/webhooks/store.js";
-import { addClaimed, countLeft, findOpenTime } from "../claim-rate.js";
-import { limitConcurrency } from "../slow-start.js";
+import { addClaimed, countLeft, findOpenTime, limitConcurrency } from "../endpoint-limits.js";
 import { FifoTimeQueue } from "./fifo-time-queue.js";
 import type { Lease, MemoryDelivery, MemoryEndpoint } from "./records.js";
 import { deliveryId, type MemoryStoreContext, notifyWorkers, type State } from "./state.js";

@@ -13,9 +13,9 @@ import type {
   SettleResult,
   WebhookStore,
 } from "../../src/webhooks/store.js";
+import { nextSlowStart } from "../endpoint-limits.js";
 import { copyEvent } from "../event-copy.js";
 import { addRecentAttempt } from "../recent-attempts.js";
-import { nextSlowStart } from "../slow-start.js";
 import { addDelivery } from "./add-delivery.js";
 import { attemptBytes, checkPending, DELIVERY_BYTES, eventBytes, memoryFull, resize } from "./bounds.js";
 import { claimDue, enqueue, moveToLane, offer, releaseLease } from "./claim-order.js";

@@ -11,9 +11,8 @@ import type {
   Lane,
   WebhookRecord,
 } from "../../src/webhooks/store.js";
-import type { ClaimedSecond } from "../claim-rate.js";
+import type { ClaimedSecond, SlowStart } from "../endpoint-limits.js";
 import type { RecentHour } from "../recent-attempts.js";
-import type { SlowStart } from "../slow-start.js";
 import type { FifoTimeQueue, Queued } from "./fifo-time-queue.js";
 import type { OrderedRows, Rows } from "./rows.js";
 

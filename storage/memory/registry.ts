@@ -1,8 +1,7 @@
 /** Registrations in memory. */
 
 import { changeDetails, pickDetails, rotateSecret } from "../../src/webhooks/store/records.js";
-import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
-import type { RegistryMethods } from "../registry-methods.js";
+import type { RegistrationStore, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { memoryFull } from "./bounds.js";
 import { moveToLane, offer } from "./claim-order.js";
 import { FifoTimeQueue } from "./fifo-time-queue.js";
@@ -124,7 +123,7 @@ function changeEndpoint(
   offer(context, endpoint, now);
 }
 
-export function createMemoryRegistry(context: MemoryStoreContext): RegistryMethods {
+export function createMemoryRegistry(context: MemoryStoreContext): Omit<RegistrationStore, "newWebhookId"> {
   const { state } = context;
   return {
     async createWebhook(request) {

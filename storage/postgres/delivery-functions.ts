@@ -11,7 +11,7 @@
  * first one, of layout 2, has no part in that.
  */
 
-import { MOST_SECONDS_AHEAD } from "../claim-rate.js";
+import { MOST_SECONDS_AHEAD } from "../endpoint-limits.js";
 import type { DeliveredBatch, LeasedRound, SqlValues } from "../sql/database.js";
 import type { DueRow } from "../sql/webhook-tables.js";
 
@@ -32,7 +32,7 @@ const writeFree = (slowStart: string, inFlight: string, perEndpoint: string): st
 const writeList = (column: string, filter = ""): string =>
   `'[' || string_agg(${column}::text, ',') ${filter} || ']'`;
 
-/** True if the second of an endpoint counts at `$1`: `claim-rate.ts`. Null without a second. */
+/** True if the second of an endpoint counts at `$1`. Null without a second. */
 const IS_COUNTED = `e.claimed_second BETWEEN $1 / 1000 AND $1 / 1000 + ${MOST_SECONDS_AHEAD}`;
 
 /** The parts of a function that limit the rate; each is empty in the function that does not. */

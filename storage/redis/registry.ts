@@ -4,9 +4,8 @@ import { randomUUID } from "node:crypto";
 import { PostbellError } from "../../src/core/errors.js";
 import { retry } from "../../src/core/retry.js";
 import { changeDetails, rotateSecret } from "../../src/webhooks/store/records.js";
-import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
+import type { RegistrationStore, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
-import type { RegistryMethods } from "../registry-methods.js";
 import type { RedisArgument } from "./clients.js";
 import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
@@ -73,7 +72,7 @@ const changeRecord = (record: WebhookRecord, change: UpdateRequest["change"], no
   };
 };
 
-export function createRedisRegistry(context: RedisStoreContext): RegistryMethods {
+export function createRedisRegistry(context: RedisStoreContext): Omit<RegistrationStore, "newWebhookId"> {
   const { partitions, seal, run, notifyWorkers } = context;
 
   const read = async (id: string): Promise<StoredWebhook | undefined> => {

@@ -1,7 +1,6 @@
 /** The rows of endpoints while a transaction holds their locks: when they may be served next. */
 
-import { type ClaimedSecond, findOpenTime } from "../claim-rate.js";
-import { limitConcurrency } from "../slow-start.js";
+import { type ClaimedSecond, findOpenTime, limitConcurrency } from "../endpoint-limits.js";
 import type { SqlTransaction } from "./database.js";
 import { type AfterCommit, noteWake, type SqlStoreContext } from "./store-context.js";
 import type { EndpointRow } from "./webhook-tables.js";

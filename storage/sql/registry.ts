@@ -2,9 +2,8 @@
 
 import { randomUUID } from "node:crypto";
 import { changeDetails, rotateSecret } from "../../src/webhooks/store/records.js";
-import type { WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
+import type { RegistrationStore, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
-import type { RegistryMethods } from "../registry-methods.js";
 import { encodeAccount, encodeStoredText } from "../stored-text.js";
 import type { SqlTransaction } from "./database.js";
 import { lockEndpoint, offerAndSave, reserveTurns, saveHealth } from "./endpoint-rows.js";
@@ -190,9 +189,7 @@ async function createWebhook(
   return { result: "created", webhook: structuredClone(webhook) };
 }
 
-export function createSqlRegistry(
-  context: SqlStoreContext,
-): RegistryMethods & Pick<WebhookStore, "newWebhookId"> {
+export function createSqlRegistry(context: SqlStoreContext): RegistrationStore {
   const { database, seal } = context;
   return {
     newWebhookId: () => randomUUID(),

@@ -4,7 +4,7 @@
  */
 
 import type { Lane } from "../../src/webhooks/store.js";
-import { addClaimed, countLeft } from "../claim-rate.js";
+import { addClaimed, countLeft } from "../endpoint-limits.js";
 import type { LeasedRound, LeaseRoundRequest, NextTimes, SqlTransaction } from "./database.js";
 import { countFreeSlots, getClaimed, offerEndpoint, saveQueues, saveRatedQueues } from "./endpoint-rows.js";
 import type { RowOf } from "./table.js";

@@ -8,8 +8,8 @@ import {
   type SettleResult,
   TEST_FAILED,
 } from "../../src/webhooks/store.js";
+import { nextSlowStart } from "../endpoint-limits.js";
 import { addRecentAttempt, type RecentHour } from "../recent-attempts.js";
-import { nextSlowStart } from "../slow-start.js";
 import { encodeStoredText } from "../stored-text.js";
 import { getQueuePlace } from "./delivery-rows.js";
 import type { DeliveryRow, EndpointRow } from "./webhook-tables.js";

@@ -8,8 +8,8 @@ import type {
   WebhookRecord,
   WebhookStore,
 } from "../../src/webhooks/store.js";
-import { MOST_SECONDS_AHEAD, toSecond } from "../claim-rate.js";
 import { validateCursor } from "../cursor.js";
+import { MOST_SECONDS_AHEAD, toSecond } from "../endpoint-limits.js";
 import { encodeAccount, encodeStoredText } from "../stored-text.js";
 import { createAppender } from "./append.js";
 import { type CountChange, readAllChanges, type SummedChanges } from "./changes.js";

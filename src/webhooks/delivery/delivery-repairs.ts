@@ -16,16 +16,12 @@ import type { ServiceBase, WebhooksConfig } from "../config/config.js";
 import {
   type Catalogue,
   findEventType,
-  isPlain,
   requireLoggedType,
   subscribes,
   TEST_EVENT_TYPE,
 } from "../event-types/catalogue.js";
-import { sampleResource, TEST_META } from "../event-types/clinical-events.js";
-import { type BuiltPayload, buildPayload } from "../events/bundle.js";
 import { readPayload } from "../events/notification.js";
-import { buildPlainPayload } from "../events/plain-event.js";
-import type { FhirResource } from "../fhir.js";
+import { createTestEvent } from "../events/test-event.js";
 import type { Entitlement } from "../registrations/entitlement.js";
 import { formatDeliveryId } from "../store/records.js";
 import type { EventRecord, RecoverableState, WebhookRecord, WebhookStore } from "../store.js";
@@ -53,6 +49,13 @@ export interface DeliveryRepairsOptions extends Pick<ServiceBase, "store" | "con
  * Each resent delivery is one more record in the storage: a client that resends in a loop must end.
  */
 const MAX_RESENT = 100;
+
+/** Stands for what differs from test to test. */
+const SAMPLE = {
+  id: "0b9d3a0e-2f4c-4f57-8d0c-6a1f5e7f3c21",
+  webhookId: "5e0f4f6e-7f0b-4a8e-9d5e-3d3f0c1f2a10",
+  now: Date.UTC(2026, 2, 1, 12),
+} as const;
 
 const webhookDisabled = (): PostbellError =>
   new PostbellError(
@@ -223,7 +226,7 @@ export function createDeliveryRepairs({
       requireSubscribed(webhook.eventTypes, type);
       takeToken(repairs, `test ${webhookId}`, "Too many tests of this webhook");
       const event = await createTestEvent(
-        { config, catalogue },
+        { body: config.body, catalogue },
         { id: randomUUID(), account: webhook.account, sentType: type, now: store.now() },
       );
       const { emitted, error } = await append([event], { webhookId });
@@ -240,7 +243,7 @@ export function createDeliveryRepairs({
       requireLoggedType(catalogue, type);
       const { id, webhookId, now } = SAMPLE;
       const { payload } = await createTestEvent(
-        { config, catalogue },
+        { body: config.body, catalogue },
         { id, account: "", sentType: type, now },
       );
       return buildBody(config, { id: webhookId }, readPayload(payload), [true]).toString();
@@ -320,61 +323,4 @@ function createRecover(store: WebhookStore, { delivery, limits, clock }: Webhook
   // One at a time: otherwise all recoveries of an account could begin before the budget is charged.
   return (webhook: WebhookRecord, selection: Selection): Promise<number> =>
     queue(webhook.account, () => recover(webhook, selection));
-}
-
-/** Source: FHIR R4, OperationOutcome. */
-const TEST_RESOURCE: FhirResource = {
-  resourceType: "OperationOutcome",
-  meta: TEST_META,
-  issue: [
-    {
-      severity: "information",
-      code: "informational",
-      diagnostics: "This is a test of your webhook. It is about no record.",
-    },
-  ],
-};
-
-/** The data of a test of a plain type without an example. */
-const TEST_DATA = { message: "This is a test of your webhook. It is about no record." };
-
-/** Stands for what differs from test to test. */
-const SAMPLE = {
-  id: "0b9d3a0e-2f4c-4f57-8d0c-6a1f5e7f3c21",
-  webhookId: "5e0f4f6e-7f0b-4a8e-9d5e-3d3f0c1f2a10",
-  now: Date.UTC(2026, 2, 1, 12),
-} as const;
-
-/**
- * Creates the event of a test, whose notification names `sentType` as event type. A FHIR event has
- * a sample of its resource, or without an event type `TEST_RESOURCE`; a plain one has the example
- * of its type, and is marked with `"test": true`.
- */
-async function createTestEvent(
-  { config, catalogue }: Pick<DeliveryRepairsOptions, "config" | "catalogue">,
-  {
-    id,
-    account,
-    sentType,
-    now,
-  }: {
-    readonly id: string;
-    readonly account: string;
-    readonly sentType: string;
-    readonly now: number;
-  },
-): Promise<EventRecord> {
-  const entry = catalogue.types.get(sentType) ?? (config.body === "plain" ? {} : []);
-  const common = { eventId: id, account, type: sentType, occurredAt: now, isOccurredAtGiven: false };
-  const bytes = Number.MAX_SAFE_INTEGER;
-  const build = (): BuiltPayload | Promise<BuiltPayload> => {
-    if (isPlain(entry)) {
-      const data = entry.example ?? TEST_DATA;
-      return buildPlainPayload({ ...common, data, isTest: true, maxBytes: bytes });
-    }
-    const [resourceType] = entry;
-    const resource = resourceType === undefined ? TEST_RESOURCE : sampleResource(resourceType);
-    return buildPayload({ ...common, resource, limits: { entries: 1, bytes } });
-  };
-  return { id, account, type: TEST_EVENT_TYPE, ...(await build()) };
 }

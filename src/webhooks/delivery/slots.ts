@@ -1,7 +1,7 @@
 /**
  * Limits the attempts that this process has in flight: one budget for endpoints known to be fast,
  * one for all others. The limit and the slow start of one endpoint are in the storage, for example
- * `storage/slow-start.ts`.
+ * `storage/endpoint-limits.ts`.
  */
 
 import type { Clock } from "../../core/clock.js";

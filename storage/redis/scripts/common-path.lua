@@ -59,7 +59,7 @@ end
 local endpoints = {}
 
 -- Reads which second counts for the rate of each endpoint, and how many of its deliveries were
--- claimed in it. storage/claim-rate.ts has the rules.
+-- claimed in it. storage/endpoint-limits.ts has the rules.
 local MOST_SECONDS_AHEAD = 60
 
 local function fetchRates(ws)

@@ -7,7 +7,7 @@ local function freeSlots(w, e)
 end
 
 -- `second,count` of each endpoint: how many of its deliveries were claimed in that second. Nil without
--- a limit. storage/claim-rate.ts has the rules.
+-- a limit. storage/endpoint-limits.ts has the rules.
 local MOST_SECONDS_AHEAD = 60
 local rates = perSecond and records(RATES, function(value)
   local second, claimed = string.match(value, '^(%d+),(%d+)$')

@@ -5,11 +5,11 @@ import type { ContentAnswerJson, RecordJson } from "../../content-shapes.js";
 import { type Api, ApiError } from "../api.js";
 import { ActionButton } from "../components/button.js";
 import { useConfirmation } from "../components/dialog.js";
-import { Heading } from "../components/small.js";
+import { Facts, Heading } from "../components/small.js";
 import { useLeaveSignal, usePage } from "../page-context.js";
 import { useResource } from "../use-resource.js";
 import { useDraft, useEarlierDraft } from "./drafts.js";
-import { getTitle, type Kind } from "./kinds.js";
+import { formatSiteTime, getAuthor, getPicture, getText, getTitle, type Kind, labelStatus } from "./kinds.js";
 import {
   ifUnchanged,
   isConflict,
@@ -19,8 +19,7 @@ import {
   type RecordSession,
   type ShownRecord,
 } from "./record-editor.js";
-import { getChanges } from "./record-fields.js";
-import { RecordSummary, RecordTexts } from "./record-summary.js";
+import { getChanges, LABELS } from "./record-fields.js";
 
 /** Reads a record as the visitor may edit it, or else as the visitor may read it. */
 async function readRecord(api: Api, path: string): Promise<OpenRecord> {
@@ -138,4 +137,64 @@ export function RecordView({ kind, id }: { readonly kind: Kind; readonly id: str
   const { data, error } = useResource((api) => readRecord(api, path), [path]);
   if (data === undefined) return <Pending title={kind.many} error={error} />;
   return <EditableRecord kind={kind} path={path} opened={data} />;
+}
+
+interface RecordProps {
+  readonly kind: Kind;
+  readonly record: RecordJson;
+}
+
+/** What is known about a record besides its fields. */
+function RecordSummary({ kind, record }: RecordProps) {
+  const { api } = usePage();
+  const { filesize, width, height } = record.media_details ?? {};
+  const picture = getPicture(record, "large");
+  const hasRevisions = record._links?.["version-history"] !== undefined;
+  const isOnSite = /^https?:/.test(record.link) && record.status !== "trash";
+  return (
+    <>
+      {picture !== undefined && (
+        <img
+          src={api.url(picture)}
+          alt={record.alt_text || "The picture, without an alternative text"}
+          class="preview"
+        />
+      )}
+      <Facts
+        rows={[
+          ["Status", record.status !== "inherit" && labelStatus(record.status)],
+          ["Author", getAuthor(record) || null],
+          ["Date", formatSiteTime(record.date)],
+          ["Changed", formatSiteTime(record.modified)],
+          ["Type", record.mime_type],
+          ["Size", filesize !== undefined && `${filesize.toLocaleString("en")} bytes`],
+          ["Pixels", Boolean(width) && `${width} × ${height}`],
+          ["History", hasRevisions && <a href={`#/${kind.name}/${record.id}/revisions`}>Revisions</a>],
+          [
+            "On the site",
+            isOnSite && (
+              <a href={record.link} rel="noreferrer">
+                {record.link}
+              </a>
+            ),
+          ],
+        ]}
+      />
+    </>
+  );
+}
+
+/** The texts of a record for a visitor who may not edit it, as plain text. */
+function RecordTexts({ kind, record }: RecordProps) {
+  return kind.fields.map((name) => {
+    const value = record[name];
+    if (name === "title" || value === undefined || typeof value === "string") return null;
+    const text = getText(value);
+    return text === "" ? null : (
+      <section key={name}>
+        <h2>{LABELS[name]}</h2>
+        <pre>{text}</pre>
+      </section>
+    );
+  });
 }

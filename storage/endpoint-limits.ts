@@ -1,8 +1,29 @@
 /**
- * The rate of one endpoint: how many of its deliveries may be claimed in one second of the
- * storage's clock. Pure. `common-path.lua` and `turns.lua` apply the same rules on Redis, and
- * `delivery-functions.ts` on Postgres.
+ * The limits of one endpoint: how many of its deliveries may be in flight (slow start), and how
+ * many may be claimed in a second (the rate). Pure. Memory, SQLite and Postgres use them. On Redis,
+ * `settle.lua` and `settle-first-attempts.lua` apply the slow start, `common-path.lua` and
+ * `turns.lua` the rate. On Postgres, `delivery-functions.ts` repeats the rate, and the slow start
+ * for successes of endpoints that do not fail.
  */
+
+// Slow start: after a failure an endpoint gets one attempt at a time, and with each success one
+// more, up to `perEndpoint`.
+
+/** The attempts that an endpoint may have in flight; `null` means `perEndpoint`. */
+export type SlowStart = number | null;
+
+/** Returns the slow start after one more attempt. */
+export function nextSlowStart(slowStart: SlowStart, isOk: boolean, perEndpoint: number): SlowStart {
+  if (!isOk) return 1;
+  if (slowStart === null) return null;
+  return slowStart + 1 >= perEndpoint ? null : slowStart + 1;
+}
+
+/** Returns the number of attempts that the endpoint may have in flight. */
+export const limitConcurrency = (slowStart: SlowStart, perEndpoint: number): number =>
+  Math.min(perEndpoint, slowStart ?? perEndpoint);
+
+// The rate, in whole seconds of the storage's clock.
 
 /** How many deliveries of an endpoint were claimed in a second, which is counted from the epoch. */
 export interface ClaimedSecond {
