@@ -34,6 +34,7 @@ const webhooks = createWebhooks({
   // So that the portal shows how an answer began. Off by default: an endpoint may quote the record
   // that it refuses.
   delivery: { excerptCharacters: 200 },
+  limits: { auditEntries: 1_000 }, // for the page Activity
   notify: {
     warning: ({ webhook, disableAt }) => say(`${webhook.url} fails; disabled at ${disableAt.toISOString()}`),
     disabled: ({ webhook }) => say(`${webhook.url} was disabled`),
