@@ -134,6 +134,24 @@ describe("the audit hook", () => {
     ]);
   });
 
+  it("names the changed fields without their values, and each webhook of a recovery of an account", async () => {
+    const s = await startAudited();
+    const first = await s.register();
+    const second = await s.register("https://hooks.example.com/b");
+    const metadata = { ward: "value" };
+    const change = { description: "value", metadata, url: URL };
+    await s.webhooks.registrations.update(first.id, change);
+    await s.webhooks.registrations.update(first.id, change);
+    await s.webhooks.deliveries.recover({ account: "clinic", since: new Date(START), as: SUBSCRIBER });
+    await s.quiet();
+    expect(s.entries.slice(2).map(({ webhookId, fields, count }) => [webhookId, fields ?? count])).toEqual([
+      [first.id, ["description", "metadata"]],
+      [first.id, 0],
+      [second.id, 0],
+    ]);
+    expect(JSON.stringify(s.entries)).not.toContain("value");
+  });
+
   it("tells of withheld deliveries, and of an endpoint that the service disabled", async () => {
     let canRead = false;
     const s = await startAudited({
