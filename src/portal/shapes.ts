@@ -53,16 +53,15 @@ export type NamedWebhookJson = WebhookJson & Pick<Webhook, "description" | "meta
 /** A webhook that was read with `include=stats,details`. */
 export type WebhookWithStatsJson = NamedWebhookJson & { readonly stats: StatsJson };
 
-/** A page of webhooks that were read with `include=event_types`. */
-export interface SubscriptionPageJson {
-  readonly webhooks: readonly (WebhookJson & { readonly event_types: readonly string[] })[];
-  readonly next: string | null;
-}
-
 export interface WebhookListJson<T = WebhookWithStatsJson> {
   readonly webhooks: readonly T[];
   readonly next: string | null;
 }
+
+/** A page of webhooks that were read with `include=event_types,details`. */
+export type SubscriptionPageJson = WebhookListJson<
+  NamedWebhookJson & { readonly event_types: readonly string[] }
+>;
 
 export interface CreatedWebhookJson {
   readonly webhook: WebhookJson;

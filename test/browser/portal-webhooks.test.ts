@@ -265,6 +265,8 @@ describe("the catalogue of event types", () => {
   it("shows who gets a type, and a sample that is read when it is opened", async () => {
     await host.register();
     await host.register("https://hooks.example.com/other?token=s3cret");
+    const named = await host.register("https://hooks.example.com/third");
+    await host.webhooks.registrations.update(named, { description: "Ward 3", status: "DISABLED" });
     const { page, faults } = await open(browser, host.origin);
     const samples: string[] = [];
     page.on("request", (request) => {
@@ -280,6 +282,7 @@ describe("the catalogue of event types", () => {
     expect(await page.locator("details li").allTextContents()).toEqual([
       "hooks.example.com/in",
       "hooks.example.com/other?…",
+      "Ward 3 (disabled)",
     ]);
     const shown = JSON.parse(await page.locator("details pre").innerText()) as unknown;
     expect(shown).toEqual(JSON.parse(await host.webhooks.deliveries.sample({ type: "patient.created" })));
@@ -298,6 +301,7 @@ describe("the activity of an account", () => {
     const id = await host.register();
     const gone = await host.register("https://gone.example.com/");
     await host.webhooks.registrations.remove(gone);
+    await host.webhooks.registrations.update(id, { description: "Ward 3" });
     await host.webhooks.registrations.update(
       id,
       { status: "DISABLED" },
@@ -309,13 +313,14 @@ describe("the activity of an account", () => {
     await page.getByRole("table").waitFor();
     const rows = await page.locator("tbody tr").allTextContents();
     expect(rows).toEqual([
-      expect.stringMatching(/^Disabledhooks\.example\.com\/inKey key-7/),
+      expect.stringMatching(/^DisabledWard 3Key key-7/),
+      expect.stringMatching(/^Changed: descriptionWard 3The application/),
       expect.stringMatching(new RegExp(`^Deleted${gone.slice(0, 8)}The application`)),
       expect.stringMatching(new RegExp(`^Created${gone.slice(0, 8)}The application`)),
-      expect.stringMatching(/^Createdhooks\.example\.com\/inThe application/),
+      expect.stringMatching(/^CreatedWard 3The application/),
     ]);
-    await page.getByRole("link", { name: "hooks.example.com/in" }).first().click();
-    await page.getByRole("heading", { name: "hooks.example.com/in" }).waitFor();
+    await page.getByRole("link", { name: "Ward 3" }).first().click();
+    await page.getByRole("heading", { name: "Ward 3" }).waitFor();
     expect(faults).toEqual([]);
   });
 });

@@ -75,7 +75,7 @@ export async function readSubscriptions({
   const webhooks: SubscriptionPageJson["webhooks"][number][] = [];
   let cursor: string | undefined;
   for (let pages = 0; pages < MAX_PAGES; pages += 1) {
-    const query = { include: "event_types", cursor, limit: 100 };
+    const query = { include: "event_types,details", cursor, limit: 100 };
     const page: SubscriptionPageJson = await get("v1/webhooks", query);
     webhooks.push(...page.webhooks);
     if (page.next === null) break;

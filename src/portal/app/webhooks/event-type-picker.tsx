@@ -21,7 +21,7 @@ import {
   togglePattern,
   wildcardOf,
 } from "./event-types.js";
-import { EndpointUrl } from "./list.js";
+import { EndpointName } from "./list.js";
 
 /** What is chosen; `null`: all types, also future ones. */
 export type EventTypeChoice = ReadonlySet<string> | null;
@@ -215,12 +215,12 @@ function Receivers({ receivers }: { readonly receivers: readonly Subscription[] 
   if (receivers.length === 0) return <>No webhook</>;
   return (
     <ul>
-      {receivers.map(({ id, url, status }) => (
-        <li key={id}>
-          <a href={`#/webhooks/${id}`}>
-            <EndpointUrl url={url} />
+      {receivers.map((webhook) => (
+        <li key={webhook.id}>
+          <a href={`#/webhooks/${webhook.id}`}>
+            <EndpointName webhook={webhook} />
           </a>
-          {status === "DISABLED" && " (disabled)"}
+          {webhook.status === "DISABLED" && " (disabled)"}
         </li>
       ))}
     </ul>

@@ -151,7 +151,7 @@ export function WebhookList() {
 type ActivityRow = AuditEntryJson & {
   readonly key: string;
   /** `undefined`: the webhook was deleted. */
-  readonly url: string | undefined;
+  readonly webhook: NamedWebhookJson | undefined;
 };
 
 function Actor({ actor }: ActivityRow) {
@@ -159,13 +159,13 @@ function Actor({ actor }: ActivityRow) {
   return actor.type === "host" ? <>The application</> : <span class="quiet">Automatic</span>;
 }
 
-function ActivityTarget({ webhookId, deliveryId, url }: ActivityRow) {
-  if (url === undefined) return <code title={webhookId}>{shortenId(webhookId)}</code>;
+function ActivityTarget({ webhookId, deliveryId, webhook }: ActivityRow) {
+  if (webhook === undefined) return <code title={webhookId}>{shortenId(webhookId)}</code>;
   const link =
     deliveryId === undefined ? `#/webhooks/${webhookId}` : deliveryLink({ webhookId, id: deliveryId });
   return (
     <a href={link} class="address">
-      <EndpointUrl url={url} />
+      <EndpointName webhook={webhook} />
     </a>
   );
 }
@@ -188,11 +188,11 @@ export function Activity() {
         api.get<AuditPageJson>("v1/audit", { cursor: pager.cursor, limit: ENTRIES_PER_PAGE }),
         readSubscriptions(api),
       ]);
-      const urls = new Map(webhooks.map(({ id, url }) => [id, url]));
+      const byId = new Map(webhooks.map((webhook) => [webhook.id, webhook]));
       const rows = page.entries.map((entry, index) => ({
         ...entry,
         key: `${entry.at} ${index}`,
-        url: urls.get(entry.webhookId),
+        webhook: byId.get(entry.webhookId),
       }));
       return { rows, next: page.next };
     },
