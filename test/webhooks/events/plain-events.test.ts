@@ -1,7 +1,8 @@
 /** Events without a FHIR resource: what is sent, who is asked, and what is refused. */
 
 import { Webhook as StandardWebhook } from "standardwebhooks";
-import { describe, expect, it } from "vitest";
+import { Webhook as SvixWebhook } from "svix";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { isPostbellError } from "../../../src/core/errors.js";
 import type { OutboundRequest } from "../../../src/outbound/types.js";
 import { manualClock } from "../../../src/testing/manual-clock.js";
@@ -9,6 +10,10 @@ import type { WebhooksOptions } from "../../../src/webhooks/config/webhooks-opti
 import type { EventCatalogue } from "../../../src/webhooks/event-types/catalogue.js";
 import { createWebhooks } from "../../../src/webhooks/service.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 const AT = Date.parse("2026-03-01T12:00:00Z");
 const ID = "0b9d3a0e-2f4c-4f57-8d0c-6a1f5e7f3c21";
@@ -86,7 +91,7 @@ describe("a plain event", () => {
     ]);
   });
 
-  it("is signed as the library of Standard Webhooks signs it", async () => {
+  it("is signed as the libraries of Standard Webhooks and Svix expect it", async () => {
     const { webhooks, register, deliver, sent } = open(EVENTS, { signature: { standardWebhooks: true } });
     const { secret } = await register();
     const { id } = await webhooks.emit({ type: "order_paid", account: "shop-7", data: ["é", null] });
@@ -96,6 +101,17 @@ describe("a plain event", () => {
       "webhook-timestamp": String(AT / 1000),
       "webhook-signature": new StandardWebhook(secret).sign(id, new Date(AT), body),
     });
+    // The libraries compare with the system's time.
+    vi.useFakeTimers({ now: AT, toFake: ["Date"] });
+    for (const Library of [StandardWebhook, SvixWebhook]) {
+      const headers = sent[0]?.headers as Record<string, string>;
+      expect(new Library(secret).verify(body, headers)).toMatchObject({
+        id,
+        type: "order_paid",
+        data: ["é", null],
+      });
+      expect(() => new Library(secret).verify(`${body} `, headers)).toThrow("No matching signature found");
+    }
   });
 
   it("is shown whole to canRead, and is not sent if that says no", async () => {
