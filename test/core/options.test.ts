@@ -126,6 +126,8 @@ const OPTIONS: Readonly<
   },
   "notify.warning": { bad: NO_FUNCTIONS, good: [noop] },
   "notify.disabled": { bad: NO_FUNCTIONS, good: [noop] },
+  "notify.exhausted": { bad: NO_FUNCTIONS, good: [noop] },
+  audit: { bad: NO_FUNCTIONS, good: [noop] },
   "notify.close": { bad: NO_FUNCTIONS, good: [noop] },
   "retention.ms": { bad: NO_NUMBERS, good: [0, Number.MAX_SAFE_INTEGER] },
   "retention.events": { bad: NO_NUMBERS, good: [0, Number.MAX_SAFE_INTEGER] },
@@ -137,6 +139,7 @@ const OPTIONS: Readonly<
   "limits.recoveredEventsPerMinute": { bad: NO_NUMBERS, good: [0, Number.MAX_SAFE_INTEGER] },
   "limits.entries": { bad: [...NO_NUMBERS, 0, 10_001], good: [1, 10_000] },
   "limits.notificationBytes": { bad: [...NO_NUMBERS, 1023, 16_777_217], good: [1024, 16_777_216] },
+  "limits.auditEntries": { bad: [...NO_NUMBERS, 10_001], good: [0, 10_000] },
   "limits.hookMs": { bad: [...NO_NUMBERS, 0, 60_001], good: [1, 60_000] },
   clock: { bad: [null, 1, noop, {}, { ...systemClock, random: 1 }], good: [{ ...systemClock }] },
   telemetry: {
@@ -229,6 +232,7 @@ describe("the options of createWebhooks", () => {
       notify: { warning: undefined, disabled: undefined },
       retention: { ms: 72 * HOUR, events: 10_000 },
       limits: {
+        auditEntries: 0,
         enabledWebhooks: 15,
         webhooks: 100,
         requestBytes: 65_536,
