@@ -164,7 +164,7 @@ interface Place {
 }
 
 /** `<time>`, or `<time>_<webhook>_<cursor of the storage>`. */
-const CURSOR = /^([0-9]{1,15})(?:_([0-9a-f-]{36})_([0-9a-z.]{0,40}))?$/;
+const CURSOR = /^([0-9]{1,15})(?:_([0-9a-f-]{36})_([\x21-\x7e]{0,200}))?$/;
 
 const formatPlace = ({ before, webhookId, cursor = "" }: Place): string =>
   webhookId === undefined ? String(before) : `${before}_${webhookId}_${cursor}`;

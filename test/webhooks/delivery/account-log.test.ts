@@ -3,6 +3,7 @@
 import { describe, expect, it } from "vitest";
 import type { Subscriber, WebhooksOptions } from "../../../src/index.js";
 import type { Delivery } from "../../../src/webhooks/delivery/deliveries.js";
+import { listAccountDeliveries } from "../../../src/webhooks/delivery/delivery-lists.js";
 import {
   type Harness,
   MINUTE,
@@ -81,6 +82,30 @@ async function startAccount(
 const toIds = (rows: readonly Pick<Delivery, "id">[]): string[] => rows.map(({ id }) => id);
 
 describe("deliveries.list of an account", () => {
+  it("passes on the cursors of a storage, whatever their text", async () => {
+    const { one, deliveries, store: real } = await startAccount();
+    const [delivery] = (await deliveries.list({ webhookId: one.id })).deliveries;
+    const webhook = await real.getWebhook(one.id);
+    if (delivery === undefined || webhook === undefined) throw new Error("There is no delivery.");
+    const cursors: unknown[] = [];
+    const record = await real.getDelivery(delivery.id);
+    const store = {
+      getDelivery: real.getDelivery,
+      // Five deliveries of one millisecond, one on each page.
+      async listDeliveries({ cursor = "+/=_0" }: { readonly cursor?: string | undefined }) {
+        cursors.push(cursor);
+        const next = Number(cursor.slice(4)) + 1;
+        return { deliveries: record ? [record] : [], next: next < 5 ? `+/=_${next}` : null };
+      },
+    };
+    let cursor: string | undefined;
+    for (let page = 0; page < 5; page++) {
+      const { next } = await listAccountDeliveries(store, [webhook], { limit: 1, cursor });
+      cursor = next ?? undefined;
+    }
+    expect(new Set(cursors)).toEqual(new Set(["+/=_0", "+/=_1", "+/=_2", "+/=_3", "+/=_4"]));
+  });
+
   it("has those of all its webhooks, newest first, in pages", async () => {
     const { deliveries, expected } = await startAccount();
     const { deliveries: all, next } = await deliveries.list({ account: ACCOUNT });
