@@ -1,7 +1,7 @@
 // `node scripts/stacks.js [name …]`: installs each host of examples/stacks with the packed package,
 // as its reader would, and runs it: registers a webhook, causes an event, receives it verified,
-// sends one to the host's own receiver, and ends it with SIGTERM. Without names, all but Next.js,
-// whose dependencies are too large for every run.
+// sends one to the host's own receiver, and ends it during an attempt. Without names, all but
+// Next.js, whose dependencies are too large for every run.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { createHmac } from "node:crypto";
@@ -10,6 +10,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { nodeAdapter } from "postbell/node";
 import { createReceiver } from "postbell/receiver";
 
@@ -44,12 +45,21 @@ async function freePort() {
   return port;
 }
 
-/** Starts a host, and resolves once it serves. */
+/**
+ * Starts a host as `npm start` does, but without npm, which ends before its child. Resolves once it
+ * serves.
+ */
 async function start(folder) {
   const port = await freePort();
-  const child = spawn("npm", ["start", "--silent"], {
+  const words = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")).scripts.start.split(" ");
+  const settings = words.filter((word) => word.includes("=")).map((word) => word.split("="));
+  const [program, ...args] = words.slice(settings.length);
+  const child = spawn(program === "node" ? process.execPath : join("node_modules/.bin", program), args, {
     cwd: folder,
-    env: { ...process.env, PORT: String(port), HOSTNAME: "127.0.0.1", API_KEY, WEBHOOK_SECRET },
+    env: {
+      ...{ ...process.env, PORT: String(port), HOSTNAME: "127.0.0.1", API_KEY, WEBHOOK_SECRET },
+      ...Object.fromEntries(settings),
+    },
     stdio: ["ignore", "pipe", "inherit"],
     detached: true,
   });
@@ -62,7 +72,7 @@ async function start(folder) {
   while (child.exitCode === null && Date.now() < until) {
     const response = await fetch(`${base}/api/v1/webhooks`).catch(() => undefined);
     if (response?.status === 401) return { base, child, output: () => output };
-    await new Promise((done) => setTimeout(done, 100));
+    await sleep(100);
   }
   throw new Error(`the host does not serve: ${output}`);
 }
@@ -80,14 +90,34 @@ async function receiveEvent(base, server) {
   );
   assert.equal(registered.status, 201);
   const { secret: secrets } = await registered.json();
-  return new Promise((done, fail) => {
-    const receiver = nodeAdapter(createReceiver({ body: "plain", secrets, onEvent: done }));
-    server.on("request", receiver);
-    setTimeout(() => fail(new Error("no event arrived")), LIMIT_MS).unref();
-    post(`${base}/orders/7/paid`, '{"total":42}')
-      .then((paid) => assert.equal(paid.status, 202))
-      .catch(fail);
+  return inTime("an event", (done, fail) => {
+    server.once("request", nodeAdapter(createReceiver({ body: "plain", secrets, onEvent: done })));
+    payOrder(base).catch(fail);
   });
+}
+
+async function payOrder(base) {
+  assert.equal((await post(`${base}/orders/7/paid`, '{"total":42}')).status, 202);
+}
+
+/** Resolves as `start` decides. Rejects if that takes too long. */
+const inTime = (what, start) =>
+  new Promise((done, fail) => {
+    setTimeout(() => fail(new Error(`waited in vain for ${what}`)), LIMIT_MS).unref();
+    start(done, fail);
+  });
+
+/** Ends a host during an attempt: it has to wait for the response, and then to exit. */
+async function endDuringAttempt(base, child, server) {
+  const attempt = inTime("an attempt", (done) => server.once("request", (...both) => done(both)));
+  await payOrder(base);
+  const [request, response] = await attempt;
+  const exit = inTime("the exit", (done) => child.once("exit", done));
+  signal(child, "SIGTERM");
+  await sleep(500);
+  assert.ok(!request.socket.destroyed, "the host did not wait for its attempt");
+  response.writeHead(204).end();
+  await exit;
 }
 
 /** Sends an event to the receiver of the host, as another service of Postbell would. */
@@ -125,9 +155,7 @@ async function check(folder) {
     assert.deepEqual({ type, data }, { type: "order.paid", data: { order: "7", total: 42 } });
     await sendEvent(base);
     assert.match(output(), /received stock\.low/);
-    const ended = once(child, "exit");
-    signal(child, "SIGTERM");
-    await ended;
+    await endDuringAttempt(base, child, server);
   } finally {
     server.close();
     server.closeAllConnections();
