@@ -15,7 +15,7 @@ local isEmpty = call('ZLEXCOUNT', QUEUE, from, to) + (inFlight.get(w) or 0) + ow
 local createdAt = tonumber(string.match(e.config, '"createdAt":(%d+)') or 0)
 
 goOnWhenFull()
-call('HDEL', RATES, w)
+if perSecond then call('HDEL', RATES, w) end
 changeRoster(account, w, function() return nil end)
 call('HDEL', IDS, id)
 endpoints.delete(w)
