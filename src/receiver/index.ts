@@ -13,7 +13,12 @@ import { BODY_MS } from "../http/body-chunks.js";
 import { HttpError } from "../http/errors.js";
 import type { HttpRequest, HttpResponse, Service } from "../http/types.js";
 import { readPublicKey, verifyAsymmetricSignature } from "../signature/asymmetric.js";
-import { type SignatureProblem, type SignatureResult, verifySignature } from "../signature/signature.js";
+import {
+  SIGNATURE_HEADER,
+  type SignatureProblem,
+  type SignatureResult,
+  verifySignature,
+} from "../signature/signature.js";
 import { createDeDuplicator } from "./de-duplicator.js";
 import {
   type EventNotification,
@@ -200,8 +205,9 @@ function createVerification({
         ...{ toleranceSeconds, now: clock.now() },
       });
   }
-  if (secrets !== undefined) {
-    const message = "createReceiver: publicKeys cannot be combined with secrets: leave out one of them.";
+  if (secrets !== undefined || header !== SIGNATURE_HEADER) {
+    const other = secrets === undefined ? "header" : "secrets";
+    const message = `createReceiver: publicKeys cannot be combined with ${other}: leave out one of them.`;
     throw new PostbellError("invalid_option", message, { field: "publicKeys" });
   }
   const keys = [publicKeys].flat().flatMap((key) => readPublicKey(key) ?? []);

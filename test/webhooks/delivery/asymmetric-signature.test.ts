@@ -141,6 +141,7 @@ describe("an attack on receivers with public keys", () => {
       [{ publicKeys: [] }, "publicKeys"],
       [{ publicKeys: Array(6).fill(publicKeys[0]) }, "publicKeys"],
       [{ publicKeys, secrets: secret }, "publicKeys"],
+      [{ publicKeys, header: "X-Own-Signature" }, "publicKeys"],
       [{}, "secrets"],
     ] as const) {
       expect(() => createReceiver({ ...options, onEvent })).toThrow(
