@@ -185,7 +185,9 @@ function readGroup(factory: string, input: unknown, path: string): Readonly<Reco
     return input as Record<string, unknown>;
   }
   const name = path === "" ? "its options" : path;
-  throw invalidOption(factory, `${name} must be an object, not ${quote(input)}.`, path || undefined);
+  // A text may be a secret that belongs one level deeper, such as the passphrase of a key.
+  const what = typeof input === "string" ? "a text" : quote(input);
+  throw invalidOption(factory, `${name} must be an object, not ${what}.`, path || undefined);
 }
 
 /** Refuses a key that the table does not have, and names the nearest one, or all. */

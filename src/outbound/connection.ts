@@ -49,7 +49,7 @@ const ADDRESS_ATTEMPT_MS = 2000;
  * address refuses the whole name. The socket can only reach a checked address, and its peer is
  * checked again before anything is written, TLS included. A proxy is asked for the first of the
  * checked addresses, and never for a name. It can still connect to another host, but not pass for
- * the endpoint: TLS ends at the endpoint.
+ * an `https:` endpoint: TLS ends there.
  *
  * There is no deadline here: call `cancel`.
  */

@@ -66,9 +66,10 @@ export interface DestinationOptions {
    * `https:` for TLS to the proxy. Default: none; environment variables are not read.
    *
    * Names are resolved and addresses checked here as without a proxy. The proxy is asked to
-   * `CONNECT` to the first checked address, and TLS ends at the endpoint. A failure of the proxy is
-   * a failed attempt with a code such as `PROXY_407` or `PROXY_RESPONSE`. The proxy itself may be
-   * in a private network.
+   * `CONNECT` to the first checked address; no other one is tried in the same attempt. TLS ends at
+   * the endpoint, so only what goes to `http:` URLs (`allowHttp`) can be read by the proxy. A
+   * failure of the proxy is a failed attempt with a code such as `PROXY_407` or `PROXY_RESPONSE`.
+   * The proxy itself may be in a private network.
    */
   readonly proxy?: string | undefined;
   /**

@@ -35,10 +35,10 @@ export interface DeliveryOptions {
   /**
    * Deliveries of one webhook that may be claimed in one second, over all processes. Default: no
    * limit. 1 to 10 000. First attempts, retries, resends, recovered deliveries and tests count,
-   * also if a claim is not attempted. The others wait for the next second: the limit never fails a
-   * delivery. Seconds are whole seconds of the storage's clock, so up to twice as many can follow
-   * each other within 1 000 ms. The limit is per webhook, not per host. Use one value on all
-   * services of a storage. Set it for endpoints that refuse bursts.
+   * even if a claimed delivery is then not attempted. The others wait for the next second: the
+   * limit never fails a delivery. Seconds are whole seconds of the storage's clock, so up to twice
+   * as many can follow each other within 1 000 ms. The limit is per webhook, not per host. Use one
+   * value on all services of a storage. Set it for endpoints that refuse bursts.
    */
   readonly perSecond?: number | undefined;
   /**
