@@ -113,9 +113,9 @@ export function withMetadata(jpeg: Buffer, length: number): Buffer {
   return Buffer.concat([jpeg.subarray(0, 2), ...segments, jpeg.subarray(2)]);
 }
 
-/** A GIF of `frames` equal pictures of `side` × `side` pixels. */
-export async function gifOf(frames: number, side: number): Promise<Buffer> {
-  const one = await plain(side, side).gif().toBuffer();
+/** A GIF of `frames` equal pictures of `width` × `height` pixels. */
+export async function gifOf(frames: number, width: number, height = width): Promise<Buffer> {
+  const one = await plain(width, height).gif().toBuffer();
   const palette = (one[10] as number) & 0x80 ? 3 << (((one[10] as number) & 7) + 1) : 0;
   const start = 13 + palette;
   const head = one.subarray(0, start);

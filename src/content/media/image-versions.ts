@@ -24,8 +24,14 @@ const SIZES: { readonly [name: string]: SizeRule } = {
 /** Sides beyond this are not shown: the image is replaced by a version within it. */
 const SHOWN_SIDE = 2_560;
 
-/** Those that lose nothing by being shown smaller or turned; a PNG can become larger by it. */
-const REPLACEABLE: ReadonlySet<string> = new Set(["image/jpeg", "image/webp", "image/avif"]);
+/** The types that WordPress replaces. Only the uploader knows which of them are animated. */
+const REPLACEABLE: ReadonlySet<string> = new Set([
+  "image/jpeg",
+  "image/png",
+  "image/gif",
+  "image/webp",
+  "image/avif",
+]);
 
 /** An uploaded image as its versions are made from it. */
 export interface UploadedImage extends PixelSize {

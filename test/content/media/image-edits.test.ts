@@ -308,8 +308,10 @@ describe("the versions of an image", () => {
     [2000, 5120, 6, "image/jpeg", { suffix: "scaled", width: 1000, height: 2560 }],
     [300, 400, 6, "image/jpeg", { suffix: "rotated", width: 300, height: 400 }],
     [5120, 100, 1, "image/webp", { suffix: "scaled", width: 2560, height: 50 }],
-    [5120, 100, 1, "image/png", undefined],
-    [5120, 100, 1, "image/gif", undefined],
+    [5120, 100, 1, "image/png", { suffix: "scaled", width: 2560, height: 50 }],
+    [2560, 100, 1, "image/png", undefined],
+    [5120, 100, 1, "image/gif", { suffix: "scaled", width: 2560, height: 50 }],
+    [5120, 100, 1, "image/bmp", undefined],
     [0, 0, 1, "image/jpeg", undefined],
   ])("show %s × %s, orientation %s, %s as %j", (width, height, orientation, mimeType, expected) => {
     expect(shownVersion(fileOf(width, height, { orientation }), mimeType)).toEqual(expected);

@@ -91,6 +91,29 @@ describe("an uploaded image", () => {
     expect(await bytesOf(files, body.source_url.replace("-scaled", ""))).toEqual(bytes);
   });
 
+  test.each(["png", "gif", "webp", "avif"] as const)(
+    "beyond 2560 pixels is shown scaled in its own type: %s",
+    async (format) => {
+      const { files, send } = siteWith();
+      const { body } = await send(`wide.${format}`, await plain(2700, 20)[format]().toBuffer());
+      expect(body.media_details).toMatchObject({
+        width: 2560,
+        height: 19,
+        file: expect.stringMatching(new RegExp(`wide-scaled\\.${format}$`)),
+        original_image: `wide.${format}`,
+      });
+      const shown = await sharp(await bytesOf(files, body.source_url)).metadata();
+      expect([shown.width, shown.height]).toEqual([2560, 19]);
+    },
+  );
+
+  test("beyond 2560 pixels keeps moving: an animated GIF is shown as it came", async () => {
+    const { send } = siteWith();
+    const { body } = await send("moving.gif", await gifOf(2, 2700, 20));
+    expect(body.media_details).toMatchObject({ width: 2700, height: 20 });
+    expect(body.source_url).toMatch(/moving\.gif$/);
+  });
+
   test.each([2, 3, 4, 5, 6, 7, 8])(
     "of the orientation %i is turned upright, as are its sizes",
     async (orientation) => {
