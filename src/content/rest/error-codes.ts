@@ -26,6 +26,7 @@ const REFUSALS: readonly string[] = [
   "rest_cannot_view_url_details",
   "rest_forbidden",
   "rest_forbidden_context",
+  "rest_forbidden_orderby",
   "rest_forbidden_who",
   "rest_post_incorrect_password",
   "rest_user_cannot_view",

@@ -6,7 +6,7 @@
 import { type Clock, withTimeout } from "../../core/clock.js";
 import { PostbellError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
-import type { User } from "../records/records.js";
+import type { PostType, User } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
 import type { RestRequest } from "../rest/types.js";
@@ -237,8 +237,14 @@ const isPromise = <T>(value: T | PromiseLike<T>): value is PromiseLike<T> =>
 // Decides which users a caller may see. The authors of published posts are public.
 
 interface UserVisibility {
-  /** Resolves with those of `everybody` whom anonymous callers may see. */
-  readonly listPublishedAuthors: (everybody: readonly User[]) => Promise<readonly User[]>;
+  /**
+   * Resolves with those of `everybody` who have published something of one of `types`. Without
+   * `types`, these are the users whom anonymous callers may see.
+   */
+  readonly listPublishers: (
+    everybody: readonly User[],
+    types?: readonly PostType[],
+  ) => Promise<readonly User[]>;
   /**
    * Resolves with the requested user. A user whom the caller may not see is reported like one who
    * does not exist, so that ids cannot be probed; WordPress tells the two apart.
@@ -256,17 +262,18 @@ interface UserVisibilityOptions {
 /** Types whose published posts everybody may read, so their authors are no secret. */
 const PUBLIC_TYPES = ["post", "page"] as const;
 
-interface CachedAuthors {
+interface CachedPublishers {
   readonly stamp: number;
   readonly everybody: readonly User[];
-  readonly authors: readonly User[];
+  /** By the types, joined. */
+  readonly lists: Map<string, readonly User[]>;
 }
 
 export function createUserVisibility({ repository, users }: UserVisibilityOptions): UserVisibility {
-  let cache: CachedAuthors | undefined;
+  let cache: CachedPublishers | undefined;
 
-  async function hasPublished({ id }: User): Promise<boolean> {
-    for (const type of PUBLIC_TYPES) {
+  async function hasPublished({ id }: User, types: readonly PostType[]): Promise<boolean> {
+    for (const type of types) {
       const { total } = await repository.index.find(
         {
           type,
@@ -286,17 +293,23 @@ export function createUserVisibility({ repository, users }: UserVisibilityOption
 
   async function isVisible(user: User, caller: RestRequest["caller"]): Promise<boolean> {
     if (caller.id === user.id || caller.has("list_users") || caller.has("edit_users")) return true;
-    return hasPublished(user);
+    return hasPublished(user, PUBLIC_TYPES);
   }
 
   return {
-    async listPublishedAuthors(everybody) {
+    async listPublishers(everybody, types = PUBLIC_TYPES) {
       const stamp = repository.stamp();
-      if (cache?.stamp === stamp && cache.everybody === everybody) return cache.authors;
-      const authors: User[] = [];
-      for (const user of everybody) if (await hasPublished(user)) authors.push(user);
-      cache = { stamp, everybody, authors };
-      return authors;
+      if (cache?.stamp !== stamp || cache.everybody !== everybody) {
+        cache = { stamp, everybody, lists: new Map() };
+      }
+      const { lists } = cache;
+      const key = [...new Set(types)].sort().join();
+      const known = lists.get(key);
+      if (known !== undefined) return known;
+      const publishers: User[] = [];
+      for (const user of everybody) if (await hasPublished(user, types)) publishers.push(user);
+      lists.set(key, publishers);
+      return publishers;
     },
     async find({ values, caller }) {
       const id = Number(values["id"]);

@@ -120,15 +120,59 @@ describe("users", () => {
     expect(await listed({ exclude: "1,2,3" })).toBe("45");
     expect(await listed({ roles: "editor,author" })).toBe("32");
     expect(await listed({ search: "AUTHOR" })).toBe("3");
+    expect(await listed({ capabilities: "edit_pages" })).toBe("12");
+    expect(await listed({ capabilities: "upload_files,edit_theme_options" })).toBe("132");
+    expect(await listed({ capabilities: "subscriber" })).toBe("5");
+    expect(await listed({ capabilities: "nobody_has_this" })).toBe("");
+    expect(await listed({ has_published_posts: "true" })).toBe("32");
+    expect(await listed({ has_published_posts: "page" })).toBe("2");
+    expect(await listed({ has_published_posts: "page,post" })).toBe("32");
+    expect(await listed({ has_published_posts: "wp_block" })).toBe("");
+    expect(await listed({ has_published_posts: "false" })).toBe("13425");
+    expect(await listed({ orderby: "email", order: "desc" })).toBe("52431");
+    expect(await listed({ orderby: "url" })).toBe("13425");
+    expect(await listed({ orderby: "registered_date", order: "desc" })).toBe("54321");
+    expect(await listed({ search: "author@", search_columns: "email" })).toBe("3");
+    expect(await listed({ search: "4", search_columns: "id,name" })).toBe("4");
+    expect(await listed({ search: "the", search_columns: "slug" })).toBe("");
+  });
+
+  it("are filtered by nothing that is not served, and by nothing that tells strangers more", async () => {
+    const call = await published();
+    for (const query of [
+      { has_published_posts: "x" },
+      { has_published_posts: ["post", "x"] },
+      { search_columns: "username" },
+      { orderby: "nope" },
+      { capabilities: Array.from({ length: 101 }, () => "read") },
+    ]) {
+      const { status, body } = await call("GET /users", { as: "administrator", query });
+      expect([status, body.code, Object.keys(body.data.params)]).toEqual([
+        400,
+        "rest_invalid_param",
+        Object.keys(query),
+      ]);
+    }
+    for (const orderby of ["email", "registered_date"]) {
+      expect(code(await call("GET /users", { query: { orderby } }))).toBe("401 rest_forbidden_orderby");
+      expect(code(await call("GET /users", { as: "editor", query: { orderby } }))).toBe(
+        "403 rest_forbidden_orderby",
+      );
+    }
+    expect(code(await call("GET /users", { query: { capabilities: "read" } }))).toBe(
+      "401 rest_user_cannot_view",
+    );
+    const query = { search: "@example.org", search_columns: "email" };
+    expect(ids(await call("GET /users", { as: "editor", query }))).toEqual([]);
+    expect(ids(await call("GET /users", { query: { has_published_posts: "page", orderby: "url" } }))).toEqual([
+      editor,
+    ]);
   });
 
   it("are never found, ordered or told apart by what is private", async () => {
     const call = await published();
     const as = "administrator";
     expect(ids(await call("GET /users", { as, query: { search: "@example.org" } }))).toEqual([]);
-    for (const orderby of ["email", "registered_date", "url"]) {
-      expect(code(await call("GET /users", { as, query: { orderby } }))).toBe("400 rest_invalid_param");
-    }
     expect(code(await call("GET /users", { query: { roles: "editor" } }))).toBe("401 rest_user_cannot_view");
     expect(code(await call("GET /users", { as: "editor", query: { context: "edit" } }))).toBe(
       "403 rest_forbidden_context",
@@ -180,7 +224,10 @@ describe("/users/me", () => {
 
   it("is nobody for anonymous callers", async () => {
     const call = await published();
-    expect(code(await call("GET /users/me"))).toBe("401 rest_not_logged_in");
+    const refused = await call("GET /users/me");
+    expect(code(refused)).toBe("401 rest_not_logged_in");
+    expect(refused.headers["Allow"]).toBe("GET");
+    expect(code(await call("PUT /users/me", { body: { meta: {} } }))).toBe("401 rest_not_logged_in");
   });
 });
 

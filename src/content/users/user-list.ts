@@ -1,0 +1,213 @@
+/** The list of users: its arguments, who may use which of them, and what they leave. */
+
+import type { Arguments, Json } from "../../schema/types.js";
+import { IDS as ID_LIST, LENGTHS, NAMES, SLUGS } from "../argument-bounds.js";
+import type { Caller } from "../auth/caller.js";
+import { canEditSomething } from "../auth/capabilities.js";
+import type { Roles } from "../auth/roles.js";
+import { collections } from "../collections.js";
+import type { PostType, User } from "../records/records.js";
+import { RestError, refusal } from "../rest/error.js";
+import { contextArgument, pageArguments, readContext } from "../rest/record-fields.js";
+import type { RestRequest } from "../rest/types.js";
+import { contains, fold } from "../text/normalise.js";
+
+const ORDERS = ["id", "include", "name", "registered_date", "slug", "include_slugs", "email", "url"] as const;
+type UserOrder = (typeof ORDERS)[number];
+
+/** Their order would reveal what only managers of users may see. */
+const PRIVATE_ORDERS: ReadonlySet<unknown> = new Set<UserOrder>(["email", "registered_date"]);
+
+/** WordPress also has `username`, which a host does not tell. */
+const SEARCH_COLUMNS = ["email", "name", "id", "slug"] as const;
+type SearchColumn = (typeof SEARCH_COLUMNS)[number];
+
+const IDS = { ...ID_LIST, default: [] } as const;
+
+const TYPES: readonly PostType[] = Object.values(collections).map(({ type }) => type);
+
+export const userListArguments: Arguments = {
+  context: contextArgument,
+  ...pageArguments,
+  search: {
+    description: "Limit results to those whose name or slug matches a string.",
+    type: "string",
+    maxLength: LENGTHS.search,
+  },
+  exclude: { description: "Ensure result set excludes specific IDs.", ...IDS },
+  include: { description: "Limit result set to specific IDs.", ...IDS },
+  offset: { description: "Offset the result set by a specific number of items.", type: "integer" },
+  order: {
+    description: "Order sort attribute ascending or descending.",
+    type: "string",
+    default: "asc",
+    enum: ["asc", "desc"],
+  },
+  orderby: {
+    description: "Sort collection by user attribute.",
+    type: "string",
+    default: "name",
+    enum: ORDERS,
+  },
+  slug: { description: "Limit result set to users with one or more specific slugs.", ...SLUGS },
+  roles: {
+    description: "Limit result set to users matching at least one specific role provided.",
+    ...NAMES,
+  },
+  capabilities: {
+    description: "Limit result set to users matching at least one specific capability provided.",
+    ...NAMES,
+  },
+  who: {
+    description: "Limit result set to users who are considered authors.",
+    type: "string",
+    enum: ["authors"],
+  },
+  has_published_posts: {
+    description: "Limit result set to users who have published posts.",
+    type: ["boolean", "array"],
+    items: { type: "string", enum: TYPES },
+    mostItems: TYPES.length,
+  },
+  search_columns: {
+    description: "Array of column names to be searched.",
+    type: "array",
+    default: [],
+    items: { type: "string", enum: SEARCH_COLUMNS },
+    mostItems: NAMES.mostItems,
+  },
+};
+
+/** @throws RestError 401 or 403 for an argument that would tell the caller too much */
+export function permitUserList(request: RestRequest): void {
+  const { values, caller, isGiven } = request;
+  const canList = caller.has("list_users");
+  const refuseUnlessLister = (isAsked: boolean, code: string, what: string): void => {
+    if (isAsked && !canList) throw refusal(caller, code, `Sorry, you are not allowed to ${what}.`);
+  };
+  refuseUnlessLister(isGiven("roles"), "rest_user_cannot_view", "filter users by role");
+  refuseUnlessLister(isGiven("capabilities"), "rest_user_cannot_view", "filter users by capability");
+  refuseUnlessLister(readContext(request) === "edit", "rest_forbidden_context", "edit users");
+  refuseUnlessLister(
+    PRIVATE_ORDERS.has(values["orderby"]),
+    "rest_forbidden_orderby",
+    "order users by this parameter",
+  );
+  if (values["who"] === "authors" && !canEditSomething(caller)) {
+    throw refusal(
+      caller,
+      "rest_forbidden_who",
+      "Sorry, you are not allowed to query users by this parameter.",
+    );
+  }
+}
+
+type Values = { readonly [name: string]: Json | undefined };
+
+/** Returns a list that has entries; `undefined` if it is missing or empty. */
+function readList<T extends Json>(values: Values, name: string): readonly T[] | undefined {
+  const value = values[name];
+  return Array.isArray(value) && value.length > 0 ? (value as readonly T[]) : undefined;
+}
+
+/** Returns the types that a listed user must have published; `undefined` lists every user. */
+export function readPublishedTypes(values: Values): readonly PostType[] | undefined {
+  return values["has_published_posts"] === true ? TYPES : readList<PostType>(values, "has_published_posts");
+}
+
+const COLUMNS: { readonly [column in SearchColumn]: (user: User) => string } = {
+  email: ({ email = "" }) => fold(email),
+  name: ({ name }) => fold(name),
+  id: ({ id }) => String(id),
+  slug: ({ slug }) => fold(slug),
+};
+
+/** Returns a test for the search. Only managers of users find somebody by his e-mail address. */
+function createSearch(values: Values, caller: Caller): (user: User) => boolean {
+  const { search: wanted } = values;
+  const search = typeof wanted === "string" ? fold(wanted) : "";
+  if (search === "") return () => true;
+  const asked = readList<SearchColumn>(values, "search_columns") ?? [];
+  const allowed = asked.filter((column) => column !== "email" || caller.has("list_users"));
+  const columns = allowed.length > 0 ? allowed : (["name", "slug"] as const);
+  return (user) => columns.some((column) => contains(COLUMNS[column](user), search));
+}
+
+/**
+ * Returns those of `users` that fit the arguments, in order; of equal users the lower id first.
+ *
+ * @throws RestError 400 `rest_orderby_include_missing_include` for an order by a missing list.
+ */
+export function selectUsers(
+  users: readonly User[],
+  { values, caller }: Pick<RestRequest, "values" | "caller">,
+  roles: Roles,
+): readonly User[] {
+  const include = readList<number>(values, "include");
+  const slugs = readList<string>(values, "slug");
+  const orderBy = values["orderby"] as UserOrder;
+  if (orderBy === "include" && include === undefined) {
+    throw new RestError(
+      400,
+      "rest_orderby_include_missing_include",
+      "You need to define an include parameter to order by include.",
+    );
+  }
+  const included = include && new Set(include);
+  const excluded = new Set(readList<number>(values, "exclude"));
+  const slugSet = slugs && new Set(slugs);
+  const wantedRoles = readList<string>(values, "roles");
+  const wantedCapabilities = readList<string>(values, "capabilities");
+  const grants = (user: User, capability: string): boolean =>
+    user.roles.some((role) => role === capability || roles.get(role)?.has(capability));
+  const isFound = createSearch(values, caller);
+  const found = users.filter(
+    (user) =>
+      (included?.has(user.id) ?? true) &&
+      !excluded.has(user.id) &&
+      (slugSet?.has(user.slug) ?? true) &&
+      (wantedRoles?.some((role) => user.roles.includes(role)) ?? true) &&
+      (wantedCapabilities?.some((capability) => grants(user, capability)) ?? true) &&
+      isFound(user),
+  );
+  return sortUsers(found, {
+    orderBy,
+    isDescending: values["order"] === "desc",
+    include: include ?? [],
+    slugs: slugs ?? [],
+  });
+}
+
+function sortUsers(
+  users: readonly User[],
+  {
+    orderBy,
+    isDescending,
+    include,
+    slugs,
+  }: {
+    readonly orderBy: UserOrder;
+    readonly isDescending: boolean;
+    readonly include: readonly number[];
+    readonly slugs: readonly string[];
+  },
+): readonly User[] {
+  const includePlaces = new Map(include.map((id, at) => [id, at]));
+  const slugPlaces = new Map(slugs.map((slug, at) => [slug, at]));
+  const keys: { readonly [by in UserOrder]: (user: User) => string | number } = {
+    id: ({ id }) => id,
+    name: COLUMNS.name,
+    // The host does not tell when a user registered; ids ascend with it.
+    registered_date: ({ id }) => id,
+    slug: ({ slug }) => slug,
+    email: COLUMNS.email,
+    url: ({ url = "" }) => url,
+    include: ({ id }) => includePlaces.get(id) ?? 0,
+    include_slugs: ({ slug }) => slugPlaces.get(slug) ?? 0,
+  };
+  const isListed = orderBy === "include" || orderBy === "include_slugs";
+  const direction = isDescending && !isListed ? -1 : 1;
+  const keyed = users.map((user) => ({ user, key: keys[orderBy](user) }));
+  keyed.sort((a, b) => (a.key < b.key ? -direction : a.key > b.key ? direction : a.user.id - b.user.id));
+  return keyed.map(({ user }) => user);
+}
