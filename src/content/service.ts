@@ -227,7 +227,8 @@ function createBase(
 
   const postTypes = createPostTypes({ attachment: createMediaRules(uploads), nav_menu_item: menuItemRules });
   const cacheBytes = Math.max(cacheShare * 2, 1);
-  const renderer = createPostRenderer({ repository, postTypes, site, namespace, cacheBytes });
+  const { anonymous } = callers;
+  const renderer = createPostRenderer({ repository, postTypes, site, anonymous, namespace, cacheBytes });
   return {
     ...{ clock, logger, namespace, repository, site, settings, menuLocations },
     ...{ users, roles, callers, files, images, postTypes, renderer },

@@ -2,6 +2,7 @@
 
 import type { Caller } from "../auth/caller.js";
 import { type Collection, getCollection } from "../collections.js";
+import type { SiteIndex } from "../query/site-index.js";
 import type { Post, PostColumns } from "../records/records.js";
 import type { ItemLink, Links } from "../rest/types.js";
 import { getTaxonomy } from "../terms/taxonomies.js";
@@ -15,6 +16,8 @@ export interface AllowedOperations {
   readonly methods: readonly string[];
   /** Empty unless the context is `edit`. */
   readonly actions: readonly string[];
+  /** False if the caller may not read the featured media: then no link names it. */
+  readonly canReadFeatured: boolean;
 }
 
 type MutableLinks = { [relation: string]: readonly ItemLink[] };
@@ -39,7 +42,12 @@ export function listPostLinks(
   };
   addPeople(links, post, collection, to);
   addRevisions(links, post, collection, self);
-  addRelatedPosts(links, post, collection, view);
+  addParent(links, post, collection.isHierarchical, view);
+  const featured = allowed.canReadFeatured ? findFeatured(post, view.index) : undefined;
+  if (featured !== undefined) {
+    links["wp:featuredmedia"] = [{ embeddable: true, href: to(postPath(featured)) }];
+  }
+  if (collection.hasAttachments) links["wp:attachment"] = [{ href: to(`/media?parent=${post.id}`) }];
   if (collection.taxonomies.length > 0) {
     links["wp:term"] = collection.taxonomies.map((taxonomy) => ({
       taxonomy,
@@ -70,19 +78,20 @@ function addRevisions(links: MutableLinks, post: Post, { hasRevisions }: Collect
   }
 }
 
-function addRelatedPosts(
-  links: MutableLinks,
-  post: Post,
-  { isHierarchical, hasAttachments }: Collection,
-  { index, to }: LinkView,
-): void {
+function addParent(links: MutableLinks, post: Post, isHierarchical: boolean, { index, to }: LinkView): void {
   const parent = isHierarchical ? index.post(post.parent) : undefined;
   if (parent !== undefined) links["up"] = [{ embeddable: true, href: to(postPath(parent)) }];
-  const featured = index.post(post.featuredMedia);
-  if (featured?.type === "attachment") {
-    links["wp:featuredmedia"] = [{ embeddable: true, href: to(postPath(featured)) }];
-  }
-  if (hasAttachments) links["wp:attachment"] = [{ href: to(`/media?parent=${post.id}`) }];
+}
+
+function findFeatured({ featuredMedia }: Post, index: SiteIndex): PostColumns | undefined {
+  const featured = index.post(featuredMedia);
+  return featured?.type === "attachment" ? featured : undefined;
+}
+
+/** True if the caller may read the featured media, or if it is missing. */
+export function mayReadFeatured(post: Post, caller: Caller, index: SiteIndex): boolean {
+  const featured = findFeatured(post, index);
+  return featured === undefined || caller.may("read", featured, index.post(featured.parent));
 }
 
 /**

@@ -11,7 +11,7 @@ import { createItem, type FieldSelection } from "../rest/serialise.js";
 import type { Item, RestRequest } from "../rest/types.js";
 import type { Site } from "../site.js";
 import type { FieldView } from "./post-field.js";
-import { type AllowedOperations, listActions, listPostLinks } from "./post-links.js";
+import { type AllowedOperations, listActions, listPostLinks, mayReadFeatured } from "./post-links.js";
 import type { LinkView, PostTypeHandler, PostTypes } from "./post-type-handler.js";
 
 export interface RenderPostRequest {
@@ -66,12 +66,15 @@ export function createPostRenderer({
   repository,
   postTypes,
   site,
+  anonymous,
   namespace,
   cacheBytes,
 }: {
   readonly repository: ContentRepository;
   readonly postTypes: PostTypes;
   readonly site: Site;
+  /** Only an item whose links everybody may see is cached. */
+  readonly anonymous: Caller;
   /** `core/v2` */
   readonly namespace: string;
   readonly cacheBytes: number;
@@ -102,7 +105,7 @@ export function createPostRenderer({
     { type }: Pick<PostColumns, "type">,
     stored: PostColumns | undefined,
     { context, caller }: RenderPostRequest,
-  ): AllowedOperations => ({
+  ): Omit<AllowedOperations, "canReadFeatured"> => ({
     methods: listMethods(stored, caller),
     actions: context === "edit" ? listActionsOnce(type, caller) : [],
   });
@@ -136,10 +139,13 @@ export function createPostRenderer({
     request: RenderPostRequest,
     part: FieldSelection | undefined,
   ): Promise<Item> {
-    const { context, url } = request;
+    const { context, caller, url } = request;
     const type = postTypes[post.type];
     const view: LinkView = { index, to: (path) => url(`/${namespace}${path}`) };
-    const links = listPostLinks(post, type, view, listAllowed(post, index.post(post.id), request));
+    const links = listPostLinks(post, type, view, {
+      ...listAllowed(post, index.post(post.id), request),
+      canReadFeatured: mayReadFeatured(post, caller, index),
+    });
     return createItem(await renderPostFields(type, toView(post, request), { context, part }), links);
   }
 
@@ -160,7 +166,8 @@ export function createPostRenderer({
     if (cached !== undefined) return cached;
     const type = postTypes[post.type];
     const part = selectPart(request, type);
-    const key = part === undefined ? toCacheKey(post.id, request) : undefined;
+    const isShared = part === undefined && mayReadFeatured(post, anonymous, index);
+    const key = isShared ? toCacheKey(post.id, request) : undefined;
     // If the record changed since it was read, the item must not be cached under the new version.
     const isCurrent = post.version === index.post(post.id)?.version;
     // Those of before: other requests may change records while this one renders.
@@ -239,7 +246,13 @@ function listDependencies(post: Post, type: PostTypeHandler, index: SiteIndex): 
     ...type.collection.taxonomies.flatMap((taxonomy) =>
       [...(post.terms[taxonomy] ?? []), ...index.termsOf(post, taxonomy)].map((id) => `term/${id}`),
     ),
-    ...(post.featuredMedia > 0 ? [`post/${post.featuredMedia}`] : []),
+    ...(post.featuredMedia > 0 ? listMediaRecords(post.featuredMedia, index) : []),
     ...(type.listDependencies?.(post, index) ?? []),
   ];
 }
+
+/** The post that media belong to decides who may read them. */
+const listMediaRecords = (id: number, index: SiteIndex): readonly string[] => {
+  const { parent = 0 } = index.post(id) ?? {};
+  return [`post/${id}`, ...(parent > 0 ? [`post/${parent}`] : [])];
+};

@@ -46,7 +46,10 @@ export function applyPostValues(change: PostChange, context: WriteContext, type:
     post.slug = previous.beforeTrash?.slug ?? post.slug;
     post.beforeTrash = null;
   }
-  post.slug = resolveSlug(post, { isGiven: Boolean(values["slug"]), site, index });
+  // As in WordPress, the slug of a pending post is up to those who may publish it.
+  const isReviewed = post.status === "pending" && !context.caller.canOf(post.type, "publish_posts");
+  if (isReviewed) post.slug = "";
+  else post.slug = resolveSlug(post, { isGiven: Boolean(values["slug"]), site, index });
   return post;
 }
 

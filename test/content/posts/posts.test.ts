@@ -239,6 +239,40 @@ describe("an update", () => {
   });
 });
 
+describe("the slug of a pending post", () => {
+  const slugged = { title: "A title", slug: "wanted", status: "pending" };
+
+  it("is up to those who may publish it", async () => {
+    const site = contentSite();
+    const own = await create(site, "contributor", slugged);
+    expect(own["slug"]).toBe("");
+    const path = `/posts/${own.id}`;
+    const update = async (as: Role, body: Body) => bodyOf(await ask(site, as, "PUT", path, { body }))["slug"];
+    expect(await update("contributor", { slug: "again" })).toBe("");
+    expect(await update("editor", { slug: "chosen" })).toBe("chosen");
+    // As in WordPress, every change by the contributor drops it.
+    expect(await update("contributor", { title: "Another title" })).toBe("");
+    expect(await update("contributor", { status: "draft", slug: "kept" })).toBe("kept");
+    expect(await update("contributor", { status: "pending" })).toBe("");
+    expect(await update("editor", { status: "publish" })).toBe("another-title");
+  });
+
+  it.each(["/posts", "/pages", "/blocks"])("is kept for an editor: %s", async (base) => {
+    const site = contentSite();
+    expect((await create(site, "editor", slugged, base))["slug"]).toBe("wanted");
+  });
+
+  it("is dropped for pages, too", async () => {
+    const site = contentSite({
+      roles: { clerk: { inherits: "contributor", capabilities: ["edit_pages"] } },
+      users: [{ id: 1, slug: "clerk", name: "A clerk", roles: ["clerk"] }],
+    });
+    const body = slugged;
+    const { status, body: page } = await site.request({ method: "POST", path: "/core/v2/pages", as: 1, body });
+    expect([status, (page as never as Body)["slug"]]).toEqual([201, ""]);
+  });
+});
+
 describe("deleting", () => {
   it("a page moves its children up, and removes menu items that point at it", async () => {
     const site = contentSite();

@@ -238,6 +238,37 @@ describe("an item that is cached", () => {
   });
 });
 
+describe("the link to featured media", () => {
+  it.each(["posts", "pages"] as const)("is for callers who may read the media: %s", async (base) => {
+    const { storage, ids } = await seeded();
+    const id = base === "posts" ? ids.post : ids.page;
+    const call = callsOf(siteOn(storage));
+    const as = "administrator";
+    expect((await call(`PUT /${base}/${id}`, { as, body: { featured_media: ids.attached } })).status).toBe(200);
+    const seen = async (role?: Role) => {
+      const query = { _embed: "wp:featuredmedia" };
+      const { body } = await call(`GET /${base}/${id}`, { as: role, query });
+      const { body: items } = await call(`GET /${base}`, { as: role, query: { ...query, include: [id] } });
+      expect(items).toEqual([body]);
+      expect(body.featured_media).toBe(ids.attached);
+      return [body._links["wp:featuredmedia"]?.length ?? 0, body._embedded?.["wp:featuredmedia"]?.[0].id ?? 0];
+    };
+    const readers = [undefined, "subscriber", "editor", undefined] as const;
+    const all = async () => {
+      const found = [];
+      for (const role of readers) found.push(await seen(role));
+      return found;
+    };
+    const shown = [1, ids.attached];
+    expect(await all()).toEqual([shown, shown, shown, shown]);
+    // The media inherit the status of the page that they belong to.
+    await call(`PUT /pages/${ids.middle}`, { as, body: { status: "private" } });
+    expect(await all()).toEqual([[0, 0], [0, 0], shown, [0, 0]]);
+    await call(`PUT /pages/${ids.middle}`, { as, body: { status: "publish" } });
+    expect(await all()).toEqual([shown, shown, shown, shown]);
+  });
+});
+
 describe("a list in the context edit", () => {
   const countRenderings = async () => {
     const { storage, ids } = await seeded();
