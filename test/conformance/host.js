@@ -18,6 +18,26 @@ const ROLES = ["administrator", "editor", "author", "contributor", "subscriber"]
 const nameOf = (role) => (role === "administrator" ? "admin" : role);
 /** The path of the interface, as on a WordPress site. */
 const PREFIX = "/wp-json";
+/** All that follow neither from the options of the site nor from its records. */
+const WRITABLE_SETTINGS = [
+  "title",
+  "description",
+  "email",
+  "date_format",
+  "time_format",
+  "start_of_week",
+  "language",
+  "use_smilies",
+  "default_post_format",
+  "posts_per_page",
+  "show_on_front",
+  "page_on_front",
+  "page_for_posts",
+  "default_ping_status",
+  "default_comment_status",
+  "site_logo",
+  "site_icon",
+];
 const tokenOf = (role) => `token-of-${nameOf(role)}`;
 
 /**
@@ -30,8 +50,9 @@ export async function startHost({ namespace, host = "node:http", storage = memor
   const site = `http://127.0.0.1:${server.address().port}`;
   const users = ROLES.map((role, index) => ({
     id: index + 1,
-    slug: nameOf(role),
-    name: nameOf(role),
+    slug: role,
+    name: `${role[0].toUpperCase()}${role.slice(1)}`,
+    email: `${role}@example.org`,
     roles: [role],
   }));
   const idOf = new Map(users.map(({ id, roles: [role] }) => [`Bearer ${tokenOf(role)}`, id]));
@@ -39,13 +60,15 @@ export async function startHost({ namespace, host = "node:http", storage = memor
     storage,
     files: memoryFiles(),
     images: sharpImages(),
-    site: { url: site, name: "Conformance", description: "" },
+    site: { url: site, name: "Conformance", description: "d" },
     namespace,
     authenticate: ({ headers }) => {
       const id = idOf.get(headers.authorization);
       return id === undefined ? null : { id };
     },
     users,
+    menuLocations: { primary: { description: "Primary" } },
+    settings: { values: { email: "a@example.org" }, writable: WRITABLE_SETTINGS },
     cors: { origins: ["https://example.org"] },
     unknownPaths: "answer",
   });

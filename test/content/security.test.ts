@@ -209,6 +209,7 @@ describe("somebody anonymous", () => {
       action: "create-image-subsizes",
       title: "New",
       force: true,
+      context: "edit",
     };
     let asked = 0;
     for (const [pattern, { methods }] of Object.entries(

@@ -53,6 +53,7 @@ export const capabilityNames: { readonly [of in PostType | Taxonomy]: Capability
     ...posts,
     read: "edit_posts",
     create_posts: "publish_posts",
+    publish_posts: "publish_blocks",
     read_private_posts: "read_private_blocks",
     edit_private_posts: "edit_private_blocks",
     delete_private_posts: "delete_private_blocks",
@@ -73,6 +74,7 @@ export const impliedBy: ReadonlyMap<string, string> = new Map([
   ["edit_post_tags", "manage_categories"],
   ["delete_post_tags", "manage_categories"],
   ["assign_post_tags", "edit_posts"],
+  ["publish_blocks", "publish_posts"],
 ]);
 
 /**

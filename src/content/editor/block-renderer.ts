@@ -10,6 +10,7 @@ import type { ContentBase } from "../content-base.js";
 import type { Post, User } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
+import { invalidParams } from "../rest/request-input.js";
 import type { RestEndpoint, RestRequest, RestRoute } from "../rest/types.js";
 import { type BlockTypes, readAttributes } from "./block-types.js";
 import type { BlockPreview, RenderBlock } from "./editor-options.js";
@@ -113,6 +114,13 @@ export function blockRendererRoutes(
       form: "json",
       schema: RENDERED,
       errors: [403, 404],
+    },
+    // As in WordPress, the default is not accepted: clients must ask for the context `edit`.
+    check({ values }) {
+      if (values["context"] === "edit") return;
+      const message = "context is not one of edit.";
+      const details = { context: { code: "rest_not_in_enum", message, data: null } };
+      throw invalidParams({ context: message }, details);
     },
     permit(request) {
       permitPreview(request, repository);

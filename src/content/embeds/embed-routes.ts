@@ -46,11 +46,14 @@ const toEmbedResponse = (embed: Embed): RestResponse => ({
   body: { json: { ...embed } },
 });
 
-const toXmlResponse = (embed: Embed): RestResponse => ({
-  status: 200,
+const toXmlResponse = (text: string, status = 200): RestResponse => ({
+  status,
   headers: {},
-  body: { text: toXml(embed), type: "text/xml; charset=UTF-8" },
+  body: { text, type: "text/xml; charset=UTF-8" },
 });
+
+const toXmlError = ({ status, code, message }: RestError): RestResponse =>
+  toXmlResponse(toXml({ code, message, data: { status } }), status);
 
 const URL_ARGUMENT: Argument = {
   description: "The URL of the resource for which to fetch oEmbed data.",
@@ -97,9 +100,12 @@ const createOwnEndpoint = (own: OwnEmbeds): RestEndpoint => ({
   permit: () => {},
   async handle({ values }) {
     const embed = await own.find(toText(values["url"]), parsePixels(values["maxwidth"]));
-    if (embed === undefined) throw notFound();
     // As in WordPress, any other format means JSON.
-    return values["format"] === "xml" ? toXmlResponse(embed) : toEmbedResponse(embed);
+    if (values["format"] !== "xml") {
+      if (embed === undefined) throw notFound();
+      return toEmbedResponse(embed);
+    }
+    return embed === undefined ? toXmlError(notFound()) : toXmlResponse(toXml(embed));
   },
 });
 

@@ -45,11 +45,15 @@ export const escapeHtml = (text: string): string =>
 /** Nothing else may stand in XML 1.0 (section 2.2), and a lone surrogate has no UTF-8. */
 const NOT_IN_XML = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
 
-/** The embed as an XML document; characters that XML cannot hold are left out. */
-export function toXml(embed: Embed): string {
-  const elements = Object.entries(embed).map(([name, value]) => {
-    const text = escapeHtml(String(value).replace(NOT_IN_XML, ""));
-    return `<${name}>${text}</${name}>`;
+/** The embed, or an error, as an XML document; characters that XML cannot hold are left out. */
+export const toXml = (embed: object): string =>
+  `<?xml version="1.0"?>\n<oembed>${toElements(embed)}</oembed>\n`;
+
+function toElements(members: object): string {
+  const elements = Object.entries(members).map(([name, value]) => {
+    const isNested = typeof value === "object" && value !== null;
+    const inside = isNested ? toElements(value) : escapeHtml(String(value).replace(NOT_IN_XML, ""));
+    return `<${name}>${inside}</${name}>`;
   });
-  return `<?xml version="1.0"?>\n<oembed>${elements.join("")}</oembed>\n`;
+  return elements.join("");
 }

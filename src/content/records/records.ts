@@ -189,6 +189,8 @@ export interface Term {
   readonly description: string;
   readonly parent: number;
   readonly meta: JsonObject;
+  /** For a menu: the value of `auto_add`; absent: false. */
+  readonly isAutoAdding?: boolean;
   /** As for a post; absent in a term that was never imported. */
   readonly importedState?: string;
   /** True if its parent in the imported file was not imported yet. */

@@ -41,6 +41,7 @@ const STATUSES: { readonly [status: number]: { readonly text: string; readonly c
         "empty_content",
         "empty_term_name",
         "invalid_menu_id",
+        "menu_exists",
         "parse_path_failed",
         "rest_batch_not_allowed",
         "rest_callback_disabled",

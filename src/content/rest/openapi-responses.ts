@@ -6,6 +6,7 @@
 import { componentRef, referToErrors } from "../../http/openapi-document.js";
 import type { Argument, Json, JsonObject, Schema } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
+import { errorResponse } from "./error-codes.js";
 import { type NameRecord, toJsonSchema } from "./openapi-schema.js";
 import type { Method, RestEndpoint, RestRoute } from "./types.js";
 
@@ -95,7 +96,17 @@ export function describeResponses(operation: DescribedOperation, nameOf: NameRec
     },
     ...(isRead ? { "304": componentRef("responses", "NotModified") } : {}),
     ...referToErrors(listErrors(operation)),
+    ...(otherType === undefined ? {} : { "404": describeNotFound(otherType) }),
     "4XX": componentRef("responses", "Refused"),
+  };
+}
+
+/** The 404 of an operation that also answers in another type. */
+function describeNotFound(otherType: string): JsonObject {
+  const { content, ...response } = errorResponse(404);
+  return {
+    ...response,
+    content: { ...(content as JsonObject), [otherType]: { schema: { type: "string" } } },
   };
 }
 

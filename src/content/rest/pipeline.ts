@@ -28,6 +28,7 @@ import {
   buildLenientRequest,
   buildRestRequest,
   invalidParams,
+  isHeadOverride,
   mergeParameters,
   type ReadValues,
   readBody,
@@ -76,11 +77,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   const { find, cors, lists, logger } = options;
 
   const serve: Pipeline["serve"] = async (request, caller) => {
-    const { call, view, hasSecret } = await match(request, caller, options);
+    const { call, view, hasSecret, hasNoBody = false } = await match(request, caller, options);
     const validated = validate(call);
     const permitted = await permit(validated);
     const outcome = await handle(permitted, logger);
-    const response = await renderResponse(request, { outcome, view, caller, baseUrl: request.baseUrl });
+    const whole = await renderResponse(request, { outcome, view, caller, baseUrl: request.baseUrl });
+    const response = hasNoBody ? { ...whole, body: Buffer.alloc(0) } : whole;
     return { response, isShareable: outcome.status === 200 && !hasSecret };
   };
 
@@ -107,6 +109,8 @@ interface MatchedRequest {
   readonly view: ResponseView;
   /** True if the request carries a secret. Its response is not cached, so attempts are counted. */
   readonly hasSecret: boolean;
+  /** True if the client overrides its method with `HEAD`. */
+  readonly hasNoBody?: boolean;
 }
 
 async function match(
@@ -122,7 +126,8 @@ async function match(
     if (view.callback !== undefined) refuseCallback(view.callback, request, caller);
     call = await readCall(request, query, caller, options);
     if (call.body["_fields"] !== undefined) view = parseView(query, call.body["_fields"]);
-    return { call, view, hasSecret: query["password"] !== undefined };
+    const hasNoBody = isHeadOverride(request, query);
+    return { call, view, hasSecret: query["password"] !== undefined, hasNoBody };
   } catch (error) {
     const { method, path, headers, baseUrl } = request;
     const unread = { method, path, query: {}, body: {}, headers, caller, baseUrl };

@@ -46,9 +46,17 @@ function readForm(text: string): JsonObject {
 export function readMethod({ method, headers }: HttpRequest, query: JsonObject): string {
   if (method === "HEAD") return "GET";
   if (method !== "POST") return method;
+  const override = readOverride(headers, query);
+  return override === "" ? method : override === "HEAD" ? "GET" : override;
+}
+
+/** True for a `POST` that asks to be treated as `HEAD`, whose response has no body. */
+export const isHeadOverride = ({ method, headers }: HttpRequest, query: JsonObject): boolean =>
+  method === "POST" && readOverride(headers, query) === "HEAD";
+
+function readOverride(headers: HttpRequest["headers"], query: JsonObject): string {
   const inQuery = query["_method"];
-  const override = typeof inQuery === "string" ? inQuery : headers["x-http-method-override"];
-  return override === undefined || override === "" ? method : override.toUpperCase();
+  return (typeof inQuery === "string" ? inQuery : (headers["x-http-method-override"] ?? "")).toUpperCase();
 }
 
 /**

@@ -8,8 +8,7 @@ import type { Json, Schema } from "../../schema/types.js";
 import { validateValue } from "../../schema/validate.js";
 import { LENGTHS } from "../argument-bounds.js";
 import type { User } from "../records/records.js";
-import { termName } from "../terms/write-term.js";
-import { stripAll } from "../text/markup.js";
+import { escapeSetting, stripAll } from "../text/markup.js";
 
 /** The settings of a site, by the names that `/settings` gives them. */
 export interface SettingValues {
@@ -86,10 +85,10 @@ const OPEN = ["open", "closed"] as const;
 const toCount = (value: number): number => Math.abs(value);
 
 export const settingFields: { readonly [name in SettingName]: SettingField<SettingValues[name]> } = {
-  title: { schema: text("Site title.", "Title", { maxLength: LENGTHS.termName }), clean: termName },
+  title: { schema: text("Site title.", "Title", { maxLength: LENGTHS.termName }), clean: escapeSetting },
   description: {
     schema: text("Site tagline.", "Tagline", { maxLength: LENGTHS.termName }),
-    clean: termName,
+    clean: escapeSetting,
   },
   url: { schema: text("Site URL.", undefined, { format: "uri", maxLength: LENGTHS.url }) },
   email: {

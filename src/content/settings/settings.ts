@@ -195,15 +195,10 @@ export function settingsRoutes({
           args: writableArguments,
           described: { summary: "Change settings of the site", ...described },
           permit(request) {
-            const { caller, isGiven, given } = request;
-            const isSet = (name: SettingName): boolean => isGiven(name) && given[name] !== null;
-            const refused = caller.has(CAPABILITY)
-              ? (Object.keys(listChanges(request, settings)) as SettingName[]).find(
-                  (name) => !settings.isWritable(name),
-                )
-              : SETTING_NAMES.find(isSet);
-            if (refused !== undefined) throw cannotUpdate(request, refused);
             permitAdministrator(request);
+            const fixed = SETTING_NAMES.filter((name) => !settings.isWritable(name));
+            const [refused] = Object.keys(listChanges(request, settings, fixed)) as SettingName[];
+            if (refused !== undefined) throw cannotUpdate(request, refused);
           },
           async handle(request) {
             const changes = listChanges(request, settings) as SettingChanges;
@@ -230,15 +225,16 @@ const cannotUpdate = ({ caller }: RestRequest, name: SettingName): RestError =>
     { data: { key: name } },
   );
 
-/** Returns the given values, cleaned, of the settings that they would change. */
+/** Returns the given values of `names`, cleaned, of the settings that they would change. */
 function listChanges(
   { values, isGiven, given }: RestRequest,
   settings: Settings,
+  names: readonly SettingName[] = SETTING_NAMES,
 ): { readonly [name: string]: Json } {
   const current = settings.read();
   const initial = settings.readInitial();
   return Object.fromEntries(
-    SETTING_NAMES.flatMap((name) => {
+    names.flatMap((name) => {
       if (!isGiven(name)) return [];
       const { clean = (value: Json) => value } = fieldOf(name);
       const value = given[name] === null ? initial[name] : clean(values[name] as Json);

@@ -112,15 +112,14 @@ export function termFields(
       schema: { description: "The locations assigned to the menu.", ...NAMES, context: FULL },
       read: ({ id }) => menuLocations.of(id),
     },
-    // The site adds no pages to menus by itself.
+    // It is kept for the editor: the site adds no pages to menus by itself.
     auto_add: {
       schema: {
         description: "Whether to automatically add top level pages to this menu.",
         type: "boolean",
         context: FULL,
-        ...READONLY,
       },
-      read: () => false,
+      read: ({ isAutoAdding = false }) => isAutoAdding,
     },
   };
   return Object.fromEntries(

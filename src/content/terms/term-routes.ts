@@ -195,7 +195,10 @@ function createTermChanges(
 
   return {
     async write(request, findPrevious) {
-      const values = await sanitiseDescription(request);
+      const sanitised = await sanitiseDescription(request);
+      // Flat taxonomies have no such argument, and WordPress refuses it.
+      const { parent } = request.given;
+      const values = definition.isHierarchical || parent === undefined ? sanitised : { ...sanitised, parent };
       return repository.change(async (transaction) => {
         const previous = findPrevious();
         const id = previous?.id ?? (await transaction.newId("term"));

@@ -59,9 +59,15 @@ export function applyTermValues(
     ...(name === undefined ? {} : { name: termName(name) }),
     ...(description === undefined ? {} : { description }),
     parent: resolveParent(values["parent"], before, context),
+    ...(typeof values["auto_add"] === "boolean" ? { isAutoAdding: values["auto_add"] } : {}),
   };
   refuseName(term.name);
-  return { ...term, slug: chooseSlug(term, getText(values, "slug"), previous, context) };
+  if (taxonomy !== "nav_menu") {
+    return { ...term, slug: chooseSlug(term, getText(values, "slug"), previous, context) };
+  }
+  refuseMenuName(term, context);
+  // As in WordPress, the slug of a menu follows its name, whatever the client asks for.
+  return { ...term, slug: chooseSlug({ ...term, slug: "" }, "", previous, context) };
 }
 
 function chooseSlug(
@@ -136,6 +142,15 @@ function assertUniqueName(
   throw new RestError(400, "term_exists", `A term with the name provided already exists ${where}.`, {
     data: { term_id: existing.id },
   });
+}
+
+function refuseMenuName({ id, taxonomy, parent, name }: Term, { index }: TermContext): void {
+  if (index.termsByName(taxonomy, parent, name).every((other) => other.id === id)) return;
+  throw new RestError(
+    400,
+    "menu_exists",
+    `The menu name ${name.slice(0, 100)} conflicts with another menu name. Please try another.`,
+  );
 }
 
 /** Appends the slugs of the ancestors one by one, then a number, until the slug is free. */

@@ -135,6 +135,19 @@ export const escapeText = (text: string): string =>
     .replaceAll(">", "&gt;")
     .replaceAll("\u00a0", "&nbsp;");
 
+/** Matches an `&` that begins no character reference. */
+const AMPERSAND = /&(?!#\d{1,8};|#x[\da-f]{1,7};|[a-z][a-z\d]{0,31};)/gi;
+
+/** Returns a title of the site as WordPress stores it: markup and quotes escaped, blanks kept. */
+export const escapeSetting = (text: string): string =>
+  text
+    .replace(/[\p{Cs}\0]/gu, "")
+    .replace(AMPERSAND, "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;")
+    .replaceAll("'", "&#039;");
+
 // Fields that hold no markup: alternative texts, attributes and class names of menu items.
 
 /**

@@ -32,6 +32,10 @@ export interface KeyedTable<T> {
   readonly links: (entry: T, to: (path: string) => string) => Links;
   readonly listArguments?: Arguments;
   readonly isListed?: (entry: T, values: RestRequest["values"]) => boolean;
+  /** Names that WordPress knows and shows nobody: they are refused like an unreadable entry. */
+  readonly hidden: ReadonlySet<string>;
+  /** True if `Allow` names GET for an unknown entry, as some routes of WordPress do. */
+  readonly isUnknownPermitted?: true;
   readonly canRead: (caller: Caller, entry: T) => boolean;
   readonly canEdit: (caller: Caller, entry: T) => boolean;
   readonly refusals: {
@@ -91,16 +95,23 @@ function createList<T>(table: KeyedTable<T>, namespace: string): RestEndpoint {
 
 function createRead<T>(table: KeyedTable<T>, namespace: string): RestEndpoint {
   const { parameter, entries, refusals, canRead, canEdit } = table;
-  const find = ({ values }: RestRequest): T => {
-    const entry = entries.get(values[parameter] as string);
+  const find = ({ values, caller }: RestRequest): T => {
+    const given = values[parameter] as string;
+    if (table.hidden.has(given)) throw refusal(caller, ...refusals.read);
+    const entry = entries.get(given);
     if (entry === undefined) throw new RestError(404, ...refusals.unknown);
     return entry;
+  };
+  const isUnknown = ({ values }: RestRequest): boolean => {
+    const given = values[parameter] as string;
+    return !table.hidden.has(given) && !entries.has(given);
   };
   const name = { description: table.parameterDescription, type: "string", maxLength: LENGTHS.name } as const;
   return {
     methods: ["GET"],
     args: { [parameter]: name, context: contextArgument },
     permit(request) {
+      if (table.isUnknownPermitted === true && isUnknown(request)) return;
       const entry = find(request);
       const { caller } = request;
       if (!canRead(caller, entry)) throw refusal(caller, ...refusals.read);
@@ -199,5 +210,6 @@ export function taxonomyLabels({ name, singular }: Names, isHierarchical: boolea
     item_link_description: `A link to a ${one}.`,
     menu_name: name,
     name_admin_bar: singular,
+    template_name: `${singular} Archives`,
   };
 }

@@ -1,6 +1,6 @@
 /** `/types`: the types of posts that the site has, from the table of collections. */
 
-import { capabilityNames } from "../auth/capabilities.js";
+import { type CapabilityNames, capabilityNames } from "../auth/capabilities.js";
 import { type Collection, collections } from "../collections.js";
 import type { PostType } from "../records/records.js";
 import { ALL, EDIT, FULL, type RecordFields } from "../rest/record-fields.js";
@@ -25,10 +25,16 @@ const HAS_SCREENS: ReadonlySet<PostType> = new Set([
 ]);
 const IS_IN_MENUS: ReadonlySet<PostType> = new Set(["post", "page"]);
 
+/** The capabilities that WordPress checks for a single post. No role has them. */
+const metaCapabilities = (type: PostType): CapabilityNames => {
+  const one = type === "page" ? "page" : type === "wp_block" ? "block" : "post";
+  return { edit_post: `edit_${one}`, read_post: `read_${one}`, delete_post: `delete_${one}` };
+};
+
 const FIELDS = {
   capabilities: {
     schema: { description: "All capabilities used by the post type.", type: "object", context: EDIT },
-    read: ({ type }) => capabilityNames[type],
+    read: ({ type }) => ({ ...metaCapabilities(type), ...capabilityNames[type] }),
   },
   description: {
     schema: { description: "A human-readable description of the post type.", type: "string", context: FULL },
@@ -130,6 +136,8 @@ export const typesTable = (namespace: string): KeyedTable<Collection> => ({
   entries: new Map(Object.values<Collection>(collections).map((collection) => [collection.type, collection])),
   fields: { ...FIELDS, rest_namespace: { ...FIELDS.rest_namespace, read: () => namespace } },
   links: ({ base }, to) => ({ "https://api.w.org/items": [{ href: to(`/${base}`) }] }),
+  hidden: new Set(["revision", "custom_css", "customize_changeset", "oembed_cache", "user_request"]),
+  isUnknownPermitted: true,
   canRead: () => true,
   canEdit: (caller, { type }) => caller.canOf(type, "edit_posts"),
   refusals: {

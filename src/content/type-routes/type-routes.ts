@@ -111,6 +111,11 @@ const statusesTable: KeyedTable<Status> = {
   links: ({ slug }, to) => ({
     archives: [{ href: to(slug === "publish" ? "/posts" : `/posts?status=${slug}`) }],
   }),
+  // Those inside of WordPress, and one that a plug-in adds.
+  hidden: new Set([
+    ...["auto-draft", "inherit", "request-pending", "request-confirmed", "request-failed"],
+    ...["request-completed", "dp-rewrite-republish"],
+  ]),
   canRead: (caller, { kind }) => kind === "public" || canEditSomething(caller),
   canEdit: (caller) => canEditSomething(caller),
   refusals: {
@@ -193,7 +198,7 @@ const FIELDS = {
       publicly_queryable: isViewable,
       show_admin_column: isViewable || taxonomy === "wp_pattern_category",
       show_in_nav_menus: isViewable,
-      show_in_quick_edit: isViewable,
+      show_in_quick_edit: isViewable || taxonomy === "wp_pattern_category",
       show_ui: taxonomy !== "nav_menu",
     }),
   },
@@ -215,6 +220,8 @@ const taxonomiesTable = (namespace: string): KeyedTable<TaxonomyDefinition> => (
   },
   isListed: ({ types }, { type }) =>
     typeof type !== "string" || type === "" || (types as readonly string[]).includes(type),
+  hidden: new Set(["post_format", "link_category", "wp_theme", "wp_template_part_area"]),
+  isUnknownPermitted: true,
   canRead: () => true,
   canEdit: (caller, { taxonomy }) => caller.canOf(taxonomy, "assign_terms"),
   refusals: {

@@ -43,6 +43,16 @@ describe("/block-renderer", () => {
     });
   });
 
+  it("is for the context edit alone, which must be asked for", async () => {
+    const { call } = await open({ blockTypes: TYPES, renderBlock: () => "x" });
+    const [path = ""] = TODAY.split("?");
+    for (const query of ["", "?context=view"]) {
+      const { status, body } = await call(`GET ${path}${query}`, "administrator");
+      const { code, data } = body as { code: string; data: { params: object } };
+      expect([status, code, Object.keys(data.params)]).toEqual([400, "rest_invalid_param", ["context"]]);
+    }
+  });
+
   it("refuses attributes that the type does not have, before anything is rendered", async () => {
     const render = vi.fn<RenderBlock>(() => "");
     const { call } = await open({ blockTypes: TYPES, renderBlock: render });
@@ -63,10 +73,10 @@ describe("/block-renderer", () => {
       renderBlock: ({ name }) => (name === "clinic/free" ? "<i>free</i>" : null),
     });
     for (const name of ["clinic/still", "clinic/today", "clinic/gone"]) {
-      const { status, body } = await call(`GET /core/v2/block-renderer/${name}`, "editor");
+      const { status, body } = await call(`GET /core/v2/block-renderer/${name}?context=edit`, "editor");
       expect([status, body.code, body.message]).toEqual([404, "block_invalid", "Invalid block."]);
     }
-    expect(await inEachRole("GET /core/v2/block-renderer/clinic/free")).toEqual(
+    expect(await inEachRole("GET /core/v2/block-renderer/clinic/free?context=edit")).toEqual(
       seenBy("200", { anonymous: "401 block_cannot_read", subscriber: "403 block_cannot_read" }),
     );
     await over?.close();
@@ -81,7 +91,7 @@ describe("/block-renderer", () => {
   it("shows the post to the host only if the caller may edit it", async () => {
     const { call, inEachRole } = await open({ renderBlock: ({ post }) => `${post?.title} ${post?.status}` });
     const { body } = await call("POST /core/v2/posts", "author", { title: "Secret" });
-    const path = `GET /core/v2/block-renderer/a/b?post_id=${body.id}`;
+    const path = `GET /core/v2/block-renderer/a/b?context=edit&post_id=${body.id}`;
     expect(await inEachRole(path)).toEqual(
       seenBy("403 block_cannot_read", {
         anonymous: "401 block_cannot_read",
@@ -91,7 +101,9 @@ describe("/block-renderer", () => {
       }),
     );
     expect((await call(path, "author")).body).toEqual({ rendered: "Secret draft" });
-    expect((await call("GET /core/v2/block-renderer/a/b?post_id=999", "editor")).body).toMatchObject({
+    expect(
+      (await call("GET /core/v2/block-renderer/a/b?context=edit&post_id=999", "editor")).body,
+    ).toMatchObject({
       code: "block_cannot_read",
       message: "Sorry, you are not allowed to read blocks of this post.",
     });
@@ -111,7 +123,7 @@ describe("/block-renderer", () => {
     const warn = vi.fn<(fields: object, message: string) => void>();
     const logger = { debug() {}, info() {}, warn, error() {} };
     const { call } = await open({ renderBlock: render as RenderBlock }, { logger });
-    const { status, body } = await call("GET /core/v2/block-renderer/a/b", "editor");
+    const { status, body } = await call("GET /core/v2/block-renderer/a/b?context=edit", "editor");
     expect([status, body.code]).toEqual([503, "rest_block_unavailable"]);
     expect(JSON.stringify(body)).not.toContain("secret");
     expect(warn).toHaveBeenCalledOnce();
@@ -128,7 +140,7 @@ describe("/block-renderer", () => {
       return new Promise(() => {});
     };
     const { call } = await open({ renderBlock }, { clock });
-    const answer = call("GET /core/v2/block-renderer/a/b", "editor");
+    const answer = call("GET /core/v2/block-renderer/a/b?context=edit", "editor");
     await asked;
     await clock.advance(5_001);
     expect((await answer).body.code).toBe("rest_block_unavailable");

@@ -492,6 +492,16 @@ describe("E36: the site's own posts", () => {
       width: "600",
     });
     expect((await fetched("&_pretty&_fields=title")).text).toBe(plain.text);
+    const missing = await content.handle({
+      ...{ method: "GET", path: "/oembed/1.0/embed", headers: {}, body: null },
+      query: "url=https://site.example.com/nothing/&format=xml",
+      baseUrl: "https://site.example.com/api",
+    });
+    expect(missing).toMatchObject({ status: 404, headers: { "content-type": "text/xml; charset=UTF-8" } });
+    expect(Buffer.from(missing?.body as Uint8Array).toString()).toBe(
+      '<?xml version="1.0"?>\n<oembed><code>oembed_invalid_url</code><message>Not Found</message>' +
+        "<data><status>404</status></data></oembed>\n",
+    );
     const enveloped = await fetched("&_envelope");
     expect(enveloped.headers).toMatchObject({ "content-type": "application/json; charset=UTF-8" });
     expect(JSON.parse(enveloped.text).body).toBe(plain.text);

@@ -57,6 +57,37 @@ describe("a menu item that lacks something", () => {
   });
 });
 
+describe("a menu item whose object contradicts its id", () => {
+  it("has the label of its object, and is invalid if that is another taxonomy", async () => {
+    const site = contentSite();
+    const made = async (path: string, body: Body) =>
+      ((await ask(site, "POST", path, body)).body as { readonly id: number }).id;
+    const category = await made("/categories", { name: "News" });
+    const page = await made("/pages", { title: "A page", status: "publish" });
+    const term = { type: "taxonomy", object_id: category };
+    expect(await create(site, { ...term, object: "category" })).toMatchObject({
+      ...{ type_label: "Category", invalid: false, url: "http://localhost/category/news/" },
+      _links: { "wp:menu-item-object": [{ taxonomy: "category" }] },
+    });
+    const wrong = await create(site, { ...term, object: "post_tag" });
+    expect(wrong).toMatchObject({ type_label: "Tag", invalid: true, url: "" });
+    expect(titleOf(wrong)).toBe(`#${category} (no title)`);
+    expect(await create(site, { ...term, object: "nope" })).toMatchObject({
+      type_label: "nope",
+      invalid: true,
+    });
+    const post = { type: "post_type", object_id: page };
+    expect(await create(site, { ...post, object: "post" })).toMatchObject({
+      ...{ type_label: "Post", invalid: false },
+      _links: { "wp:menu-item-object": [{ post_type: "page" }] },
+    });
+    expect(await create(site, { ...post, object: "nope" })).toMatchObject({
+      type_label: "nope",
+      invalid: true,
+    });
+  });
+});
+
 describe("a menu item without a title", () => {
   it.each([
     ["post", "Post Archives", "http://localhost"],

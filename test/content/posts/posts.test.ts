@@ -268,7 +268,12 @@ describe("the slug of a pending post", () => {
       users: [{ id: 1, slug: "clerk", name: "A clerk", roles: ["clerk"] }],
     });
     const body = slugged;
-    const { status, body: page } = await site.request({ method: "POST", path: "/core/v2/pages", as: 1, body });
+    const { status, body: page } = await site.request({
+      method: "POST",
+      path: "/core/v2/pages",
+      as: 1,
+      body,
+    });
     expect([status, (page as never as Body)["slug"]]).toEqual([201, ""]);
   });
 });

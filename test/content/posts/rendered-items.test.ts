@@ -244,14 +244,19 @@ describe("the link to featured media", () => {
     const id = base === "posts" ? ids.post : ids.page;
     const call = callsOf(siteOn(storage));
     const as = "administrator";
-    expect((await call(`PUT /${base}/${id}`, { as, body: { featured_media: ids.attached } })).status).toBe(200);
+    expect((await call(`PUT /${base}/${id}`, { as, body: { featured_media: ids.attached } })).status).toBe(
+      200,
+    );
     const seen = async (role?: Role) => {
       const query = { _embed: "wp:featuredmedia" };
       const { body } = await call(`GET /${base}/${id}`, { as: role, query });
       const { body: items } = await call(`GET /${base}`, { as: role, query: { ...query, include: [id] } });
       expect(items).toEqual([body]);
       expect(body.featured_media).toBe(ids.attached);
-      return [body._links["wp:featuredmedia"]?.length ?? 0, body._embedded?.["wp:featuredmedia"]?.[0].id ?? 0];
+      return [
+        body._links["wp:featuredmedia"]?.length ?? 0,
+        body._embedded?.["wp:featuredmedia"]?.[0].id ?? 0,
+      ];
     };
     const readers = [undefined, "subscriber", "editor", undefined] as const;
     const all = async () => {

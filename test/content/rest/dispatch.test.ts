@@ -188,6 +188,16 @@ describe("a method", () => {
     expect(notes.size).toBe(2);
   });
 
+  it("may be replaced on POST by HEAD, whose response has no body", async () => {
+    const head = await restServer(notesRoutes(threeNotes())).handle({
+      ...{ method: "POST", path: "/core/v2/notes/1", query: "_method=head", baseUrl: "" },
+      ...{ headers: AS_EDITOR, body: null },
+    });
+    expect(head?.status).toBe(200);
+    expect(Buffer.from((head?.body ?? []) as Uint8Array)).toHaveLength(0);
+    expect(head?.headers["allow"]).toContain("GET");
+  });
+
   it("stays what it is on GET and HEAD, and where a body asks for another", async () => {
     const notes = threeNotes();
     const overriding = restServer(notesRoutes(notes));

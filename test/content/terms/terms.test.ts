@@ -199,6 +199,42 @@ describe("a list of terms", () => {
   });
 });
 
+describe("a menu", () => {
+  it("has the slug of its name, a name of its own, and keeps auto_add", async () => {
+    const menu = await call("POST /menus", { ...admin, body: { name: "Main links", slug: "wanted" } });
+    expect(menu.body).toMatchObject({ slug: "main-links", auto_add: false });
+    const update = (body: Record<string, string | boolean>) =>
+      call(`PUT /menus/${menu.body.id}`, { ...admin, body });
+    expect((await update({ slug: "other", auto_add: true })).body).toMatchObject({
+      slug: "main-links",
+      auto_add: true,
+    });
+    expect((await update({ name: "Side links" })).body).toMatchObject({ slug: "side-links", auto_add: true });
+    const other = await call("POST /menus", { ...admin, body: { name: "Foot" } });
+    expect(code(await call("POST /menus", { ...admin, body: { name: "Side links" } }))).toBe(
+      "400 menu_exists",
+    );
+    expect(code(await update({ name: "Foot" }))).toBe("400 menu_exists");
+    expect((await update({ auto_add: false })).body.auto_add).toBe(false);
+    for (const { body } of [menu, other])
+      await call(`DELETE /menus/${body.id}`, { ...admin, query: { force: true } });
+  });
+
+  it.each(["/tags", "/menus", "/wp_pattern_category"])(
+    "has no parent, as other flat terms: %s",
+    async (path) => {
+      const flat = { name: `Flat in ${path}`, parent: 1 };
+      expect(code(await call(`POST ${path}`, { ...admin, body: flat }))).toBe(
+        "400 rest_taxonomy_not_hierarchical",
+      );
+      const { body } = await call(`POST ${path}`, { ...admin, body: { name: flat.name, parent: null } });
+      expect(code(await call(`PUT ${path}/${body.id}`, { ...admin, body: { parent: 0 } }))).toBe(
+        "400 rest_taxonomy_not_hierarchical",
+      );
+    },
+  );
+});
+
 describe("who may", () => {
   const READ = "administrator editor author contributor";
   const TABLE = [
@@ -224,7 +260,7 @@ describe("who may", () => {
     await allowed(editors, (as) => call(`GET ${path}`, { as, query: { context: "edit" } }));
     await allowed(editors, (as) => call(`GET ${path}/${id}`, { as, query: { context: "edit" } }));
     await allowed(creators, (as) => call(`POST ${path}`, { as, body: { name: `By ${as}` } }));
-    await allowed(editors, (as) => call(`PUT ${path}/${id}`, { as, body: { name: `By ${as}` } }));
+    await allowed(editors, (as) => call(`PUT ${path}/${id}`, { as, body: { name: `Now ${as}` } }));
     await allowed(editors, async (as) => {
       const one = await make(path, { name: `For ${as}` });
       return call(`DELETE ${path}/${one}`, { as, query: { force: true } });

@@ -85,7 +85,23 @@ describe("/types", () => {
     );
   });
 
-  it.each(["revision", "constructor", "__proto__", "POST"])("has no type %s", async (type) => {
+  it("refuses WordPress's own types, and permits asking for an unknown one", async () => {
+    expect(code(await call("GET /types/revision"))).toBe("401 rest_cannot_read_type");
+    expect(code(await call("GET /types/revision", { as: "administrator" }))).toBe(
+      "403 rest_cannot_read_type",
+    );
+    expect((await call("GET /types/nope")).headers["Allow"]).toBe("GET");
+  });
+
+  it("names the capabilities of one post", async () => {
+    const { body } = await call("GET /types/wp_block", { as: "author", query: { context: "edit" } });
+    expect(body.capabilities).toMatchObject({
+      ...{ edit_post: "edit_block", read_post: "read_block", delete_post: "delete_block" },
+      publish_posts: "publish_blocks",
+    });
+  });
+
+  it.each(["constructor", "__proto__", "POST"])("has no type %s", async (type) => {
     expect(code(await call(`GET /types/${type}`))).toBe("404 rest_type_invalid");
   });
 
@@ -98,6 +114,16 @@ describe("/types", () => {
 });
 
 describe("/statuses", () => {
+  it.each(["inherit", "auto-draft", "request-failed", "dp-rewrite-republish"])(
+    "refuses everybody a status inside of WordPress: %s",
+    async (status) => {
+      expect(code(await call(`GET /statuses/${status}`))).toBe("401 rest_cannot_read_status");
+      for (const as of ["administrator", "contributor"] as const) {
+        expect(code(await call(`GET /statuses/${status}`, { as }))).toBe("403 rest_cannot_read_status");
+      }
+    },
+  );
+
   it("shows strangers what is public, and who writes every one", async () => {
     expect(Object.keys((await call("GET /statuses")).body)).toEqual(["publish"]);
     expect(Object.keys((await call("GET /statuses", { as: "subscriber" })).body)).toEqual(["publish"]);
@@ -129,6 +155,18 @@ describe("/statuses", () => {
 });
 
 describe("/taxonomies", () => {
+  it("refuses everybody WordPress's own, and permits asking for an unknown one", async () => {
+    for (const name of ["post_format", "link_category"]) {
+      expect(code(await call(`GET /taxonomies/${name}`))).toBe("401 rest_forbidden");
+      const query = { context: "edit" };
+      expect(code(await call(`GET /taxonomies/${name}`, { as: "administrator", query }))).toBe(
+        "403 rest_forbidden",
+      );
+    }
+    const unknown = await call("GET /taxonomies/nope");
+    expect([code(unknown), unknown.headers["Allow"]]).toEqual(["404 rest_taxonomy_invalid", "GET"]);
+  });
+
   it("names every taxonomy, with where to find its terms", async () => {
     const { body } = await call("GET /taxonomies");
     expect(Object.keys(body)).toEqual(["category", "post_tag", "nav_menu", "wp_pattern_category"]);

@@ -164,9 +164,9 @@ describe("users", () => {
     );
     const query = { search: "@example.org", search_columns: "email" };
     expect(ids(await call("GET /users", { as: "editor", query }))).toEqual([]);
-    expect(ids(await call("GET /users", { query: { has_published_posts: "page", orderby: "url" } }))).toEqual([
-      editor,
-    ]);
+    expect(ids(await call("GET /users", { query: { has_published_posts: "page", orderby: "url" } }))).toEqual(
+      [editor],
+    );
   });
 
   it("are never found, ordered or told apart by what is private", async () => {

@@ -1,12 +1,12 @@
 /** The record that a menu item points at, and what the item shows of it. */
 
 import type { Caller } from "../../auth/caller.js";
-import { findCollection, getCollection } from "../../collections.js";
+import { findCollection } from "../../collections.js";
 import { listAncestors } from "../../query/row.js";
 import type { SiteIndex } from "../../query/site-index.js";
 import type { MenuItem, Post, PostColumns, Term } from "../../records/records.js";
 import type { ItemLink } from "../../rest/types.js";
-import { getTaxonomy } from "../../terms/taxonomies.js";
+import { getTaxonomy, taxonomies } from "../../terms/taxonomies.js";
 import { listTermAncestors, termLink } from "../../terms/term-fields.js";
 import { cleanUrl } from "../../text/urls.js";
 import type { FieldView } from "../post-field.js";
@@ -30,7 +30,8 @@ function findTarget({ post, index }: MenuItemView): Target | undefined {
   }
   if (item?.type === "taxonomy") {
     const found = index.term(item.objectId);
-    return found && { term: found };
+    // As in WordPress, the id of a term counts only in its own taxonomy; that of a post always.
+    return found?.taxonomy === item.object ? { term: found } : undefined;
   }
   return undefined;
 }
@@ -50,6 +51,7 @@ export function isInvalidMenuItem(view: MenuItemView): boolean {
   const { type, object } = getMenuItem(view);
   if (type === "post_type_archive") return findCollection(object) === undefined;
   if (!isTargeted(type)) return false;
+  if (findLabel(getMenuItem(view)) === undefined) return true;
   const target = findTarget(view);
   return target === undefined || ("post" in target && target.post.status === "trash");
 }
@@ -63,14 +65,16 @@ export function mayReadMenuItemTarget(view: MenuItemView, caller: Pick<Caller, "
 }
 
 export function readTypeLabel(view: MenuItemView): string {
-  const target = findTarget(view);
-  if (target !== undefined) {
-    return "post" in target
-      ? getCollection(target.post.type).labels.singular
-      : getTaxonomy(target.term.taxonomy).labels.singular;
-  }
-  return getMenuItem(view).type === "post_type_archive" ? "Post Type Archive" : "Custom Link";
+  const item = getMenuItem(view);
+  if (isTargeted(item.type)) return findLabel(item) ?? item.object;
+  return item.type === "post_type_archive" ? "Post Type Archive" : "Custom Link";
 }
+
+/** Returns the label of the type or taxonomy that the item names, whatever its target is. */
+const findLabel = ({ type, object }: MenuItem): string | undefined =>
+  type === "post_type"
+    ? findCollection(object)?.labels.singular
+    : Object.values(taxonomies).find(({ taxonomy }) => taxonomy === object)?.labels.singular;
 
 /** Returns the address that the item leads to. */
 export function resolveMenuItemUrl(view: FieldView): string {
@@ -89,9 +93,9 @@ export function findTargetLink(view: MenuItemView, to: (path: string) => string)
   const target = findTarget(view);
   if (target === undefined) return undefined;
   return "post" in target
-    ? { post_type: "post_type", embeddable: true, href: to(postPath(target.post)) }
+    ? { post_type: target.post.type, embeddable: true, href: to(postPath(target.post)) }
     : {
-        taxonomy: "taxonomy",
+        taxonomy: target.term.taxonomy,
         embeddable: true,
         href: to(`/${getTaxonomy(target.term.taxonomy).base}/${target.term.id}`),
       };
