@@ -243,7 +243,13 @@ const createConfiguredSite = (
   { site, render, limits }: ContentConfig,
   readSettings: Settings["read"],
 ): Site => ({
-  ...createSite(site, createSiteZone(site.timezone ?? "UTC"), render, limits.filteredCharacters),
+  ...createSite(site, createSiteZone(site.timezone ?? "UTC"), render, {
+    filteredCharacters: limits.filteredCharacters,
+    frontPage() {
+      const { show_on_front, page_on_front } = readSettings();
+      return show_on_front === "page" ? page_on_front : 0;
+    },
+  }),
   get name() {
     return readSettings().title;
   },

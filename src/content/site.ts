@@ -71,6 +71,8 @@ export interface Site {
    * meanwhile.
    */
   readonly sanitise: (field: HtmlField | "footnotes", raw: string) => Promise<string>;
+  /** Returns the id of the page at the address of the site; 0 if it lists the posts. */
+  readonly frontPage: () => number;
   /** The longest text that a user without `unfiltered_html` may write, in characters. */
   readonly filteredCharacters: number;
   /** Removes all markup and puts the text on one line. */
@@ -122,11 +124,18 @@ export function createSite(
   }: SiteOptions,
   zone: SiteZone,
   render: Render | undefined,
-  filteredCharacters = DEFAULT_FILTERED_CHARACTERS,
+  {
+    filteredCharacters = DEFAULT_FILTERED_CHARACTERS,
+    frontPage = () => 0,
+  }: {
+    readonly filteredCharacters?: number;
+    readonly frontPage?: () => number;
+  } = {},
 ): Site {
   const query = ({ type, id }: PostColumns): string =>
     type === "page" ? `?page_id=${id}` : type === "post" ? `?p=${id}` : `?post_type=${type}&p=${id}`;
   const address = (post: PostColumns, index: SiteIndex, slug: string): string => {
+    if (post.type === "page" && post.id === frontPage()) return `${home}/`;
     const isPlain = slug === "" || HAS_NO_ADDRESS.has(post.status) || TYPES_WITHOUT_ADDRESS.has(post.type);
     if (isPlain) return `${home}/${query(post)}`;
     const isBelow = post.type === "page" || (post.type === "attachment" && isShown(index.post(post.parent)));
@@ -170,6 +179,7 @@ export function createSite(
         return shown(raw, "excerpt", post);
       },
     },
+    frontPage,
     filteredCharacters,
     plainText: stripAll,
     upload: (file) => `${uploads}/${file}`,

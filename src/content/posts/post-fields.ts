@@ -41,6 +41,9 @@ const listClasses = ({ post, collection, index }: FieldView): readonly string[] 
       .termsOf(post, taxonomy)
       .map((id) => `${getTaxonomy(taxonomy).classPrefix}-${index.term(id)?.slug ?? id}`),
   ),
+  ...(collection.supports.includes("post-formats") && post.format !== "standard"
+    ? [`post_format-post-format-${post.format}`]
+    : []),
 ];
 
 // The fields for when a post was published and last modified.

@@ -116,7 +116,8 @@ export function createPostRenderer({
     const stored = index.post(id);
     if (stored === undefined || isUnlocked || isWritten || excerptLength !== undefined) return undefined;
     const { methods, actions } = listAllowed(stored, stored, request);
-    return `${repository.loads()} ${id} ${context} ${methods.length} ${actions.join()} ${url("")}`;
+    const view = `${context} ${methods.length} ${actions.join()} ${site.frontPage() === id}`;
+    return `${repository.loads()} ${id} ${view} ${url("")}`;
   }
 
   function getCached(id: number, request: RenderPostRequest): Item | undefined {

@@ -239,6 +239,35 @@ describe("an update", () => {
   });
 });
 
+describe("the front page", () => {
+  it("has the address of the site while the settings name it, in cached items too", async () => {
+    const site = contentSite({ settings: { writable: ["show_on_front", "page_on_front"] } });
+    const { id } = await create(site, "editor", { title: "Home", status: "publish" }, "/pages");
+    const child = { title: "Below", parent: id, status: "publish" };
+    const below = await create(site, "editor", child, "/pages");
+    const linkOf = async (page: number) => bodyOf(await ask(site, null, "GET", `/pages/${page}`))["link"];
+    const set = async (body: Body) => ask(site, "administrator", "PUT", "/settings", { body });
+    expect(await linkOf(id)).toBe("http://localhost/home/");
+    await set({ page_on_front: id });
+    expect(await linkOf(id)).toBe("http://localhost/home/");
+    await set({ show_on_front: "page" });
+    expect(await linkOf(id)).toBe("http://localhost/");
+    expect(await linkOf(below.id)).toBe("http://localhost/home/below/");
+    await set({ show_on_front: "posts" });
+    expect(await linkOf(id)).toBe("http://localhost/home/");
+  });
+});
+
+describe("the classes of a post", () => {
+  it("name its format, unless it is the standard one", async () => {
+    const site = contentSite();
+    const classesOf = async (format: string) =>
+      (await create(site, "editor", { title: "a", format }))["class_list"];
+    expect(await classesOf("aside")).toContain("post_format-post-format-aside");
+    expect(String(await classesOf("standard"))).not.toContain("post_format");
+  });
+});
+
 describe("the slug of a pending post", () => {
   const slugged = { title: "A title", slug: "wanted", status: "pending" };
 
