@@ -1,8 +1,11 @@
 /** Serves the registration API from its table: authentication, rate limit, bodies and errors. */
 
-import type { Clock } from "../../core/clock.js";
+import { createHash } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import { type Clock, withTimeout } from "../../core/clock.js";
+import { createConcurrencyLimit } from "../../core/concurrency-limit.js";
 import type { Logger } from "../../core/logger.js";
-import { type HttpError, rateLimited, serviceUnavailable, toHttpError } from "../../http/errors.js";
+import { HttpError, rateLimited, serviceUnavailable, toHttpError } from "../../http/errors.js";
 import { createRateLimit } from "../../http/rate-limit.js";
 import { createRouter, type Route } from "../../http/router.js";
 import type { Handler, HttpRequest } from "../../http/types.js";
@@ -11,7 +14,6 @@ import type { Subscriber } from "../access.js";
 import { readSubscriber } from "../call-arguments.js";
 import type { WebhooksConfig } from "../config/config.js";
 import { parseBodyFields, readBodyValue, toErrorResponse } from "./api-request.js";
-import { createAuthentication } from "./authentication.js";
 import { type ApiService, apiErrors, type Operation, type SubscriberCall } from "./operation.js";
 import { buildKeySet, cacheDocumentTexts, listOperations } from "./operations.js";
 
@@ -113,5 +115,106 @@ export function createApiHandlers({
     handle: (request) => handle(request),
     handleAs: async (request, subscriber, { onCost = () => {} } = {}) =>
       handle(request, { subscriber: readSubscriber(subscriber), charge: onCost }),
+  };
+}
+
+/** The number of recently valid keys to remember. The least recently used is forgotten first. */
+const MAX_KNOWN_KEYS = 10_000;
+
+/**
+ * Concurrent calls of `authenticate` for unknown keys, and requests that wait for one. This bounds
+ * the load that guessing can put on the host.
+ */
+const UNKNOWN_KEYS = { running: 16, waiting: 1_000 } as const;
+
+const BEARER = /^Bearer +([\x21-\x7e]{1,4096})$/i;
+
+const unauthorized = (): HttpError =>
+  new HttpError(401, "unauthorized", "Send a valid API key: Authorization: Bearer <API_KEY>.", {
+    headers: { "www-authenticate": "Bearer" },
+  });
+
+/**
+ * Returns a function that returns the subscriber of a request.
+ *
+ * A recently valid key goes to the host at once. All other keys share a concurrency limit: this
+ * process cannot tell a guess from a valid key that it has not seen yet, so it refuses no key
+ * because of the guesses of others. Concurrent calls for the same unknown key are coalesced. A key
+ * that was invalid `requestsPerMinute` times within a minute is refused without a call.
+ *
+ * The function throws HttpError 401 `unauthorized`, 429 `rate_limited`, and 503 `unavailable` if
+ * the host throws, returns an invalid value or does not respond in time.
+ */
+function createAuthentication({
+  config: { access, limits },
+  clock,
+  logger,
+}: {
+  readonly config: WebhooksConfig;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}): (request: Pick<HttpRequest, "headers">) => Promise<Subscriber> {
+  /** By digest, as everywhere below, so that no key stays in memory. */
+  const knownKeys = new LRUCache<string, true>({ max: MAX_KNOWN_KEYS });
+  const wrongKeys = createRateLimit({ perMinute: limits.requestsPerMinute, clock });
+  const unknownKeyCalls = createConcurrencyLimit(UNKNOWN_KEYS);
+  const inFlight = new Map<string, Promise<Subscriber | null>>();
+
+  const callHost = async (key: string): Promise<Subscriber | null> => {
+    try {
+      const call = (async () => access.authenticate(key))();
+      const found = await withTimeout(clock, limits.hookMs, call, () => new Error("no response in time"));
+      return found ? readSubscriber(found) : null;
+    } catch (error) {
+      logger.error({ error }, "access.authenticate failed or returned an invalid value");
+      throw serviceUnavailable();
+    }
+  };
+
+  /**
+   * Only the wait for a free call expires. A call that has begun gets the full `hookMs`: with less
+   * time than the host needs, it would occupy a place and time out without a result.
+   */
+  const callHostLimited = (key: string): Promise<Subscriber | null> => {
+    const waitUntil = clock.monotonic() + limits.hookMs;
+    const call = unknownKeyCalls.run(async () => {
+      if (clock.monotonic() >= waitUntil) throw serviceUnavailable();
+      return callHost(key);
+    });
+    if (call === undefined) throw rateLimited(1, "Too many requests came with unknown API keys");
+    return call;
+  };
+
+  const identifyUnknown = async (key: string, digest: string): Promise<Subscriber | null> => {
+    const seconds = wrongKeys.take(digest);
+    if (seconds > 0) throw rateLimited(seconds, "Too many requests came with this invalid API key");
+    let isWrong = false;
+    try {
+      const found = await callHostLimited(key);
+      isWrong = found === null;
+      if (found) knownKeys.set(digest, true);
+      return found;
+    } finally {
+      if (!isWrong) wrongKeys.putBack(digest);
+    }
+  };
+
+  const identify = async (key: string): Promise<Subscriber | null> => {
+    const digest = createHash("sha256").update(key).digest("base64");
+    if (knownKeys.get(digest) === true) {
+      const found = await callHost(key);
+      if (!found) knownKeys.delete(digest);
+      return found;
+    }
+    const call = inFlight.get(digest) ?? identifyUnknown(key, digest).finally(() => inFlight.delete(digest));
+    inFlight.set(digest, call);
+    return call;
+  };
+
+  return async ({ headers }) => {
+    const key = BEARER.exec(headers["authorization"] ?? "")?.[1];
+    const found = key === undefined ? null : await identify(key);
+    if (found) return found;
+    throw unauthorized();
   };
 }
