@@ -11,7 +11,7 @@ import type { Actor } from "./access.js";
 import { checkName, readCallArguments, readLimit } from "./call-arguments.js";
 import type { Audit, FailedEnd, ServiceBase } from "./config/config.js";
 import type { AuditRecord, WebhookChange, WebhookRecord } from "./store.js";
-import { type AuditActor, type AuditEntry, toWebhook } from "./webhook.js";
+import { type AuditAction, type AuditActor, type AuditEntry, toWebhook } from "./webhook.js";
 
 /** The audit log, as a host reads it. */
 export interface AuditLog {
@@ -33,8 +33,14 @@ export interface AuditLog {
   }): Promise<{ readonly entries: readonly AuditEntry[]; readonly next: string | null }>;
 }
 
-/** Concurrent calls, and calls that wait, of each hook and of the log's writes. */
-const CALLS = { running: 4, waiting: 1_000 } as const;
+/** Concurrent calls of each hook. */
+const HOOK_CALLS = 4;
+
+/** Calls that wait, of each hook and of the log's writes. */
+const WAITING_CALLS = 1_000;
+
+/** Entries that one call of the storage writes at most. */
+const ENTRIES_PER_WRITE = 250;
 
 /** Longer than the service gives any call of the storage. */
 const WRITE_MS = 10_000;
@@ -44,8 +50,8 @@ const LIST_WAITS_MS = 1_000;
 
 /** Makes calls that nobody waits for. */
 interface BoundedCaller {
-  /** Never throws. The call is dropped if too many wait. */
-  readonly call: (make: () => unknown) => void;
+  /** Never throws. Returns false, and drops the call, if too many wait. */
+  readonly call: (make: () => unknown) => boolean;
   /** Resolves once the calls so far have ended, or after `ms`. */
   readonly settled: (ms: number) => Promise<void>;
 }
@@ -53,10 +59,16 @@ interface BoundedCaller {
 /**
  * @param what the subject of the lines that are logged: `the audit hook`.
  * @param callMs the time limit of a call.
+ * @param running how many calls run at once.
  */
-function createBoundedCaller({ config, logger }: Parts, what: string, callMs: number): BoundedCaller {
+function createBoundedCaller(
+  { config, logger }: Parts,
+  what: string,
+  callMs: number,
+  running = HOOK_CALLS,
+): BoundedCaller {
   const { clock } = config;
-  const { run } = createConcurrencyLimit(CALLS);
+  const { run } = createConcurrencyLimit({ running, waiting: WAITING_CALLS });
   const unfinished = new Set<Promise<void>>();
   let dropped = 0;
 
@@ -77,10 +89,11 @@ function createBoundedCaller({ config, logger }: Parts, what: string, callMs: nu
       const started = run(() => guard(make));
       if (started === undefined) {
         dropped += 1;
-        return;
+        return false;
       }
       unfinished.add(started);
       void started.then(() => unfinished.delete(started));
+      return true;
     },
     async settled(ms) {
       if (unfinished.size > 0) await withTimeout(clock, ms, Promise.all(unfinished), late).catch(() => {});
@@ -89,6 +102,53 @@ function createBoundedCaller({ config, logger }: Parts, what: string, callMs: nu
 }
 
 type Parts = Omit<ServiceBase, "audit">;
+
+/** Keeps the log in the storage. */
+interface LogWriter extends Pick<BoundedCaller, "settled"> {
+  /** Adds entries of one partition, in one call of the storage. Neither waits nor throws. */
+  readonly add: (entries: readonly AuditEntry[]) => void;
+}
+
+/**
+ * Makes one call of the storage at a time: with several, the log would have the order in which they
+ * end. What waits meanwhile is written together.
+ */
+function createLogWriter(parts: Parts): LogWriter {
+  const { store, config } = parts;
+  const { auditEntries: keep } = config.limits;
+  const { call, settled } = createBoundedCaller(parts, "the audit log", WRITE_MS, 1);
+  /** Oldest first. Each has a call that waits, or is part of a batch before it. */
+  const waiting = new Set<{ readonly partition: number; readonly records: readonly AuditRecord[] }>();
+
+  /** Takes what may be written first, and what of its partition fits into the same call. */
+  const takeBatch = (): AuditRecord[] => {
+    const [first] = waiting;
+    const batch: AuditRecord[] = [];
+    for (const report of waiting) {
+      const { partition, records } = report;
+      if (partition !== first?.partition) continue;
+      if (batch.length > 0 && batch.length + records.length > ENTRIES_PER_WRITE) break;
+      batch.push(...records);
+      waiting.delete(report);
+    }
+    return batch;
+  };
+  const write = async (): Promise<void> => {
+    const entries = takeBatch();
+    if (entries.length > 0) await store.addAuditEntries?.({ entries, keep, now: store.now() });
+  };
+
+  return {
+    settled,
+    add(entries) {
+      const [first] = entries;
+      if (first === undefined) return;
+      const report = { partition: store.partitionOf(first.webhookId), records: entries.map(toRecord) };
+      waiting.add(report);
+      if (!call(write)) waiting.delete(report);
+    },
+  };
+}
 
 /** Returns who acts. */
 export const toAuditActor = ({ as }: Actor): AuditActor =>
@@ -102,17 +162,19 @@ export function recordChange(
   actor: Actor,
 ): void {
   const { id: webhookId, account } = before;
-  const entry = { account, actor: toAuditActor(actor), webhookId };
+  const entries: Omit<AuditEntry, "at">[] = [];
+  const add = (action: AuditAction, more?: Pick<AuditEntry, "fields">): void => {
+    entries.push({ account, actor: toAuditActor(actor), webhookId, action, ...more });
+  };
   const fields = Object.entries(others)
     .filter(([name, value]) => !isDeepStrictEqual(value, before[name as keyof typeof others]))
     .map(([name]) => name);
-  if (fields.length > 0) record({ ...entry, action: "webhook.changed", fields });
+  if (fields.length > 0) add("webhook.changed", { fields });
   if (status !== undefined && status !== before.status)
-    record({ ...entry, action: status === "ENABLED" ? "webhook.enabled" : "webhook.disabled" });
-  if (rotation !== undefined)
-    record({ ...entry, action: "finish" in rotation ? "webhook.rotation_finished" : "webhook.rotated" });
-  if (subscriberId !== undefined && subscriberId !== before.subscriberId)
-    record({ ...entry, action: "webhook.transferred" });
+    add(status === "ENABLED" ? "webhook.enabled" : "webhook.disabled");
+  if (rotation !== undefined) add("finish" in rotation ? "webhook.rotation_finished" : "webhook.rotated");
+  if (subscriberId !== undefined && subscriberId !== before.subscriberId) add("webhook.transferred");
+  record(...entries);
 }
 
 const toRecord = ({ account, at, ...entry }: AuditEntry): AuditRecord => ({
@@ -166,8 +228,7 @@ export function createAudit(parts: Parts): OwnAudit {
   const { store, config, logger } = parts;
   const { audit: hook, notify, limits } = config;
   const { exhausted } = notify;
-  const keep = limits.auditEntries;
-  const isKept = keep > 0;
+  const isKept = limits.auditEntries > 0;
   if (isKept && store.addAuditEntries === undefined) {
     throw new PostbellError(
       "invalid_option",
@@ -177,15 +238,12 @@ export function createAudit(parts: Parts): OwnAudit {
   }
   const hookCalls = createBoundedCaller(parts, "the audit hook", limits.hookMs);
   const exhaustedCalls = createBoundedCaller(parts, "notify.exhausted", limits.hookMs);
-  const writes = createBoundedCaller(parts, "the audit log", WRITE_MS);
+  const writer = createLogWriter(parts);
 
   const report = (given: readonly Omit<AuditEntry, "at">[]): void => {
     const at = store.now();
     const reported = given.map((entry) => Object.freeze({ at: new Date(at), ...entry }));
-    if (isKept) {
-      const entries = reported.map(toRecord);
-      writes.call(() => store.addAuditEntries?.({ entries, keep, now: at }));
-    }
+    if (isKept) writer.add(reported);
     if (hook !== undefined) for (const entry of reported) hookCalls.call(() => hook(entry));
   };
   const hearsAny = isKept || hook !== undefined;
@@ -200,8 +258,8 @@ export function createAudit(parts: Parts): OwnAudit {
   };
 
   return {
-    record(entry) {
-      if (hearsAny) report([entry]);
+    record(...entries) {
+      if (hearsAny) report(entries);
     },
     hearsEnds: hearsAny || exhausted !== undefined,
     recordEnds(ends) {
@@ -218,13 +276,13 @@ export function createAudit(parts: Parts): OwnAudit {
         checkName("account", account);
         const size = readLimit(limit);
         if (!isKept) throw noLog();
-        await writes.settled(LIST_WAITS_MS);
+        await writer.settled(LIST_WAITS_MS);
         const page = await store.listAuditEntries?.({ account, cursor, limit: size });
         return { entries: (page?.entries ?? []).flatMap(readEntry), next: page?.next ?? null };
       },
     }),
     async settled() {
-      await Promise.all([hookCalls, exhaustedCalls, writes].map(({ settled }) => settled(limits.hookMs)));
+      await Promise.all([hookCalls, exhaustedCalls, writer].map(({ settled }) => settled(limits.hookMs)));
     },
   };
 }

@@ -10,6 +10,7 @@ import {
   forever,
   type Harness,
   type HarnessOptions,
+  type Held,
   HOUR,
   held,
   MINUTE,
@@ -406,6 +407,61 @@ describe("the audit log", () => {
     canRead = false;
     await emitMany();
     expect(added.mock.calls).toEqual([[Array<string>(5).fill("delivery.withheld")]]);
+  });
+
+  it("has the order of what was done, however long each of its writes takes", async () => {
+    const open: Held<void>[] = [];
+    const sizes: number[] = [];
+    const partitions = new Map<string, number>();
+    const s = await startAudited({
+      change: (store) => ({
+        partitionOf: (id) => partitions.get(id) ?? 0,
+        async addAuditEntries(request) {
+          const hold = held<void>();
+          open.push(hold);
+          sizes.push(request.entries.length);
+          await hold.promise;
+          await store.addAuditEntries?.(request);
+        },
+      }),
+    });
+    const { registrations } = s.webhooks;
+    const { id } = await s.register(URL);
+    const other = await s.register("https://hooks.example.com/b", "hospital");
+    partitions.set(other.id, 1);
+    await registrations.update(id, { url: `${URL}b`, status: "DISABLED" });
+    await registrations.update(other.id, { status: "DISABLED" });
+    for (let count = 0; count < 3; count += 1) {
+      await s.clock.advance(1);
+      await registrations.update(id, { status: "ENABLED" });
+      await registrations.update(id, { url: `${URL}${count}`, status: "DISABLED" });
+    }
+    await registrations.remove(id);
+    // Whatever runs at once, the newest ends first.
+    while (open.length > 0) {
+      open.pop()?.resolve();
+      await s.quiet();
+    }
+    const { entries } = await s.webhooks.audit.list({ account: "clinic" });
+    expect(entries).toEqual(s.entries.filter(({ account }) => account === "clinic").toReversed());
+    // The first, all that waited, and the entry of the other partition.
+    expect(sizes).toEqual([1, 13, 1]);
+  });
+
+  it("gets what one call changed in one write, in order", async () => {
+    const written: (readonly string[])[] = [];
+    const s = await startAudited({
+      change: (store) => ({
+        addAuditEntries(request) {
+          written.push(request.entries.map(({ entry }) => (JSON.parse(entry) as AuditEntry).action));
+          return store.addAuditEntries?.(request) ?? Promise.resolve();
+        },
+      }),
+    });
+    const { id } = await s.register(URL);
+    await s.webhooks.registrations.update(id, { status: "DISABLED", url: `${URL}b` });
+    await s.quiet();
+    expect(written).toEqual([["webhook.created"], ["webhook.changed", "webhook.disabled"]]);
   });
 
   it.each([

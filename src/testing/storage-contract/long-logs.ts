@@ -109,17 +109,33 @@ export function testLongLogs(it: DeclareTest): void {
 /** As many entries as the service passes at most in one call. */
 const ENTRIES_PER_CALL = 250;
 
-/** Adds `count` entries of an account in one call, a second after the ones before. */
+interface NewEntries {
+  readonly accounts: readonly string[];
+  readonly count: number;
+  readonly keep: number;
+}
+
+/** Adds `count` entries in one call, a second after the ones before. */
 export async function addEntries(
   s: Pick<Scenario, "advance" | "now">,
   by: WebhookStore,
-  { accounts, count, keep }: { accounts: readonly string[]; count: number; keep: number },
+  given: NewEntries,
 ): Promise<AuditRecord[]> {
   await s.advance(SECOND_MS);
+  return addEntriesNow(s, by, given);
+}
+
+/** @param call tells the entries apart from those of other calls in the same millisecond. */
+async function addEntriesNow(
+  s: Pick<Scenario, "now">,
+  by: WebhookStore,
+  { accounts, count, keep }: NewEntries,
+  call = 0,
+): Promise<AuditRecord[]> {
   const entries = Array.from({ length: count }, (_, index) => ({
     account: accounts[index % accounts.length] ?? "",
     at: s.now(),
-    entry: JSON.stringify({ action: "webhook.changed", at: s.now(), index, text: "a/b\n\u00e9\ud800" }),
+    entry: JSON.stringify({ action: "webhook.changed", at: s.now(), call, index, text: "a/b\n\u00e9\ud800" }),
   }));
   await by.addAuditEntries?.({ entries, keep, now: s.now() });
   return entries;
@@ -153,6 +169,19 @@ export function testAuditLog(it: DeclareTest): void {
       assert.deepEqual(await readAuditLog(s.store, "nobody"), []);
     },
   );
+
+  declare("entries of one millisecond keep their order, in several calls of several processes", async (s) => {
+    const accounts = ["clinic", "hospital"];
+    const keep = 25;
+    const added = await repeat(24, (call) =>
+      addEntriesNow(s, s.alternate(call), { accounts, count: 2 + (call % 3), keep }, call),
+    );
+    for (const account of accounts) {
+      const wanted = added.flat().filter((entry) => entry.account === account);
+      for (const limit of [1, 7, 100])
+        assert.deepEqual(await readAuditLog(s.peer, account, limit), wanted.slice(-keep).reverse());
+    }
+  });
 
   declare("an entry that is added between two pages neither repeats nor hides another one", async (s) => {
     const added = await addEntries(s, s.store, { accounts: ["clinic"], count: 4, keep: 100 });

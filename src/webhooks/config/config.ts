@@ -63,7 +63,8 @@ export interface FailedEnd {
 
 /** Reports what was done to the host and to the audit log. No call throws or waits. */
 export interface Audit {
-  readonly record: (entry: Omit<AuditEntry, "at">) => void;
+  /** Records what one call did to a webhook, in order and in one call of the storage. */
+  readonly record: (...entries: readonly Omit<AuditEntry, "at">[]) => void;
   /** True if {@link recordEnds} has somebody to report to. */
   readonly hearsEnds: boolean;
   /** Records deliveries that were settled as failed or withheld, in one call of the storage. */

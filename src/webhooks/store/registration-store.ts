@@ -87,7 +87,10 @@ export interface AuditLogStore {
     readonly keep: number;
     readonly now: number;
   }): Promise<void>;
-  /** Returns the entries of an account, newest first. */
+  /**
+   * Returns the entries of an account, newest first. Those of one millisecond are in the order in
+   * which they were added, also by several calls.
+   */
   listAuditEntries?(
     request: { readonly account: string } & Page,
   ): Promise<{ readonly entries: readonly AuditRecord[]; readonly next: string | null }>;

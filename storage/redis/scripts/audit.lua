@@ -2,7 +2,7 @@
 -- may have. The log is the only key of this script, so that no other script has to name it.
 --
 -- ARGV, after the arguments of every script: entries to keep, nonce; then account, time and text
--- of each entry. The nonce makes a repetition of the call add the same members.
+-- of each entry. The nonce tells a repetition of the call, which adds nothing.
 
 local AUDIT = KEYS[1]
 local keep, nonce = tonumber(ARGV[5]), ARGV[6]
@@ -10,11 +10,29 @@ local keep, nonce = tonumber(ARGV[5]), ARGV[6]
 -- Beyond the entries that were added, so many more may be removed after `keep` was lowered.
 local MORE_REMOVED = 200
 
-local members, added = {}, {}
+-- The entries of an account in one millisecond are numbered with four digits. Later ones share the
+-- last number.
+local LAST_NUMBER = 0xffff
+
+-- The next number of an account and a millisecond; nil if the newest entry is of this nonce.
+local function firstNumber(prefix)
+  -- 'g' is the character after the hexadecimal digits.
+  local newest = call('ZREVRANGEBYLEX', AUDIT, '(' .. prefix .. 'g', '[' .. prefix, 'LIMIT', 0, 1)[1]
+  if not newest then return 0 end
+  local number = #prefix + 1
+  if string.sub(newest, number + 5, number + 4 + #nonce) == nonce then return nil end
+  return tonumber(string.sub(newest, number, number + 3), 16) + 1
+end
+
+local members, added, numbers = {}, {}, {}
 for i = 7, #ARGV, 3 do
   local account, at, entry = ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2]
+  local prefix = account .. '/' .. string.format('%011x', at)
+  local number = numbers[prefix] or firstNumber(prefix)
+  if not number then return 0 end
+  numbers[prefix] = number + 1
   members[#members + 1] = 0
-  members[#members + 1] = account .. '/' .. string.format('%011x%04x', at, (i - 7) / 3) .. '/' .. nonce .. '/' .. entry
+  members[#members + 1] = prefix .. string.format('%04x', math.min(number, LAST_NUMBER)) .. '/' .. nonce .. '/' .. entry
   added[account] = (added[account] or 0) + 1
 end
 callMany('ZADD', AUDIT, members)

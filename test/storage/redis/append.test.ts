@@ -1,6 +1,6 @@
 /**
  * Storing events on Redis: the short script, the cases it leaves to the general one, and the events
- * that a process caches for its own claims.
+ * that a process caches for its own claims. And the entries of the audit log.
  */
 
 import { Redis } from "ioredis";
@@ -169,6 +169,28 @@ describe("an event is stored", () => {
     const { deliveries } = await store.listDeliveries({ webhookId, limit: 50 });
     expect(deliveries.map(({ eventId }) => eventId)).toEqual(events.map(({ id }) => id).toReversed());
     await close();
+  });
+});
+
+describe("entries of the audit log", () => {
+  test("are added once if the script is sent again after a lost connection", async () => {
+    const redis = new Redis(redisUrl());
+    const send: RedisClient["call"] = redis.call.bind(redis);
+    const client = Object.assign(redis, {
+      async call(command: string, ...args: (string | number)[]) {
+        const reply = await send(command, ...args);
+        return args[0] === SCRIPTS.audit.digest ? send(command, ...args) : reply;
+      },
+    }) as unknown as RedisClient;
+    const { store, storage } = openStore({ client, prefix: freshPrefix() });
+    const now = store.now();
+    const entries = ["first", "second", "third"].map((entry) => ({ account: "clinic", at: now, entry }));
+    await store.addAuditEntries?.({ entries: entries.slice(0, 2), keep: 10, now });
+    await store.addAuditEntries?.({ entries: entries.slice(2), keep: 10, now });
+    const page = await store.listAuditEntries?.({ account: "clinic", limit: 10 });
+    expect(page?.entries).toEqual(entries.toReversed());
+    await storage.close();
+    redis.disconnect();
   });
 });
 
