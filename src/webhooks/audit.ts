@@ -154,6 +154,9 @@ function createLogWriter(parts: Parts): LogWriter {
 export const toAuditActor = ({ as }: Actor): AuditActor =>
   as === undefined ? { type: "host" } : { type: "key", id: as.id };
 
+/** The value that `null` and an absent field stand for. */
+const absent = (field: keyof WebhookChange): unknown => (field === "eventTypes" ? ["*"] : null);
+
 /** Reports a change of a webhook: one entry for each kind of change, none if nothing changed. */
 export function recordChange(
   { record }: Pick<Audit, "record">,
@@ -167,7 +170,10 @@ export function recordChange(
     entries.push({ account, actor: toAuditActor(actor), webhookId, action, ...more });
   };
   const fields = Object.entries(others)
-    .filter(([name, value]) => !isDeepStrictEqual(value, before[name as keyof typeof others]))
+    .filter(([name, value]) => {
+      const field = name as keyof typeof others;
+      return !isDeepStrictEqual(value ?? absent(field), before[field] ?? absent(field));
+    })
     .map(([name]) => name);
   if (fields.length > 0) add("webhook.changed", { fields });
   if (status !== undefined && status !== before.status)

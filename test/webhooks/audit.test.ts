@@ -120,6 +120,22 @@ describe("the audit hook", () => {
     expect(s.entries.find(({ action }) => action === "webhook.recovered")?.count).toBe(1);
   });
 
+  it("reports no change if a webhook is given what it has, also nothing for what it lacks", async () => {
+    const s = await startAudited();
+    const { id } = await s.register(URL);
+    const path = `/webhooks/${id}`;
+    const { json } = await s.call("GET", `${path}?include=details,event_types`);
+    expect(json).toMatchObject({ description: null, metadata: null, event_types: ["*"] });
+    expect((await s.call("PUT", path, { json })).status).toBe(200);
+    await s.webhooks.registrations.update(id, { description: null, metadata: null });
+    await s.webhooks.registrations.update(id, { description: "Ward 4", metadata: { a: "1", b: "2" } });
+    await s.webhooks.registrations.update(id, { description: "Ward 4", metadata: { b: "2", a: "1" } });
+    await s.webhooks.registrations.update(id, { description: null });
+    await s.quiet();
+    const changed = s.entries.filter(({ action }) => action === "webhook.changed");
+    expect(changed.map(({ fields }) => fields)).toEqual([["description", "metadata"], ["description"]]);
+  });
+
   it("tells of REST calls by the key, and of a repeated registration once", async () => {
     const s = await startAudited();
     const register = () => s.webhooks.registrations.create(SUBSCRIBER, { url: URL, idempotencyKey: "once" });
