@@ -162,7 +162,7 @@ export function readDescription(description: unknown): string | null {
 const isMetadataKey = (key: string): boolean =>
   key.length <= DETAIL_BOUNDS.metadataKey && /^[A-Za-z0-9_.-]+$/.test(key) && key !== "__proto__";
 
-/** Returns a copy of metadata, or `null` to remove it. Throws `invalid_request`. */
+/** Returns metadata with its keys sorted, or `null` to remove it. Throws `invalid_request`. */
 export function readMetadata(metadata: unknown): Readonly<Record<string, string>> | null {
   if (metadata === null) return null;
   // Also refuses maps, dates and lists, which would lose what they hold. Works across realms.
@@ -182,7 +182,9 @@ export function readMetadata(metadata: unknown): Readonly<Record<string, string>
     const expected = `a text of at most ${DETAIL_BOUNDS.metadataValue} characters, without control characters`;
     throw invalidField("metadata", `metadata.${wrong[0]} must be ${expected}.`);
   }
-  return Object.fromEntries(entries as readonly (readonly [string, string])[]);
+  // In one order, because an idempotency key compares texts.
+  const sorted = (entries as readonly (readonly [string, string])[]).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(sorted);
 }
 
 const SECRET_PREFIX = "whsec_";

@@ -3,6 +3,7 @@
  * `docs/decisions/webhook-owner.md` explains the rule.
  */
 
+import { isDeepStrictEqual } from "node:util";
 import { withTimeout } from "../../core/clock.js";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { isUuid } from "../../core/uuid.js";
@@ -53,8 +54,7 @@ const keepsDetails = (
   change: WebhookChange,
 ): boolean =>
   (change.description === undefined || change.description === (webhook.description ?? null)) &&
-  (change.metadata === undefined ||
-    JSON.stringify(change.metadata) === JSON.stringify(webhook.metadata ?? null));
+  (change.metadata === undefined || isDeepStrictEqual(change.metadata, webhook.metadata ?? null));
 
 /** True if a change only disables the webhook, which every key of the account may do. Pure. */
 export const isDisablingOnly = (

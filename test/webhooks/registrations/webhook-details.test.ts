@@ -1,6 +1,7 @@
 /** The description and the metadata of a webhook. */
 
 import { describe, expect, it } from "vitest";
+import { isDisablingOnly } from "../../../src/webhooks/registrations/entitlement.js";
 import { type Api, registrationApi, URL_1, URL_2 } from "../../support/registration-api.js";
 
 const ACME = { id: "first", account: "acme" };
@@ -52,12 +53,25 @@ describe("description and metadata in-process", () => {
     const first = await registrations.create(ACME, request);
     await registrations.update(first.webhook.id, { description: "Later" });
     expect(await registrations.create(ACME, request)).toEqual(first);
+    const reordered = Object.fromEntries(Object.entries(DETAILS.metadata).toReversed());
+    expect(await registrations.create(ACME, { ...request, metadata: reordered })).toEqual(first);
     await expect(registrations.create(ACME, { ...request, description: "Other" })).rejects.toMatchObject({
       code: "idempotency_key_reused",
     });
     await expect(registrations.create(ACME, { url: URL_1, idempotencyKey: "k" })).rejects.toMatchObject({
       code: "idempotency_key_reused",
     });
+  });
+});
+
+describe("a change that only disables a webhook", () => {
+  it("may repeat its metadata in any order, whichever the storage returns", () => {
+    const webhook = { url: URL_1, eventTypes: null, metadata: { b: "2", a: "1" } };
+    const change = (metadata: Record<string, string>) => ({ status: "DISABLED", metadata }) as const;
+    expect(isDisablingOnly(webhook, change({ a: "1", b: "2" }))).toBe(true);
+    expect(isDisablingOnly(webhook, change({ a: "1", b: "1" }))).toBe(false);
+    expect(isDisablingOnly(webhook, change({ a: "1" }))).toBe(false);
+    expect(isDisablingOnly({ ...webhook, metadata: undefined }, change({}))).toBe(false);
   });
 });
 
@@ -91,6 +105,9 @@ describe("description and metadata over REST", () => {
     expect(await put({ status: "DISABLED", metadata: { team: "theirs" } })).toBe(403);
     expect(await put({ status: "DISABLED", description: null })).toBe(403);
     expect((await readRecords(api, webhook.id)).detailed).toEqual(detailed);
+    const reordered = Object.fromEntries(Object.entries(detailed["metadata"] as object).toReversed());
+    expect(await put({ status: "DISABLED", metadata: reordered })).toBe(200);
+    expect(await put({ status: "ENABLED" }, "key-a1")).toBe(200);
     expect(await put({ status: "DISABLED" })).toBe(200);
     expect(await put({ status: "DISABLED", description: "Owner's" }, "key-a1")).toBe(200);
     expect((await api.call("GET", path, { key: "key-b", query: "include=details" })).status).toBe(404);
