@@ -72,6 +72,7 @@ export {
   type EventRecord,
   FIRST_ATTEMPT_HEAD_START_MS,
   type Lane,
+  MAX_RESENT,
   type Page,
   type RecentAttempts,
   type RecoverableState,

@@ -51,6 +51,7 @@ export {
   type DeliveryRecord,
   type DeliveryState,
   type EventRecord,
+  MAX_RESENT,
   type Page,
   type RecoverableState,
   type Retention,

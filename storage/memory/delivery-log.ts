@@ -1,7 +1,7 @@
 /** The delivery log in memory: list, resend, recover. */
 
 import { subscribes } from "../../src/webhooks/event-types/catalogue.js";
-import { RECOVERED_STATES } from "../../src/webhooks/store/records.js";
+import { MAX_RESENT, RECOVERED_STATES } from "../../src/webhooks/store/records.js";
 import type {
   Attempt,
   AttemptSummary,
@@ -61,7 +61,10 @@ function getRecoverableState(event: MemoryEvent, endpoint: MemoryEndpoint): Reco
   return states.has("withheld") ? "withheld" : "failed";
 }
 
-/** True if `endpoint` subscribes to `event`, which has the type and one of the states asked for. */
+/**
+ * True if `endpoint` subscribes to `event`, which has the type and one of the states asked for, and
+ * was not sent again too often.
+ */
 function isRecoverable(
   event: MemoryEvent,
   endpoint: MemoryEndpoint,
@@ -71,7 +74,7 @@ function isRecoverable(
   if (isTest || (type !== undefined && type !== record.type)) return false;
   if (!subscribes(endpoint.record.eventTypes, record.type)) return false;
   const state = getRecoverableState(event, endpoint);
-  return state !== undefined && states.includes(state);
+  return state !== undefined && states.includes(state) && getNextSerial(event, endpoint) <= MAX_RESENT;
 }
 
 /** Returns the first of these events, up to the one that fills the budget of deliveries. */

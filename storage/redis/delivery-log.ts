@@ -1,7 +1,7 @@
 /** The delivery log on Redis: list, resend, recover. */
 
 import { randomUUID } from "node:crypto";
-import { RECOVERED_STATES } from "../../src/webhooks/store/records.js";
+import { MAX_RESENT, RECOVERED_STATES } from "../../src/webhooks/store/records.js";
 import type { AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
 import { type RecentHour, sumRecentAttempts } from "../recent-attempts.js";
@@ -145,6 +145,7 @@ export function createRedisDeliveryLog(
           RECOVERED_PER_CALL,
           type === undefined ? "" : encodeText(type),
           (states ?? RECOVERED_STATES).map((state) => state.charAt(0)).join(""),
+          MAX_RESENT,
         ],
         { now: at },
       )) as [string?, (string | number)?, string?, string?, (string | number)?];

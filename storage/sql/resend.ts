@@ -1,7 +1,12 @@
 /** Requests one more attempt of a delivery. */
 
 import { subscribes } from "../../src/webhooks/event-types/catalogue.js";
-import { type DeliveryKey, parseDeliveryId, RECOVERED_STATES } from "../../src/webhooks/store/records.js";
+import {
+  type DeliveryKey,
+  MAX_RESENT,
+  parseDeliveryId,
+  RECOVERED_STATES,
+} from "../../src/webhooks/store/records.js";
 import type { RecoverableState, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
 import { decodeStoredText } from "../stored-text.js";
@@ -185,6 +190,8 @@ function getRecoverableState({ count, others, withheld }: StandingRow): Recovera
   return Number(withheld) > 0 ? "withheld" : "failed";
 }
 
+const getNextSerial = ({ last }: StandingRow): number => (last === null ? 0 : Number(last) + 1);
+
 async function addMissed(
   transaction: SqlTransaction,
   missed: readonly StandingRow[],
@@ -198,10 +205,10 @@ async function addMissed(
   const added = missed
     .filter(({ event }) => stored.has(Number(event)))
     .map(
-      ({ event, last }, index): NewDelivery => ({
+      (standing, index): NewDelivery => ({
         endpoint: endpoint.position,
-        event: Number(event),
-        serial: last === null ? 0 : Number(last) + 1,
+        event: Number(standing.event),
+        serial: getNextSerial(standing),
         dueAt: dueAt + index * everyMs,
       }),
     );
@@ -239,7 +246,7 @@ export async function recover(
     const type = decodeStoredText(row.type);
     if ((wanted !== undefined && type !== wanted) || !subscribes(types, type)) return false;
     const state = getRecoverableState(standing);
-    return state !== undefined && states.includes(state);
+    return state !== undefined && states.includes(state) && getNextSerial(standing) <= MAX_RESENT;
   });
   const count = await addMissed(transaction, missed, endpoint, request);
   if (count > 0) await offerAndSave(transaction, [endpoint], { context, now, after });

@@ -1,6 +1,7 @@
 /** Recovering events that a webhook missed. */
 
 import assert from "node:assert/strict";
+import { MAX_RESENT } from "../../webhooks/store.js";
 import { listIds, only, repeat } from "./assertions.js";
 import { HOUR_MS, SECOND_MS } from "./builders.js";
 import { type DeclareTest, readDeliveryLog, type Scenario } from "./fixture.js";
@@ -85,6 +86,31 @@ export function testRecovery(it: DeclareTest): void {
       await s.fail(successor);
     }
   });
+
+  for (const state of ["failed", "withheld"] as const) {
+    it(`recover leaves out a ${state} event that was sent again as often as it may be`, async (s) => {
+      const { id } = await s.register();
+      const end = async (): Promise<string> => {
+        const claim = only(await s.claim());
+        await s.settle(claim, { state, reason: "x" }, { endpoint: null, attempt: null });
+        return claim.id;
+      };
+      const recoverAll = () => s.recoverAll(id, 0, 2, { states: [state] });
+      await s.emit();
+      const first = await end();
+      for (let serial = 1; serial <= MAX_RESENT; serial++) {
+        if (serial % 2 === 0) await s.resend(first);
+        else assert.equal(await recoverAll(), 1);
+        assert.equal(await end(), `${first}.${serial}`);
+      }
+      assert.equal(await recoverAll(), 0);
+      assert.deepEqual(await s.claim(), []);
+      const { ids } = await s.emit();
+      await end();
+      assert.equal(await recoverAll(), 1);
+      assert.equal(await end(), `${only(ids)}.1`);
+    });
+  }
 }
 
 /** Recovery creates deliveries of the events of one type or state only. */

@@ -164,7 +164,8 @@ export interface Deliveries {
    * Creates deliveries of all stored events since `since` that the webhook subscribes to and did
    * not receive: emitted while it was disabled, or failed. Pending, delivered and withheld
    * deliveries are not touched, so calling it again is safe. Events from before the registration of
-   * the webhook do not count as missed.
+   * the webhook do not count as missed. Events that were sent to the webhook again a hundred times,
+   * by this call or by `resend`, are left out.
    *
    * @param request.type recovers only events of this type.
    * @param request.state recovers only events whose deliveries `failed`; only those `missed`, which

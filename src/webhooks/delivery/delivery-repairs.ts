@@ -24,7 +24,13 @@ import { readPayload } from "../events/notification.js";
 import { createTestEvent } from "../events/test-event.js";
 import type { Entitlement } from "../registrations/entitlement.js";
 import { formatDeliveryId } from "../store/records.js";
-import type { EventRecord, RecoverableState, WebhookRecord, WebhookStore } from "../store.js";
+import {
+  type EventRecord,
+  MAX_RESENT,
+  type RecoverableState,
+  type WebhookRecord,
+  type WebhookStore,
+} from "../store.js";
 import type { AuditAction, AuditEntry } from "../webhook.js";
 import { buildBody } from "./attempt.js";
 import type { AccountRecovery, Deliveries } from "./deliveries.js";
@@ -44,11 +50,6 @@ export interface DeliveryRepairsOptions extends Pick<ServiceBase, "store" | "con
   /** Called when stored deliveries became due, or new ones were stored. */
   readonly onScheduled: () => void;
 }
-
-/**
- * Each resent delivery is one more record in the storage: a client that resends in a loop must end.
- */
-const MAX_RESENT = 100;
 
 /** Stands for what differs from test to test. */
 const SAMPLE = {

@@ -88,7 +88,8 @@ export interface DeliveryLogStore {
    * Creates a delivery for each kept event of the webhook's account that was stored at or after
    * `since`, that has the `type` if one is given, that the webhook subscribes to, and that is in
    * one of the `states` for it, by default failed or missed. It never creates one if another
-   * delivery of the event to the webhook is pending or was delivered.
+   * delivery of the event to the webhook is pending or was delivered, or if its serial number would
+   * be above `MAX_RESENT`: such an event is examined and left out.
    *
    * The first of them is due at `dueAt`, each further one `everyMs` later. With a `dueAt` after
    * `now`, none of them has the head start of a first attempt, so new events go first. Examines at

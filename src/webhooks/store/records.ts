@@ -121,6 +121,12 @@ export type RecoverableState = "failed" | "missed" | "withheld";
 /** The states that `recover` creates deliveries for, unless it gets others. */
 export const RECOVERED_STATES: readonly RecoverableState[] = ["failed", "missed"];
 
+/**
+ * How often an event may be sent again to one webhook: the highest serial number of a delivery.
+ * Each one is a further record, so a client that resends or recovers in a loop must end.
+ */
+export const MAX_RESENT = 100;
+
 /** The reason of a test that the endpoint did not accept: it is no failed delivery. */
 export const TEST_FAILED = "test_failed";
 

@@ -5,7 +5,7 @@
 -- ARGV: most pending, most pending of an account, account, webhook's id, since, the order to
 -- continue after or empty, most events to examine, nonce, when the first delivery is due, how much
 -- later each further one is due, most deliveries to create, the type of the events or empty, the
--- letters of the states.
+-- letters of the states, the highest serial of a delivery.
 --
 -- Replies: empty if there is no such webhook, `full` with the bound, or `made` with how many, where
 -- to continue, the time that workers are notified of, and how many events were examined.
@@ -13,7 +13,7 @@
 local mostPending, mostPendingPerAccount = tonumber(ARGV[5]), tonumber(ARGV[6])
 local account, id, since, after, limit = ARGV[7], ARGV[8], tonumber(ARGV[9]), ARGV[10], tonumber(ARGV[11])
 local nonce, dueAt, everyMs, mostMade = ARGV[12], tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[15])
-local wantedType, wantedStates = ARGV[16], ARGV[17]
+local wantedType, wantedStates, maxSerial = ARGV[16], ARGV[17], tonumber(ARGV[18])
 local READ_TOGETHER = 25
 -- The most later deliveries to read: an event may have a hundred to a webhook, and each has a
 -- record.
@@ -78,7 +78,7 @@ local function laterSerials(entry, count)
 end
 
 -- The event of an entry with the serial of the delivery to create. Nil if a delivery is pending or
--- delivered, or if the event is in another state than those wanted.
+-- delivered, if the event is in another state than those wanted, or if it was sent again too often.
 local function findMissing(entry)
   local first = w .. '/' .. entry.ek
   local d = deliveries.get(first)
@@ -95,7 +95,7 @@ local function findMissing(entry)
     if later and later.state ~= 'f' and later.state ~= 'w' then return nil end
     nextSerial = tonumber(serial) + 1
   end
-  if not string.find(wantedStates, state, 1, true) then return nil end
+  if nextSerial > maxSerial or not string.find(wantedStates, state, 1, true) then return nil end
   return { ek = entry.ek, event = { count = count, label = entry.label }, serial = nextSerial }
 end
 

@@ -370,6 +370,31 @@ describe("repair over REST", () => {
     const refused = await call("POST", path);
     expect([refused.status, refused.json.error.code]).toEqual([409, "resend_limit_reached"]);
   });
+
+  it("recovers a withheld event only as often as it may be sent again", async () => {
+    const { register, emit, run, quiet, call } = await startApi({
+      options: {
+        access: { authenticate: (key) => KEYS[key] ?? null, canRead: () => false },
+        limits: { requestsPerMinute: 0, repairsPerMinute: 0 },
+      },
+    });
+    const { id } = await register();
+    const eventId = await emit();
+    const recover = async (): Promise<unknown> => {
+      await quiet();
+      await run(50);
+      const json = { since: iso(START), state: "withheld" };
+      const { json: result } = await call("POST", `/webhooks/${id}/recover`, { json });
+      return result;
+    };
+    const resend = () => call("POST", `/webhooks/${id}/deliveries/${id}.${eventId}/resend`);
+    for (let count = 1; count < 100; count++) expect(await recover()).toEqual({ count: 1 });
+    await quiet();
+    await run(50);
+    expect((await resend()).json).toEqual({ id: `${id}.${eventId}.100` });
+    expect(await recover()).toEqual({ count: 0 });
+    expect((await resend()).json.error.code).toBe("resend_limit_reached");
+  });
 });
 
 describe("who may see and repair deliveries", () => {
