@@ -76,6 +76,6 @@ export interface AuditEntry {
   readonly fields?: readonly string[] | undefined;
   /** Of `delivery.failed` and `delivery.withheld`: the `reason` in the delivery log. */
   readonly reason?: string | undefined;
-  /** Of `webhook.recovered`: the number of created deliveries. */
+  /** Of `webhook.recovered`: the number of created deliveries, at least 1. */
   readonly count?: number | undefined;
 }

@@ -94,6 +94,9 @@ describe("the audit hook", () => {
     await deliveries.test({ webhookId: id, type: "patient.created" });
     await s.run(3 * DAY);
     await deliveries.recover({ webhookId: id, since: new Date(START), ...OWN });
+    const again = { since: new Date(START), ...OWN };
+    expect(await deliveries.recover({ webhookId: id, ...again })).toEqual({ count: 0 });
+    expect(await deliveries.recover({ account: "clinic", ...again })).toMatchObject({ count: 0 });
     await registrations.remove(id);
     await s.quiet();
     expect(toLines(s.entries)).toEqual([

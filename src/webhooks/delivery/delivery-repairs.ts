@@ -149,8 +149,10 @@ export function createDeliveryRepairs({
     takeToken(repairs, key, "Too many recoveries of this webhook");
     try {
       const count = await recover(webhook, selection);
-      if (count > 0) onScheduled();
-      record("webhook.recovered", webhook, actor, { count });
+      if (count > 0) {
+        onScheduled();
+        record("webhook.recovered", webhook, actor, { count });
+      }
       return count;
     } catch (error) {
       // The account's budget refused the call: no event of this webhook was examined.
