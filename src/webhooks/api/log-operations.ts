@@ -155,7 +155,7 @@ export const logOperations: Operations = {
     tag: "Deliveries",
     summary: "Recover the missed events of all webhooks",
     description:
-      "Does the same as recovering the events of each ENABLED webhook that the API key may manage, one after another, and within the same limits. It counts as one more request of the account for each of its webhooks. The response says which webhooks were skipped. Those with `rate_limited` can be recovered one by one later; if there are no others, the response is 429.",
+      "Does the same as recovering the events of each ENABLED webhook that the API key may manage, one after another, and within the same limits. It counts as one more request of the account for each of its webhooks. The response says which webhooks were skipped. Those with `rate_limited` can be recovered one by one later; if there are no others, the response is 429. Those with `unavailable` were not recovered, or only in part, because the storage refused a call; repeat the request.",
     body: recoveryBody,
     response: {
       status: 202,
@@ -169,7 +169,7 @@ export const logOperations: Operations = {
             webhookId,
             reason: {
               type: "string",
-              enum: ["webhook_disabled", "webhook_owned_by_another_key", "rate_limited"],
+              enum: ["webhook_disabled", "webhook_owned_by_another_key", "rate_limited", "unavailable"],
             },
           }),
         },

@@ -82,10 +82,13 @@ export interface AccountRecovery {
   /** The number of created deliveries. */
   readonly count: number;
   readonly webhooks: readonly { readonly webhookId: string; readonly count: number }[];
-  /** The webhooks that were left out. Those that are `rate_limited` can be recovered later. */
+  /**
+   * The webhooks that were left out. Those that are `rate_limited`, or `unavailable` because the
+   * storage refused a call, can be recovered later. One recovered in part is in both lists.
+   */
   readonly skipped: readonly {
     readonly webhookId: string;
-    readonly reason: "webhook_disabled" | "webhook_owned_by_another_key" | "rate_limited";
+    readonly reason: "webhook_disabled" | "webhook_owned_by_another_key" | "rate_limited" | "unavailable";
   }[];
 }
 
@@ -190,7 +193,8 @@ export interface Deliveries {
    * Does the same for every ENABLED webhook of an account that the caller may manage, one after
    * another, within the same limits.
    *
-   * @throws `rate_limited` if all of them were refused for it.
+   * @throws `rate_limited` if all of them were refused for it; an error of the storage if nothing
+   * was created before it.
    */
   recover(request: {
     readonly account: string;

@@ -36,7 +36,7 @@ import { buildBody } from "./attempt.js";
 import type { AccountRecovery, Deliveries } from "./deliveries.js";
 import { readEach } from "./delivery-lists.js";
 
-export interface DeliveryRepairsOptions extends Pick<ServiceBase, "store" | "config" | "audit"> {
+export interface DeliveryRepairsOptions extends Pick<ServiceBase, "store" | "config" | "logger" | "audit"> {
   readonly catalogue: Catalogue;
   readonly entitlement: Entitlement;
   /** Stores events for one webhook. */
@@ -76,13 +76,28 @@ function requireSubscribed(eventTypes: WebhookRecord["eventTypes"], type: string
   throw new PostbellError("invalid_request", message, { field: "type" });
 }
 
-/** Takes a token of `key`. Throws `rate_limited` with `message` if no token is left. */
-function takeToken(tokens: RateLimit, key: string, message: string): void {
+/** Takes a token of `key`. Returns an error, `rate_limited` with `message`, if no token is left. */
+function takeToken(tokens: RateLimit, key: string, message: string): PostbellError | undefined {
   const seconds = tokens.take(key);
-  if (seconds === 0) return;
-  throw new PostbellError("rate_limited", `${message}; try again in ${seconds} s.`, {
+  if (seconds === 0) return undefined;
+  return new PostbellError("rate_limited", `${message}; try again in ${seconds} s.`, {
     retryAfterSeconds: seconds,
   });
+}
+
+/** How many deliveries a recovery created, and the error that ended it before its end. */
+interface Recovery {
+  readonly count: number;
+  readonly error?: Error | undefined;
+}
+
+/** Errors of an account's webhooks, by the reason that the result gives for them. */
+type RecoveryErrors = Partial<Record<"rate_limited" | "unavailable", Error>>;
+
+/** Throws an error that left an account's recovery without a result. */
+function requireResult({ count, webhooks }: AccountRecovery, errors: RecoveryErrors): void {
+  if (errors.unavailable !== undefined && count === 0) throw errors.unavailable;
+  if (errors.rate_limited !== undefined && webhooks.length === 0) throw errors.rate_limited;
 }
 
 /** The events that a recovery selects. */
@@ -116,6 +131,7 @@ function readSelection(catalogue: Catalogue, { since, type, state }: RecoverRequ
 export function createDeliveryRepairs({
   store,
   config,
+  logger,
   catalogue,
   entitlement,
   append,
@@ -144,21 +160,18 @@ export function createDeliveryRepairs({
     webhook: WebhookRecord,
     selection: Selection,
     actor: Actor,
-  ): Promise<number> => {
+  ): Promise<Recovery> => {
     const key = `recover ${webhook.id}`;
-    takeToken(repairs, key, "Too many recoveries of this webhook");
-    try {
-      const count = await recover(webhook, selection);
-      if (count > 0) {
-        onScheduled();
-        record("webhook.recovered", webhook, actor, { count });
-      }
-      return count;
-    } catch (error) {
-      // The account's budget refused the call: no event of this webhook was examined.
-      if (isPostbellError(error, "rate_limited")) repairs.putBack(key);
-      throw error;
+    const refusal = takeToken(repairs, key, "Too many recoveries of this webhook");
+    if (refusal !== undefined) return { count: 0, error: refusal };
+    const recovery = await recover(webhook, selection);
+    // The account's budget refused the call: no event of this webhook was examined.
+    if (isPostbellError(recovery.error, "rate_limited")) repairs.putBack(key);
+    if (recovery.count > 0) {
+      onScheduled();
+      record("webhook.recovered", webhook, actor, { count: recovery.count });
     }
+    return recovery;
   };
 
   const recoverAccount = async (
@@ -170,25 +183,28 @@ export function createDeliveryRepairs({
     const isManaged = await readEach(found, (webhook) => entitlement.canManage(webhook, actor));
     const webhooks: AccountRecovery["webhooks"][number][] = [];
     const skipped: AccountRecovery["skipped"][number][] = [];
-    let limited: PostbellError | undefined;
+    const errors: RecoveryErrors = {};
     for (const [index, webhook] of found.entries()) {
       const { id: webhookId, status } = webhook;
       if (isManaged[index] !== true) skipped.push({ webhookId, reason: "webhook_owned_by_another_key" });
       else if (status !== "ENABLED") skipped.push({ webhookId, reason: "webhook_disabled" });
+      else if (errors.unavailable !== undefined) skipped.push({ webhookId, reason: "unavailable" });
       else {
-        try {
-          webhooks.push({ webhookId, count: await recoverWebhook(webhook, selection, actor) });
-        } catch (error) {
-          // It was deleted meanwhile.
-          if (isPostbellError(error, "not_found")) continue;
-          if (!isPostbellError(error, "rate_limited")) throw error;
-          limited = error;
-          skipped.push({ webhookId, reason: "rate_limited" });
-        }
+        const { count, error } = await recoverWebhook(webhook, selection, actor);
+        // It was deleted meanwhile.
+        if (isPostbellError(error, "not_found")) continue;
+        if (error === undefined || count > 0) webhooks.push({ webhookId, count });
+        if (error === undefined) continue;
+        const reason = isPostbellError(error, "rate_limited") ? "rate_limited" : "unavailable";
+        skipped.push({ webhookId, reason });
+        errors[reason] = error;
       }
     }
-    if (limited !== undefined && webhooks.length === 0) throw limited;
-    return { count: webhooks.reduce((sum, { count }) => sum + count, 0), webhooks, skipped };
+    const result = { count: webhooks.reduce((sum, { count }) => sum + count, 0), webhooks, skipped };
+    requireResult(result, errors);
+    const { unavailable: error } = errors;
+    if (error !== undefined) logger.error({ error }, "a recovery of an account ended early");
+    return result;
   };
 
   return {
@@ -218,7 +234,9 @@ export function createDeliveryRepairs({
       const selection = readSelection(catalogue, given);
       if (given.account !== undefined) return recoverAccount(given.account, selection, given);
       const webhook = await requireSendable(await entitlement.find(given.webhookId ?? "", given), given);
-      return { count: await recoverWebhook(webhook, selection, given) };
+      const { count, error } = await recoverWebhook(webhook, selection, given);
+      if (error !== undefined) throw error;
+      return { count };
     }) as Deliveries["recover"],
 
     async test(request) {
@@ -227,7 +245,8 @@ export function createDeliveryRepairs({
       requireLoggedType(catalogue, type);
       const webhook = await requireSendable(await entitlement.find(webhookId, request), request);
       requireSubscribed(webhook.eventTypes, type);
-      takeToken(repairs, `test ${webhookId}`, "Too many tests of this webhook");
+      const refusal = takeToken(repairs, `test ${webhookId}`, "Too many tests of this webhook");
+      if (refusal !== undefined) throw refusal;
       const event = await createTestEvent(
         { body: config.body, catalogue },
         { id: randomUUID(), account: webhook.account, sentType: type, now: store.now() },
@@ -273,13 +292,11 @@ function createKeyedQueue(): <T>(key: string, run: () => Promise<T>) => Promise<
 }
 
 /**
- * Creates deliveries of all selected events that `webhook` missed, and resolves with their number.
+ * Creates deliveries of all selected events that `webhook` missed. The error of the result is
+ * `rate_limited` while the account's budget is empty, `not_found` if the webhook was deleted.
  *
  * A recovery that has begun examines every event. The events count against the account's budget,
  * which can become negative: then the next recovery has to wait until the budget has refilled.
- *
- * @throws `rate_limited` while the account's budget is empty, `not_found` if the webhook was
- * deleted.
  */
 function createRecover(store: WebhookStore, { delivery, limits, clock }: WebhooksConfig) {
   const everyMs = delivery.recoverEveryMs;
@@ -289,8 +306,9 @@ function createRecover(store: WebhookStore, { delivery, limits, clock }: Webhook
   const recover = async (
     { id: webhookId, account, createdAt }: WebhookRecord,
     { since, type, states }: Selection,
-  ): Promise<number> => {
-    takeToken(budget, account, "Recoveries of this account have examined too many events");
+  ): Promise<Recovery> => {
+    const refusal = takeToken(budget, account, "Recoveries of this account have examined too many events");
+    if (refusal !== undefined) return { count: 0, error: refusal };
     let dueAt = store.now() + everyMs;
     let count = 0;
     let cursor: string | undefined;
@@ -307,12 +325,15 @@ function createRecover(store: WebhookStore, { delivery, limits, clock }: Webhook
         cursor,
         limit: EVENTS_PER_STEP,
       };
-      const step = await store.recover(request).catch((error: unknown) => {
+      let step: Awaited<ReturnType<WebhookStore["recover"]>>;
+      try {
+        step = await store.recover(request);
+      } catch (error) {
         // A storage that is full has examined the events all the same.
         budget.charge(account, EVENTS_PER_STEP);
-        throw error;
-      });
-      if (!step) throw notFound("webhook");
+        return { count, error: error as Error };
+      }
+      if (!step) return { count, error: notFound("webhook") };
       budget.charge(account, step.examined);
       count += step.count;
       dueAt += step.count * everyMs;
@@ -320,10 +341,10 @@ function createRecover(store: WebhookStore, { delivery, limits, clock }: Webhook
       // The memory storage never yields to the event loop.
       if (cursor !== undefined) await new Promise<void>((resolve) => setImmediate(resolve));
     } while (cursor !== undefined);
-    return count;
+    return { count };
   };
 
   // One at a time: otherwise all recoveries of an account could begin before the budget is charged.
-  return (webhook: WebhookRecord, selection: Selection): Promise<number> =>
+  return (webhook: WebhookRecord, selection: Selection): Promise<Recovery> =>
     queue(webhook.account, () => recover(webhook, selection));
 }

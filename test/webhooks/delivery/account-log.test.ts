@@ -1,15 +1,18 @@
 /** The deliveries of all webhooks of an account: their list, and their recovery. */
 
 import { describe, expect, it } from "vitest";
+import { PostbellError } from "../../../src/core/errors.js";
 import type { Subscriber, WebhooksOptions } from "../../../src/index.js";
 import type { Delivery } from "../../../src/webhooks/delivery/deliveries.js";
 import { listAccountDeliveries } from "../../../src/webhooks/delivery/delivery-lists.js";
+import type { AuditEntry } from "../../../src/webhooks/webhook.js";
 import {
   type Harness,
   MINUTE,
   response,
   SECOND,
   START,
+  type StoreChange,
   SUBSCRIBER,
   startHarness,
 } from "../../support/webhook-harness.js";
@@ -47,12 +50,10 @@ const createCaller =
   };
 
 /** Two webhooks of the account, one of another, with deliveries of three events. */
-async function startAccount(
-  options: Partial<WebhooksOptions> = {},
-  answer = () => response(500, {}, "quote"),
-) {
+async function startAccount(options: Partial<WebhooksOptions> = {}, change?: StoreChange) {
   const harness = await startHarness({
-    answer,
+    answer: () => response(500, {}, "quote"),
+    change,
     options: { retry: { jitter: 0 }, delivery: { excerptCharacters: 20 }, ...options },
   });
   const { register, emit, run, webhooks } = harness;
@@ -305,11 +306,9 @@ describe("GET /v1/deliveries", () => {
 });
 
 /** Two webhooks of the account that failed for good; then one event that both missed. */
-async function startFailed(options: Partial<WebhooksOptions> = {}) {
-  const harness = await startAccount({
-    retry: { jitter: 0, intervalsMs: [10], everyMs: 10_000, windowMs: 15 },
-    ...options,
-  });
+async function startFailed(options: Partial<WebhooksOptions> = {}, change?: StoreChange) {
+  const retry = { jitter: 0, intervalsMs: [10], everyMs: 10_000, windowMs: 15 };
+  const harness = await startAccount({ retry, ...options }, change);
   const { webhooks, one, two, emit, run, respond } = harness;
   const both = async (status: "ENABLED" | "DISABLED") => {
     for (const { id } of [one, two]) await webhooks.registrations.update(id, { status });
@@ -322,6 +321,18 @@ async function startFailed(options: Partial<WebhooksOptions> = {}) {
   harness.sent.length = 0;
   return harness;
 }
+
+/** The same, on a storage that examines two events in a call, and refuses all from one call on. */
+const startRefusing = (from: number, options: Partial<WebhooksOptions> = {}) => {
+  let calls = 0;
+  return startFailed(options, (store) => ({
+    recover(request) {
+      calls += 1;
+      if (calls < from) return store.recover({ ...request, limit: 2 });
+      return Promise.reject(new PostbellError("storage_unavailable", "down"));
+    },
+  }));
+};
 
 describe("recover of an account", () => {
   const body = (fields: object = {}) => ({ json: { since: since.toISOString(), ...fields } });
@@ -435,6 +446,57 @@ describe("recover of an account", () => {
     await clock.advance(5 * MINUTE);
     const [left] = skipped;
     expect(await deliveries.recover({ webhookId: left?.webhookId ?? "", since })).toEqual({ count: 4 });
+  });
+
+  it.each([
+    // Each webhook missed four events, so its recovery takes two calls.
+    { from: 2, counts: [2], unavailable: 2 },
+    { from: 3, counts: [4], unavailable: 1 },
+    { from: 4, counts: [4, 2], unavailable: 1 },
+    { from: 5, counts: [4, 4], unavailable: 0 },
+  ])(
+    "says what it created before the storage refused call $from, and which webhooks are left",
+    async ({ from, counts, unavailable }) => {
+      const { call, webhooks: service, register, one, two, run, sent } = await startRefusing(from);
+      const off = await register();
+      await service.registrations.update(off.id, { status: "DISABLED" });
+      const { status, json } = await call("POST", RECOVER, body());
+      const found: readonly { readonly count: number; readonly webhookId: string }[] = json.webhooks;
+      const total = counts.reduce((sum, count) => sum + count, 0);
+      expect([status, json.count, found.map(({ count }) => count)]).toEqual([202, total, counts]);
+      const done = new Set(found.filter(({ count }) => count === 4).map(({ webhookId }) => webhookId));
+      const left = [one.id, two.id].filter((id) => !done.has(id));
+      expect(left).toHaveLength(unavailable);
+      expect(json.skipped).toHaveLength(unavailable + 1);
+      expect(json.skipped).toEqual(
+        expect.arrayContaining([
+          ...left.map((webhookId) => ({ webhookId, reason: "unavailable" })),
+          { webhookId: off.id, reason: "webhook_disabled" },
+        ]),
+      );
+      await run(MINUTE);
+      expect(sent).toHaveLength(total);
+    },
+  );
+
+  it("rejects with the error of the storage if nothing was created", async () => {
+    const { deliveries, call } = await startRefusing(1);
+    const refused = { code: "storage_unavailable" };
+    await expect(deliveries.recover({ account: ACCOUNT, since })).rejects.toMatchObject(refused);
+    expect((await call("POST", RECOVER, body())).status).toBe(503);
+  });
+
+  it("of one webhook sends and notes what was created before the storage refused the rest", async () => {
+    const counts: (number | undefined)[] = [];
+    const audit = ({ action, count }: AuditEntry): void => {
+      if (action === "webhook.recovered") counts.push(count);
+    };
+    const { deliveries, one, run, sent } = await startRefusing(2, { audit });
+    await expect(deliveries.recover({ webhookId: one.id, since })).rejects.toMatchObject({
+      code: "storage_unavailable",
+    });
+    await run(MINUTE);
+    expect([sent.length, counts]).toEqual([2, [2]]);
   });
 
   it.each([
