@@ -76,14 +76,15 @@ export function readCallArguments<T extends object>(
   return given;
 }
 
-/** `webhookId` and `account` exclude each other. Throws `invalid_argument`. */
+/** A call takes either `webhookId` or `account`. Throws `invalid_argument` for none and for both. */
 export function requireOneScope(
   call: string,
   { webhookId, account }: { readonly webhookId?: string | undefined; readonly account?: string | undefined },
 ): void {
-  if (webhookId === undefined || account === undefined) return;
+  if ((webhookId === undefined) !== (account === undefined)) return;
   const message = `${call}() takes either webhookId or account.`;
-  throw new PostbellError("invalid_argument", message, { field: "account" });
+  const field = account === undefined ? "webhookId" : "account";
+  throw new PostbellError("invalid_argument", message, { field });
 }
 
 const DATE_TIME = /^([0-9]{4}-[0-9]{2}-[0-9]{2})T[0-9:.]{5,18}(?:Z|[+-][0-9]{2}:[0-9]{2})$/;

@@ -154,7 +154,10 @@ describe("deliveries.list of an account", () => {
       code: "invalid_argument",
       field: "account",
     });
-    await expect(deliveries.list({})).rejects.toMatchObject({ code: "not_found" });
+    const neither = { code: "invalid_argument", field: "webhookId" };
+    await expect(deliveries.list({})).rejects.toMatchObject(neither);
+    // @ts-expect-error Neither a webhook nor an account.
+    await expect(deliveries.recover({ since })).rejects.toMatchObject(neither);
     await expect(deliveries.list({ account: ACCOUNT, as: STRANGER })).rejects.toMatchObject({
       code: "not_found",
     });
