@@ -94,14 +94,21 @@ const toTemplate = (route: RestRoute): string => toPathTemplate(toRoutePath(rout
 const getTag = ({ namespace, path }: RestRoute): string =>
   `/${namespace}${/^\/[^/]*/.exec(path)?.[0] ?? ""}`.replace("//", "/");
 
+/** WordPress announces a default that it refuses: a client must send such an argument. */
+function requireIfDefaultIsRefused(argument: NamedArgument[1]): NamedArgument[1] {
+  const { default: initial, enum: accepted, ...rest } = argument;
+  if (initial === undefined || accepted === undefined || accepted.includes(initial as never)) return argument;
+  return { ...rest, enum: accepted, required: true };
+}
+
 function describePathItem(route: RestRoute, nameOf: NameRecord): JsonObject {
   const names = listParameterNames(toRoutePath(route));
   const item: Record<string, Json> = {};
   if (names.length > 0) item["parameters"] = names.map((name) => describePathParameter(route, name));
   for (const endpoint of route.endpoints) {
-    const args = Object.entries(endpoint.args).filter(
-      ([name, { undescribed }]) => undescribed !== true && !names.includes(name),
-    );
+    const args = Object.entries(endpoint.args)
+      .filter(([name, { undescribed }]) => undescribed !== true && !names.includes(name))
+      .map(([name, argument]): NamedArgument => [name, requireIfDefaultIsRefused(argument)]);
     for (const method of endpoint.methods) {
       item[method.toLowerCase()] = {
         operationId: `${method.toLowerCase()}${toTemplate(route).replace(/[^a-z0-9]+/gi, "_")}`,
