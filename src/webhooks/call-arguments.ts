@@ -76,7 +76,7 @@ export function readCallArguments<T extends object>(
   return given;
 }
 
-/** A call takes either `webhookId` or `account`. Throws `invalid_argument` for none and for both. */
+/** Throws `invalid_argument` unless exactly one of `webhookId` and `account` is given. */
 export function requireOneScope(
   call: string,
   { webhookId, account }: { readonly webhookId?: string | undefined; readonly account?: string | undefined },

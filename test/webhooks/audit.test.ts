@@ -162,14 +162,23 @@ describe("the audit hook", () => {
     const change = { description: "value", metadata, url: URL };
     await s.webhooks.registrations.update(first.id, change);
     await s.webhooks.registrations.update(first.id, change);
-    await s.webhooks.deliveries.recover({ account: "clinic", since: new Date(START), as: SUBSCRIBER });
+    const setBoth = async (status: "ENABLED" | "DISABLED"): Promise<void> => {
+      for (const { id } of [first, second]) await s.webhooks.registrations.update(id, { status });
+    };
+    const recover = () =>
+      s.webhooks.deliveries.recover({ account: "clinic", since: new Date(START), as: SUBSCRIBER });
+    await recover(); // of nothing, which is not reported
+    await setBoth("DISABLED");
+    await s.emit();
+    await setBoth("ENABLED");
+    await recover();
     await s.quiet();
-    expect(s.entries.slice(2).map(({ webhookId, fields, count }) => [webhookId, fields ?? count])).toEqual([
+    const told = s.entries.filter(({ action }) => ["webhook.changed", "webhook.recovered"].includes(action));
+    expect(told.map(({ webhookId, fields, count }) => [webhookId, fields ?? count])).toEqual([
       [first.id, ["description", "metadata"]],
-      [first.id, 0],
-      [second.id, 0],
+      [first.id, 1],
+      [second.id, 1],
     ]);
-    expect(JSON.stringify(s.entries)).not.toContain("value");
   });
 
   it("tells of withheld deliveries, and of an endpoint that the service disabled", async () => {
