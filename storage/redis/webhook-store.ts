@@ -8,7 +8,7 @@ import { createClaim } from "./claim-rotation.js";
 import { createRedisDeliveryLog } from "./delivery-log.js";
 import { createEventCache } from "./event-codec.js";
 import { createFirstLeases } from "./first-leases.js";
-import type { Partition } from "./partition.js";
+import type { KeySet, Partition } from "./partition.js";
 import { createPartitionClaims } from "./partition-claims.js";
 import { createRedisRegistry } from "./registry.js";
 import { SCRIPTS } from "./scripts.js";
@@ -152,12 +152,18 @@ function createRedisAuditLog(
   const { partitions, run, call } = context;
   return {
     async addAuditEntries({ entries, keep, now }) {
-      const [first] = entries;
-      if (first === undefined) return;
+      if (entries.length === 0) return;
       const at = await context.connect(now);
-      const texts = entries.flatMap((own) => [encodeText(own.account), own.at, own.entry]);
-      const { audit } = partitions.ofAccount(first.account);
-      await run(SCRIPTS.audit, audit, [keep, randomUUID(), ...texts], { now: at });
+      const byLog = new Map<KeySet, (string | number)[]>();
+      for (const { account, at: time, entry } of entries) {
+        const { audit } = partitions.ofAccount(account);
+        const texts = byLog.get(audit) ?? [];
+        texts.push(encodeText(account), time, entry);
+        byLog.set(audit, texts);
+      }
+      const add = ([audit, texts]: [KeySet, (string | number)[]]) =>
+        run(SCRIPTS.audit, audit, [keep, randomUUID(), ...texts], { now: at });
+      await Promise.all([...byLog].map(add));
     },
 
     async listAuditEntries({ account, cursor, limit }) {
