@@ -92,7 +92,7 @@ async function receiveEvent(base, server) {
   const { secret: secrets } = await registered.json();
   return inTime("an event", (done, fail) => {
     server.once("request", nodeAdapter(createReceiver({ body: "plain", secrets, onEvent: done })));
-    payOrder(base).catch(fail);
+    void payOrder(base).catch((error) => fail(error));
   });
 }
 

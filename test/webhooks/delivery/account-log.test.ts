@@ -91,7 +91,7 @@ describe("deliveries.list of an account", () => {
     const cursors: unknown[] = [];
     const record = await real.getDelivery(delivery.id);
     const store = {
-      getDelivery: real.getDelivery,
+      getDelivery: (id: string) => real.getDelivery(id),
       // Five deliveries of one millisecond, one on each page.
       async listDeliveries({ cursor = "+/=_0" }: { readonly cursor?: string | undefined }) {
         cursors.push(cursor);
