@@ -73,7 +73,7 @@ describe("the name of a webhook", () => {
     await page.reload();
     const metadata = page.getByRole("region", { name: "Metadata" });
     await metadata.waitFor();
-    expect(await metadata.locator("dl").textContent()).toBe(`teamwardnote${MARKUP}`);
+    expect(await metadata.locator("dl").textContent()).toBe(`note${MARKUP}teamward`);
     expect(await metadata.locator("input, button, img").count()).toBe(0);
   });
 });
