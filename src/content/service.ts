@@ -249,6 +249,7 @@ const createConfiguredSite = (
       const { show_on_front, page_on_front } = readSettings();
       return show_on_front === "page" ? page_on_front : 0;
     },
+    hasSmilies: () => readSettings().use_smilies,
   }),
   get name() {
     return readSettings().title;

@@ -73,6 +73,8 @@ export interface Site {
   readonly sanitise: (field: HtmlField | "footnotes", raw: string) => Promise<string>;
   /** Returns the id of the page at the address of the site; 0 if it lists the posts. */
   readonly frontPage: () => number;
+  /** True if contents and excerpts show smilies as emoji. */
+  readonly hasSmilies: () => boolean;
   /** The longest text that a user without `unfiltered_html` may write, in characters. */
   readonly filteredCharacters: number;
   /** Removes all markup and puts the text on one line. */
@@ -127,9 +129,11 @@ export function createSite(
   {
     filteredCharacters = DEFAULT_FILTERED_CHARACTERS,
     frontPage = () => 0,
+    hasSmilies = () => true,
   }: {
     readonly filteredCharacters?: number;
     readonly frontPage?: () => number;
+    readonly hasSmilies?: () => boolean;
   } = {},
 ): Site {
   const query = ({ type, id }: PostColumns): string =>
@@ -152,7 +156,7 @@ export function createSite(
   }
   const shown = async (raw: string, field: HtmlField, post: Post): Promise<string> => {
     if (render === undefined) {
-      const options = { isTrusted: post.isTrusted, sanitise: sanitiseHtml };
+      const options = { isTrusted: post.isTrusted, sanitise: sanitiseHtml, smilies: hasSmilies() };
       return runInTurns(RENDERED[field](raw, options), raw.length);
     }
     try {
@@ -180,6 +184,7 @@ export function createSite(
       },
     },
     frontPage,
+    hasSmilies,
     filteredCharacters,
     plainText: stripAll,
     upload: (file) => `${uploads}/${file}`,

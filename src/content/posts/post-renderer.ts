@@ -116,7 +116,7 @@ export function createPostRenderer({
     const stored = index.post(id);
     if (stored === undefined || isUnlocked || isWritten || excerptLength !== undefined) return undefined;
     const { methods, actions } = listAllowed(stored, stored, request);
-    const view = `${context} ${methods.length} ${actions.join()} ${site.frontPage() === id}`;
+    const view = `${context} ${methods.length} ${actions.join()} ${site.frontPage() === id} ${site.hasSmilies()}`;
     return `${repository.loads()} ${id} ${view} ${url("")}`;
   }
 

@@ -9,6 +9,7 @@ import type { Taxonomy } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import { hasBlocks } from "../text/blocks.js";
+import { trimBlanks } from "../text/render.js";
 import {
   type FieldTarget,
   type FieldView,
@@ -29,7 +30,7 @@ function writeText(name: "title" | "content" | "excerpt") {
   return (value: Json, target: FieldTarget): void => {
     const raw = name === "title" ? readRawTitle(value) : readRaw(value);
     if (raw === undefined) return;
-    target.post[name] = name === "title" ? raw.trim() : raw;
+    target.post[name] = name === "title" ? trimBlanks(raw) : raw;
     target.post.isTrusted = target.caller.has("unfiltered_html");
   };
 }

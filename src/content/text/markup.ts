@@ -3,7 +3,7 @@
  * tags, and for fields that hold no markup. Does not make HTML safe: `sanitise-html.ts` does.
  */
 
-interface HtmlToken {
+export interface HtmlToken {
   /** `raw`: the content of a script, a style sheet or a text area. */
   readonly kind: "text" | "tag" | "comment" | "raw";
   readonly text: string;

@@ -4,9 +4,11 @@
  */
 
 import { runSteps, type Steps } from "../../core/next-turn.js";
+import { trimEnd } from "../../core/trim-end.js";
 import { hasBlocks, renderBlocks } from "./blocks.js";
-import { BLOCK_ELEMENTS, tokenGroups } from "./markup.js";
+import { BLOCK_ELEMENTS, type HtmlToken, tokenGroups } from "./markup.js";
 import { sanitiseSteps, sanitiseTitleSteps } from "./sanitise-html.js";
+import { texturiseSteps } from "./typography.js";
 
 interface RenderOptions {
   /**
@@ -16,28 +18,31 @@ interface RenderOptions {
   readonly isTrusted: boolean;
   /** Sanitises a content or an excerpt. Default: {@link sanitiseSteps} without uploads. */
   readonly sanitise?: (raw: string) => Steps<string>;
+  /** Shows smilies in contents and excerpts as emoji. Default: `true`. */
+  readonly smilies?: boolean;
 }
 
 /** The title with typographic signs, on one line of HTML. */
 export function* titleSteps(raw: string, { isTrusted }: RenderOptions): Steps<string> {
-  return (yield* texturiseSteps(isTrusted ? raw : yield* sanitiseTitleSteps(raw))).trim();
+  return trimBlanks(yield* texturiseSteps(isTrusted ? raw : yield* sanitiseTitleSteps(raw)));
 }
 
 /**
  * The content as HTML: with blocks, what they hold; without, in paragraphs. Typographic signs as
- * WordPress sets them. Short codes, smilies and blocks that a program fills are shown as they are
- * written.
+ * WordPress sets them. Short codes and blocks that a program fills are shown as they are written.
  */
 export function* contentSteps(raw: string, options: RenderOptions): Steps<string> {
   const safe = yield* safeHtml(raw, options);
-  if (hasBlocks(safe)) return yield* texturiseSteps(renderBlocks(safe));
-  return yield* paragraphSteps(yield* texturiseSteps(safe));
+  if (hasBlocks(safe)) return yield* texturiseSteps(renderBlocks(safe), withSmilies(options));
+  return yield* paragraphSteps(yield* texturiseSteps(safe, withSmilies(options)));
 }
 
 /** The excerpt, written or made, as HTML in paragraphs. */
 export function* renderedExcerptSteps(raw: string, options: RenderOptions): Steps<string> {
-  return yield* paragraphSteps(yield* texturiseSteps(yield* safeHtml(raw, options)));
+  return yield* paragraphSteps(yield* texturiseSteps(yield* safeHtml(raw, options), withSmilies(options)));
 }
+
+const withSmilies = ({ smilies = true }: RenderOptions) => ({ smilies });
 
 function* safeHtml(raw: string, { isTrusted, sanitise = sanitiseSteps }: RenderOptions): Steps<string> {
   return isTrusted ? raw : yield* sanitise(raw);
@@ -52,6 +57,10 @@ export const renderTitle = atOnce(titleSteps);
 export const renderContent = atOnce(contentSteps);
 export const renderExcerpt = atOnce(renderedExcerptSteps);
 
+/** Blanks of ASCII only: WordPress keeps U+2028 and no-break spaces at the ends of a title. */
+export const trimBlanks = (text: string): string =>
+  trimEnd(text, " \t\n\v\f\r\0").replace(/^[ \t\n\v\f\r\0]+/, "");
+
 // Paragraphs and line breaks for text written without them: a blank line ends a paragraph, a line
 // end is a `<br />`.
 
@@ -62,53 +71,83 @@ const HOLDS_PARAGRAPHS: ReadonlySet<string> = new Set(
 
 const VOID: ReadonlySet<string> = new Set(["area", "col", "hr"]);
 
+/** Elements that stand directly beside their neighbours: no line ends are added around them. */
+const BESIDE: ReadonlySet<string> = new Set(["figcaption"]);
+
+/** Elements in which line ends are not text, and whether blanks in them are removed. */
+const EMBEDDED: ReadonlyMap<string, { readonly isTight: boolean }> = new Map([
+  ["audio", { isTight: true }],
+  ["math", { isTight: false }],
+  ["object", { isTight: true }],
+  ["picture", { isTight: true }],
+  ["select", { isTight: true }],
+  ["svg", { isTight: false }],
+  ["video", { isTight: true }],
+]);
+
 /**
- * Replaces a line end inside a tag or a script, which begins no new line of text. A noncharacter,
- * which Unicode reserves for internal use.
+ * Replaces a line end inside a tag, a script or an embedded element, which begins no new line of
+ * text. A noncharacter, which Unicode reserves for internal use.
  */
 const KEPT_LINE_END = "\ufdd2";
+
+const keepLineEnds = (text: string): string => text.replaceAll("\n", KEPT_LINE_END);
 
 /**
  * The HTML with `<p>` around text that stands on its own or in a `<blockquote>`, and `<br />` at
  * its line ends; elements on lines of their own get them. Not within `<pre>`, tags, comments,
- * scripts. The rule of WordPress for content without blocks. Ends with a line end; empty for blanks
- * alone. Linear.
+ * scripts, `<svg>` and other embedded elements. The rule of WordPress for content without blocks.
+ * Ends with a line end; empty for blanks alone. Linear.
  */
 export const paragraphs = (html: string): string => runSteps(paragraphSteps(html));
 
 /** Does the same in steps. */
 function* paragraphSteps(html: string): Steps<string> {
   const open = openElements();
+  const embedded = embeddedElement();
   // In parts: looking at the end of a text that grows copies it each time.
   const parts: string[] = [];
   let inline: string[] = [];
   let isPre = false;
-  function* flush(): Steps<void> {
+  /** With `isLast`, no line end follows the text: its element ends here. */
+  function* flush(isLast = false): Steps<void> {
     if (inline.length === 0) return;
-    const chunks = yield* wrapped(inline.join(""), open.innermost());
-    for (const chunk of chunks) parts.push(chunk.replaceAll(KEPT_LINE_END, "\n"));
+    const container = open.innermost();
+    const written = inline.join("");
     inline = [];
+    const chunks = yield* wrapped(written, container);
+    if (chunks.length === 0) return;
+    if (startsParagraph(written, container)) endLine();
+    for (const chunk of chunks) parts.push(chunk.replaceAll(KEPT_LINE_END, "\n"));
+    if (isLast && chunks.at(-1)?.endsWith("</p>\n")) parts.push((parts.pop() ?? "").slice(0, -1));
   }
   const endLine = (): void => {
     if (parts.at(-1)?.endsWith("\n") === false) parts.push("\n");
   };
+  function* enter(name: string, tag: string): Steps<void> {
+    yield* flush();
+    if (!BESIDE.has(name)) endLine();
+    parts.push(tag);
+    if (VOID.has(name)) parts.push("\n");
+    else open.enter(name);
+    isPre = name === "pre";
+  }
+  function* leave(name: string, tag: string): Steps<void> {
+    if (!isPre) yield* flush(name === "blockquote");
+    isPre = false;
+    open.leave(name);
+    parts.push(tag);
+    if (!BESIDE.has(name)) parts.push("\n");
+  }
   for (const group of tokenGroups(html.replace(/\r\n?/g, "\n"))) {
-    for (const { kind, text, name, isClosing } of group) {
+    for (const token of group) {
+      const { kind, text, name, isClosing } = token;
       const isBlock = kind === "tag" && BLOCK_ELEMENTS.has(name);
       if (isPre && !(isClosing && name === "pre")) parts.push(text);
-      else if (!isBlock) inline.push(kind === "text" ? text : text.replaceAll("\n", KEPT_LINE_END));
-      else if (isClosing) {
-        if (!isPre) yield* flush();
-        isPre = false;
-        open.leave(name);
-        parts.push(text, "\n");
-      } else {
-        yield* flush();
-        endLine();
-        parts.push(text);
-        if (VOID.has(name)) parts.push("\n");
-        else open.enter(name);
-        isPre = name === "pre";
+      else if (!isBlock) inline.push(embedded.read(token));
+      else {
+        embedded.end();
+        yield* isClosing ? leave(name, text) : enter(name, text);
       }
     }
     yield;
@@ -117,6 +156,34 @@ function* paragraphSteps(html: string): Steps<string> {
   endLine();
   return parts.join("");
 }
+
+/** Follows the embedded elements of a text, and returns its inline tokens as they are kept. */
+function embeddedElement() {
+  let name = "";
+  let depth = 0;
+  function follow(tag: HtmlToken): void {
+    if (depth > 0) {
+      if (tag.name === name) depth += tag.isClosing ? -1 : 1;
+    } else if (!tag.isClosing && EMBEDDED.has(tag.name) && !tag.text.endsWith("/>")) {
+      [name, depth] = [tag.name, 1];
+    }
+  }
+  return {
+    end: (): void => {
+      depth = 0;
+    },
+    read(token: HtmlToken): string {
+      const { kind, text } = token;
+      if (kind === "text" && depth === 0) return text;
+      if (kind === "text" && text.trim() === "" && EMBEDDED.get(name)?.isTight) return "";
+      if (kind === "tag") follow(token);
+      return depth === 0 && LINE_BREAK.test(text) ? "<br />" : keepLineEnds(text);
+    },
+  };
+}
+
+/** Never matches text: tokens that begin with a whole tag are tags. */
+const LINE_BREAK = /^<br\s*\/?>$/i;
 
 interface OpenElements {
   readonly innermost: () => string | undefined;
@@ -162,10 +229,16 @@ function* wrapped(inline: string, container: string | undefined): Steps<readonly
   const isWrapped =
     container === undefined ||
     container === "blockquote" ||
-    (chunks.length > 1 && HOLDS_PARAGRAPHS.has(container));
+    (chunks.length > 1 && HOLDS_PARAGRAPHS.has(container)) ||
+    startsParagraph(inline, container);
+  if (chunks.length === 0) return [];
   if (isWrapped) return chunks.map((chunk) => `<p>${chunk}</p>\n`);
   return [chunks.join(container === "p" ? "</p>\n<p>" : "\n")];
 }
+
+/** True for text after a blank line in an element that may hold paragraphs. */
+const startsParagraph = (inline: string, container: string | undefined): boolean =>
+  container !== undefined && HOLDS_PARAGRAPHS.has(container) && /^[ \t]*\n[ \t]*\n/.test(inline);
 
 /** Lines that are ended in one step. */
 const LINES_PER_STEP = 4_096;
@@ -180,139 +253,4 @@ function* withLineBreaks(chunk: string): Steps<string> {
     lines[at] = isEnded ? line : `${line}<br />`;
   }
   return lines.join("\n");
-}
-
-// Typography: replaces straight quotes, hyphens and dots by typographic signs, with WordPress's
-// rules for English.
-
-/** Elements whose text is shown as written. */
-const VERBATIM: ReadonlySet<string> = new Set(["pre", "code", "kbd", "style", "script", "tt"]);
-
-const AMPERSAND = /&(?!#\d{1,8};|#x[\da-f]{1,7};|[a-z][a-z1-4]{0,31};)/gi;
-
-/**
- * Replaces quotes, dashes and ellipses by numeric references. Tags, comments and verbatim elements
- * stay as they are. An `&` that begins no reference becomes `&#038;`. Inserts references only, so
- * safe HTML stays safe. Linear.
- */
-export const texturise = (html: string): string => runSteps(texturiseSteps(html));
-
-/** Does the same in steps. */
-function* texturiseSteps(html: string): Steps<string> {
-  let verbatim = 0;
-  const parts: string[] = [];
-  for (const group of tokenGroups(html)) {
-    for (const { kind, text, name, isClosing } of group) {
-      if (kind === "tag" && VERBATIM.has(name)) verbatim = Math.max(0, verbatim + (isClosing ? -1 : 1));
-      if (kind === "comment" || kind === "raw") parts.push(text);
-      else if (kind === "text" && verbatim === 0) parts.push(yield* replaceSigns(text));
-      else parts.push(escapeAmpersands(text));
-    }
-    yield;
-  }
-  return parts.join("");
-}
-
-const escapeAmpersands = (text: string): string =>
-  text.includes("&") ? text.replace(AMPERSAND, "&#038;") : text;
-
-const OPENING_DOUBLE = "&#8220;";
-const CLOSING_DOUBLE = "&#8221;";
-const OPENING_SINGLE = "&#8216;";
-const APOSTROPHE = "&#8217;";
-const PRIME = "&#8242;";
-const DOUBLE_PRIME = "&#8243;";
-const EN_DASH = "&#8211;";
-const EM_DASH = "&#8212;";
-
-/** Signs that are always replaced in the same way. */
-const FIXED_SIGNS: ReadonlyMap<string, string> = new Map([
-  ["...", "&#8230;"],
-  ["``", OPENING_DOUBLE],
-  ["''", CLOSING_DOUBLE],
-  [" (tm)", " &#8482;"],
-]);
-
-/** The quotations open in a text. Outside of one, a quote after a digit is a unit: 6'2". */
-interface OpenQuotes {
-  isDouble: boolean;
-  isSingle: boolean;
-}
-
-const SIGN = /\.\.\.|``|''|["']|-+| \(tm\)/g;
-
-/** Characters whose signs are replaced in one step. */
-const CHARACTERS_PER_STEP = 16_384;
-
-function* replaceSigns(text: string): Steps<string> {
-  const open: OpenQuotes = { isDouble: false, isSingle: false };
-  let result = "";
-  for (let from = 0; from < text.length; ) {
-    const start = from;
-    from = findBreak(text, start);
-    const part = text.slice(start, from);
-    result += escapeAmpersands(
-      part.replace(SIGN, (sign: string, at: number) => replaceSign(sign, text, start + at, open)),
-    );
-    if (from < text.length) yield;
-  }
-  return result;
-}
-
-/** Longer than any reference that {@link AMPERSAND} knows. */
-const REFERENCE_LENGTH = 40;
-
-/** Returns the end of the part that begins at `start`. No sign and no reference crosses it. */
-function findBreak(text: string, start: number): number {
-  let end = start + CHARACTERS_PER_STEP;
-  if (end >= text.length) return text.length;
-  const before = end - REFERENCE_LENGTH;
-  const reference = text.slice(before, end).lastIndexOf("&");
-  if (reference !== -1) return before + reference;
-  const mark = text.slice(before, end + 4).lastIndexOf(" (tm)");
-  if (mark !== -1) return before + mark;
-  while (end < text.length && text[end] !== '"' && text[end] === text[end - 1]) end += 1;
-  return end;
-}
-
-function replaceSign(sign: string, text: string, at: number, open: OpenQuotes): string {
-  const fixed = FIXED_SIGNS.get(sign);
-  if (fixed !== undefined) return fixed;
-  const before = text.slice(Math.max(0, at - 6), at);
-  const after = text.slice(at + sign.length, at + sign.length + 6);
-  if (sign.startsWith("-")) return replaceDashes(sign.length, before, after);
-  return sign === '"' ? replaceDouble(open, before, after) : replaceSingle(open, before, after);
-}
-
-function replaceDouble(open: OpenQuotes, before: string, after: string): string {
-  if (opensAfter(before) && !isBlankStart(after)) {
-    open.isDouble = true;
-    return OPENING_DOUBLE;
-  }
-  if (/\d$/.test(before) && !open.isDouble) return DOUBLE_PRIME;
-  open.isDouble = false;
-  return CLOSING_DOUBLE;
-}
-
-function replaceSingle(open: OpenQuotes, before: string, after: string): string {
-  // '99 is a year.
-  if (/^\d\d(?:$|[^%\d])/.test(after) && !open.isSingle) return APOSTROPHE;
-  if (opensAfter(before)) {
-    open.isSingle = true;
-    return OPENING_SINGLE;
-  }
-  const closes = after === "" || isBlankStart(after) || /^(?:[.,:;!?"'(){}[\]-]|&[lg]t;)/.test(after);
-  if (closes && /\d$/.test(before) && !open.isSingle) return PRIME;
-  if (closes) open.isSingle = false;
-  return APOSTROPHE;
-}
-
-const opensAfter = (before: string): boolean => before === "" || /(?:[([{"\s-]|&lt;|&nbsp;)$/.test(before);
-const isBlankStart = (after: string): boolean => /^(?:\s|&nbsp;)/.test(after);
-
-function replaceDashes(count: number, before: string, after: string): string {
-  const isApart = (before === "" || /(?:\s|&nbsp;)$/.test(before)) && (after === "" || isBlankStart(after));
-  if (count === 1) return isApart ? EN_DASH : "-";
-  if (count === 2) return before.endsWith("xn") ? "--" : isApart ? EM_DASH : EN_DASH;
-  return EM_DASH.repeat(Math.floor(count / 3)) + ["", "-", EN_DASH][count % 3];
 }

@@ -16,7 +16,8 @@ const MAX_LENGTH = 200;
 const LETTERS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     ...{
-      ß: "ss",
+      // As `en_US` writes it; `de_DE` writes `ss`.
+      ß: "s",
       æ: "ae",
       œ: "oe",
       ĳ: "ij",
@@ -42,7 +43,7 @@ const DASH = /[\s./\u2013\u2014-]/;
  * two slugs look alike, and halves of characters.
  */
 const NOTHING =
-  /[!-,:-@[-^`{-~¡©«®°´»¿\u02ca\u2018-\u201f•…‹›™\ufff9-\ufffd]|[\u0300-\u036f]|\p{Default_Ignorable_Code_Point}|\p{Noncharacter_Code_Point}|\p{Surrogate}|[\u202a-\u202e]|(?!\s)\p{Cc}/gu;
+  /[!-,:-@[-^`{-~¡£©«®°´»¿\u02ca\u2018-\u201f•…‹›™\ufff9-\ufffd]|[\u0300-\u036f]|\p{Default_Ignorable_Code_Point}|\p{Noncharacter_Code_Point}|\p{Surrogate}|[\u202a-\u202e]|(?!\s)\p{Cc}/gu;
 
 /**
  * The slug of a text as WordPress makes it on saving: without tags, entities and signs, in lower

@@ -119,6 +119,19 @@ describe("writing settings", () => {
     expect([status, body]).toEqual([200, { ...read, description: "New" }]);
   });
 
+  it("decide if smilies are shown as emoji, also in cached responses", async () => {
+    const { call } = await serve({ writable: ["use_smilies"] });
+    const body = { title: ":)", content: "a :)", excerpt: ":)", status: "publish" };
+    const { id } = (await call("POST /posts", { as, body })).body;
+    const shown = async () => {
+      const { title, content, excerpt } = (await call(`GET /posts/${id}`)).body;
+      return [title.rendered, content.rendered, excerpt.rendered];
+    };
+    expect(await shown()).toEqual([":)", "<p>a 🙂</p>\n", "<p>🙂</p>\n"]);
+    await call("POST /settings", { as, body: { use_smilies: false } });
+    expect(await shown()).toEqual([":)", "<p>a :)</p>\n", "<p>:)</p>\n"]);
+  });
+
   it("checks and cleans the values", async () => {
     const { call } = await serve({ writable: [...writable, "page_on_front", "date_format"] });
     for (const [name, value] of Object.entries({

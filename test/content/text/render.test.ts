@@ -29,6 +29,13 @@ describe("a rendered title", () => {
     ['<a href="?a=1&b=2" title="it\'s -- ...">x</a>', '<a href="?a=1&#038;b=2" title="it\'s -- ...">x</a>'],
     [`<code>"a" -- b</code> "c"`, `<code>"a" -- b</code> &#8220;c&#8221;`],
     ["日本語 😀", "日本語 😀"],
+    ['""', "&#8220;&#8221;"],
+    ['"" and "a"', "&#8220;&#8221; and &#8220;a&#8221;"],
+    ["9x9, 1.5x2.", "9&#215;9, 1.5&#215;2."],
+    ["9x9x9 0x12 a9x9 9x9b é9x9 x9 9x 3 x 4", "9x9x9 0x12 a9x9 9x9b é9x9 x9 9x 3 x 4"],
+    [`${"9".repeat(30)}x9 9x${"9".repeat(30)}`, `${"9".repeat(30)}x9 9x${"9".repeat(30)}`],
+    [":) stays", ":) stays"],
+    ["\n a\u00a0\u2028\0", "a\u00a0\u2028"],
   ])("%s", (raw, rendered) => {
     expect(renderTitle(raw, trusted)).toBe(rendered);
   });
@@ -64,12 +71,35 @@ describe("rendered content without blocks", () => {
     ["", ""],
     [" \n\n ", ""],
     ["a\r\n\r\nb\rc", "<p>a</p>\n<p>b<br />\nc</p>\n"],
-    ["a<br>b<br />\nc<br><br>d", "<p>a<br>b<br />\nc</p>\n<p>d</p>\n"],
+    ["a<br>b<br />\nc<br><br>d", "<p>a<br />b<br />\nc</p>\n<p>d</p>\n"],
     ["<p>own</p>\n\n<p>para\ngraphs</p>", "<p>own</p>\n<p>para<br />\ngraphs</p>\n"],
     ["<p>two\n\nin one</p>", "<p>two</p>\n<p>in one</p>\n"],
     ["<div>text</div>after", "<div>text</div>\n<p>after</p>\n"],
     ["<div>a\n\nb</div>", "<div><p>a</p>\n<p>b</p>\n</div>\n"],
-    ["<blockquote>q</blockquote>", "<blockquote><p>q</p>\n</blockquote>\n"],
+    ["<blockquote>q</blockquote>", "<blockquote><p>q</p></blockquote>\n"],
+    ["<blockquote>q<p>r</p>s</blockquote>", "<blockquote><p>q</p>\n<p>r</p>\n<p>s</p></blockquote>\n"],
+    ["<div>\n\na\n</div>", "<div>\n<p>a</p>\n</div>\n"],
+    ["<div>a\n\n</div>", "<div>a</div>\n"],
+    ["<BR/>a<br class=x>b", "<p><br />a<br class=x>b</p>\n"],
+    ["<ol>\n  <li>a</li>\n\n  <li>b</li>\n</ol>", "<ol>\n<li>a</li>\n<li>b</li>\n</ol>\n"],
+    [
+      "<figure>\n<img src=x>\n<figcaption>\nc\n</figcaption>\n</figure>\nd",
+      "<figure><img src=x><figcaption>c</figcaption></figure>\n<p>d</p>\n",
+    ],
+    [
+      "<video>\n<source src=a>\nnot\nshown\n</video>\nb",
+      "<p><video><source src=a>\nnot\nshown\n</video><br />\nb</p>\n",
+    ],
+    [
+      "<object>\n<object>\n<param>\n</object>\n</object>\na\nb",
+      "<p><object><object><param></object></object><br />\na<br />\nb</p>\n",
+    ],
+    ["<svg\n/>\na\nb", "<p><svg\n/><br />\na<br />\nb</p>\n"],
+    [
+      "<select>\n<option>a\n<p>b\nc</p>\nd\ne",
+      "<p><select><option>a\n</p>\n<p>b<br />\nc</p>\n<p>d<br />\ne</p>\n",
+    ],
+    ["</svg>\na\n</math>\nb", "<p></svg><br />\na<br />\n</math><br />\nb</p>\n"],
     ['<pre>a\n\n  b -- "c"\n</pre>\nx', '<pre>a\n\n  b -- "c"\n</pre>\n<p>x</p>\n'],
     ["a <em\nclass='x'>b</em>", "<p>a <em\nclass='x'>b</em></p>\n"],
     ["<script>\nif (a && b)\n\n  c--\n</script>", "<p><script>\nif (a && b)\n\n  c--\n</script></p>\n"],
@@ -80,6 +110,19 @@ describe("rendered content without blocks", () => {
     ["a </div> b <b>c", "<p>a</p>\n</div>\n<p> b <b>c</p>\n"],
   ])("%j", (raw, rendered) => {
     expect(renderContent(raw, trusted)).toBe(rendered);
+  });
+
+  it.each([
+    [":) ;-) :cool: :???: :!:", "🙂 😉 😎 😕 ❗"],
+    ["a\n:D\nb", "a<br />\n😀<br />\nb"],
+    ["x:) :)y (see 8) :)) :constructor: :mrgreen: ::", "x:) :)y (see 8) :)) :constructor: :mrgreen: ::"],
+    ["<code>:)</code> <i title=' :) '>:)</i>", "<code>:)</code> <i title=' :) '>🙂</i>"],
+  ])("has smilies as emoji, unless they are switched off: %s", (raw, shown) => {
+    expect(renderContent(raw, trusted)).toBe(`<p>${shown}</p>\n`);
+    expect(renderExcerpt(raw, trusted)).toBe(`<p>${shown}</p>\n`);
+    expect(renderContent(raw, { ...trusted, smilies: false })).toBe(
+      `<p>${raw.replaceAll("\n", "<br />\n")}</p>\n`,
+    );
   });
 
   it.each([
