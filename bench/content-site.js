@@ -49,6 +49,34 @@ const page = (index) => ({
   excerpt: "",
 });
 
+const image = (index) => ({
+  ...times(index),
+  title: `Image number ${index}`,
+  slug: `image-${index}`,
+  content: "",
+  excerpt: "",
+});
+
+/** A PNG of one pixel. */
+const PIXEL = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
+
+async function uploadPixel(content) {
+  const response = await content.handle({
+    ...{ method: "POST", path: "/core/v2/media", query: "", baseUrl: "http://localhost" },
+    headers: {
+      authorization: CREDENTIALS,
+      "content-type": "image/png",
+      "content-disposition": 'attachment; filename="pixel.png"',
+    },
+    body: PIXEL,
+  });
+  if (response.status !== 201) throw new Error(`the upload got ${response.status}`);
+  return JSON.parse(Buffer.from(response.body).toString()).id;
+}
+
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
 /**
@@ -76,10 +104,10 @@ async function writeCopies(store, id, count, change) {
 }
 
 /**
- * A content service with `posts` posts and a tenth as many pages. `ask` throws where the answer is
- * no 2xx.
+ * A content service with `posts` posts, a tenth as many pages, and `media` images. `ask` throws
+ * where the answer is no 2xx.
  */
-export async function makeSite(posts, { storage = memoryStorage(), ...options } = {}) {
+export async function makeSite(posts, { storage = memoryStorage(), media = 0, ...options } = {}) {
   const content = createContent({
     ...options,
     storage,
@@ -106,5 +134,6 @@ export async function makeSite(posts, { storage = memoryStorage(), ...options } 
     (await ask("POST", `/core/v2/${collection}`, { title: "Seed", status: "publish" })).id;
   await writeCopies(store, await seedOf("posts"), posts, (index) => post(index, categories));
   await writeCopies(store, await seedOf("pages"), Math.ceil(posts * PAGE_SHARE), page);
+  if (media > 0) await writeCopies(store, await uploadPixel(content), media, image);
   return { content, categories, ask };
 }

@@ -16,7 +16,31 @@ function linksOf(route: RestRoute, baseUrl: string): JsonObject {
   return path.includes("/:") ? {} : { _links: { self: [{ href: baseUrl + path }] } };
 }
 
-function describeRoute({ namespace, endpoints }: RestRoute): JsonObject {
+interface RouteDescription {
+  /** As the index shows the route. */
+  readonly inIndex: JsonObject;
+  /** As the response to OPTIONS shows it. */
+  readonly inOptions: JsonObject;
+}
+
+/** Built at the first use: the block editor asks for seven of them when it opens. */
+const descriptions = new WeakMap<RestRoute, RouteDescription>();
+
+function describeRoute(route: RestRoute): RouteDescription {
+  const known = descriptions.get(route);
+  if (known !== undefined) return known;
+  const { schema } = route;
+  const inIndex = describeEndpoints(route);
+  const described =
+    schema === undefined
+      ? {}
+      : { schema: { $schema: "http://json-schema.org/draft-04/schema#", ...describeSchema(schema) } };
+  const description = { inIndex, inOptions: { ...inIndex, ...described } };
+  descriptions.set(route, description);
+  return description;
+}
+
+function describeEndpoints({ namespace, endpoints }: RestRoute): JsonObject {
   return {
     namespace,
     methods: [...new Set(endpoints.flatMap(({ methods }) => methods))],
@@ -30,12 +54,7 @@ function describeRoute({ namespace, endpoints }: RestRoute): JsonObject {
 
 /** Builds the response to OPTIONS. */
 export function describePath(route: RestRoute, baseUrl: string): JsonObject {
-  const { schema } = route;
-  const described =
-    schema === undefined
-      ? {}
-      : { schema: { $schema: "http://json-schema.org/draft-04/schema#", ...describeSchema(schema) } };
-  return { ...describeRoute(route), ...described, ...linksOf(route, baseUrl) };
+  return { ...describeRoute(route).inOptions, ...linksOf(route, baseUrl) };
 }
 
 const anybody = (): void => {};
@@ -102,12 +121,11 @@ export function withIndex(rows: readonly RestRoute[], describeSite: () => JsonOb
     rowsOf.set(namespace, own);
     routes.push(...own);
   }
-  const descriptions = new Map(routes.map((row) => [row, describeRoute(row)]));
   const describeRoutes = (described: readonly RestRoute[], baseUrl: string): JsonObject =>
     Object.fromEntries(
       described.map((row) => [
         toPattern(toRoutePath(row)),
-        { ...descriptions.get(row), ...linksOf(row, baseUrl) } as Json,
+        { ...describeRoute(row).inIndex, ...linksOf(row, baseUrl) } as Json,
       ]),
     );
   return routes;
