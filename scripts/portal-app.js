@@ -25,7 +25,7 @@ const snippets = {
 /** Returns `script` and `style`, the exports of `virtual:portal-app`, and the files behind them. */
 async function compile() {
   const { outputFiles, metafile } = await build({
-    entryPoints: { app: resolve(folder, "main.tsx"), style: resolve(folder, "styles.css") },
+    entryPoints: { app: resolve(folder, "main.tsx") },
     outdir: folder,
     plugins: [snippets],
     bundle: true,
@@ -43,7 +43,7 @@ async function compile() {
   const text = (end) => outputFiles.find(({ path }) => path.endsWith(end)).text;
   return {
     script: text("app.js"),
-    style: text("style.css"),
+    style: text("app.css"),
     files: Object.keys(metafile.inputs)
       .filter((path) => !path.startsWith("snippets:"))
       .map((path) => resolve(path)),

@@ -10,3 +10,6 @@ declare module "virtual:portal-app" {
 declare module "virtual:verification-snippets" {
   export const snippets: readonly { readonly language: string; readonly code: string }[];
 }
+
+/** A style sheet of the page. They are joined in the order of their imports. */
+declare module "*.css";

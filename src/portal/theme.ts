@@ -11,8 +11,8 @@ export const DEFAULT_COLORS: PortalColors = { accent: "#0b57b5", accentDark: "#8
 
 /** The backgrounds of the accent: the page and its panels, as in `src/portal/app/styles.css`. */
 export const BACKGROUNDS: Readonly<Record<keyof PortalColors, readonly string[]>> = {
-  accent: ["#fdfdfc", "#f3f4f6"],
-  accentDark: ["#14171b", "#1e2329"],
+  accent: ["#ffffff", "#f6f7f9"],
+  accentDark: ["#0f1216", "#161a20"],
 };
 
 /** The least contrast of text, WCAG 2.2, criterion 1.4.3. */
@@ -48,10 +48,13 @@ const getInk = (color: string): string => {
   return getContrast(color, light) >= getContrast(color, dark) ? light : dark;
 };
 
-/** Builds the style sheet of the colours. */
+const declare = (accent: string): string => `{--accent:${accent};--accent-ink:${getInk(accent)}}`;
+
+/** Builds the style sheet of the colours. What the visitor chose beats the system's setting. */
 export const buildThemeCss = ({ accent, accentDark }: PortalColors): string =>
-  `:root{--accent:${accent};--accent-ink:${getInk(accent)}}
-@media (prefers-color-scheme:dark){:root{--accent:${accentDark};--accent-ink:${getInk(accentDark)}}}
+  `:root${declare(accent)}
+@media (prefers-color-scheme:dark){:root:not([data-theme=light])${declare(accentDark)}}
+:root[data-theme=dark]${declare(accentDark)}
 `;
 
 /** Builds the icon of the page: a bell on the accent, so that it shows on light and dark tabs. */

@@ -97,6 +97,7 @@ const PAGE_LIBRARIES = new Set([
   "preact",
   "preact/hooks",
   "diff",
+  "lucide-preact",
   "regexparam",
   "virtual:verification-snippets",
 ]);

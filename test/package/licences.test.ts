@@ -18,7 +18,7 @@ const nameOf = (path: string): string => path.slice(path.lastIndexOf("node_modul
 
 /** esbuild names each file of another package that it compiles in, except in the portal's page. */
 const compiledIn = new Set([
-  ...["preact", "diff", "regexparam"],
+  ...["preact", "diff", "lucide-preact", "regexparam"],
   ...readdirSync(resolve(root, "dist"))
     .filter((name) => /\.c?js$/.test(name))
     .flatMap((name) => [...read(`dist/${name}`).matchAll(/^\/\/ node_modules\/((?:@[^/]+\/)?[^/]+)\//gm)])

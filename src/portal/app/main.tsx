@@ -1,13 +1,19 @@
 /** The page: its frame, and the view that the address names. */
 
+import "./styles.css";
+import "./content/content.css";
+import "./webhooks/overview.css";
+import "./webhooks/deliveries.css";
+import "./webhooks/settings.css";
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { SessionJson } from "../shapes.js";
 import { type Api, createApi } from "./api.js";
+import { LiveRegion, NO_STATUS, type Status } from "./components/live.js";
 import { getMessage, Heading, isAbort } from "./components/small.js";
 import { contentViews } from "./content/views.js";
+import { FrameHeader, usePreferences } from "./frame.js";
 import { PageContext } from "./page-context.js";
-import { nameZone, type Zone } from "./times.js";
 import { matchPath, useLocation, type View } from "./view.js";
 import { webhookViews } from "./webhooks/views.js";
 
@@ -15,13 +21,6 @@ const views: readonly View[] = [...webhookViews, ...contentViews];
 
 /** Relative to this script, so that it holds below any mount point. */
 const api = createApi(new URL("api/", import.meta.url));
-
-interface Status {
-  readonly text: string;
-  readonly kind: "done" | "failed";
-}
-
-const NO_STATUS: Status = { text: "", kind: "done" };
 
 interface FrameProps {
   readonly usable: readonly View[];
@@ -56,54 +55,6 @@ function CurrentView({ usable, path, query }: FrameProps & { readonly query: URL
   );
 }
 
-/** The links to the views that have a label. */
-function Navigation({ usable, path }: FrameProps) {
-  const labelled = usable.filter(({ label }) => label !== undefined);
-  const within = (target: string): boolean => path.startsWith(`${target}/`);
-  return (
-    <nav aria-label="Parts of this page">
-      <ul>
-        {labelled.map(({ label, path: target }) => (
-          <li key={target}>
-            <a
-              href={`#${target}`}
-              aria-current={path === target ? "page" : within(target) ? "true" : undefined}
-            >
-              {label}
-            </a>
-          </li>
-        ))}
-      </ul>
-    </nav>
-  );
-}
-
-const ZONE_KEY = "postbell-zone";
-
-/** The zone that the visitor chose last in this browser. */
-function readZone(): Zone {
-  try {
-    return localStorage.getItem(ZONE_KEY) === "local" ? "local" : "UTC";
-  } catch {
-    // A browser may refuse storage to a page in a frame.
-    return "UTC";
-  }
-}
-
-function useZone(): readonly [Zone, () => void] {
-  const [zone, setZone] = useState(readZone);
-  const change = (): void => {
-    const other = zone === "UTC" ? "local" : "UTC";
-    setZone(other);
-    try {
-      localStorage.setItem(ZONE_KEY, other);
-    } catch {
-      // As above: then the choice holds for this page only.
-    }
-  };
-  return [zone, change];
-}
-
 /** Returns the status line, which a change of the view empties unless the view asked for it. */
 function useStatus(path: string) {
   const [status, setStatus] = useState(NO_STATUS);
@@ -132,7 +83,8 @@ function useStatus(path: string) {
 function Page({ session, offsetMs }: { readonly session: SessionJson; readonly offsetMs: number }) {
   const { path, query } = useLocation();
   const { status, say, fail, go } = useStatus(path);
-  const [zone, changeZone] = useZone();
+  const preferences = usePreferences();
+  const { zone } = preferences;
   const functions = useRef({ say, fail, go, now: () => Date.now() + offsetMs }).current;
   const page = useMemo(
     () => ({ session, api: api satisfies Api, zone, ...functions }),
@@ -152,32 +104,11 @@ function Page({ session, offsetMs }: { readonly session: SessionJson; readonly o
       <a class="skip" href="#main" onClick={skip}>
         Skip to the content
       </a>
-      <header>
-        <p class="brand">
-          {session.logo !== null && <img src={session.logo} alt="" class="logo" />}
-          {session.title}
-        </p>
-        <Navigation usable={usable} path={path} />
-        <p class="visitor">Signed in as {session.name}</p>
-      </header>
+      <FrameHeader usable={usable} path={path} {...preferences} />
       <main id="main">
-        <p role="status" class={status.text === "" ? "outcome" : `outcome ${status.kind}`}>
-          {status.text}
-        </p>
+        <LiveRegion status={status} />
         <CurrentView usable={usable} path={path} query={query} />
       </main>
-      <footer>
-        {session.parts.webhooks && (
-          <p>
-            Times are in {nameZone(zone)}.{" "}
-            {nameZone("local") !== "UTC" && (
-              <button type="button" class="link" onClick={changeZone}>
-                {zone === "UTC" ? `Show them in ${nameZone("local")}` : "Show them in UTC"}
-              </button>
-            )}
-          </p>
-        )}
-      </footer>
     </PageContext.Provider>
   );
 }

@@ -4,6 +4,7 @@ import type { FunctionComponent } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { parse } from "regexparam";
 import type { SessionJson } from "../shapes.js";
+import type { Api } from "./api.js";
 
 export interface ViewProps {
   readonly params: Params;
@@ -19,6 +20,10 @@ export interface View {
   readonly isOffered?: (session: SessionJson) => boolean;
   /** Its text in the navigation; absent: it is not in the navigation. */
   readonly label?: string;
+  /** The icon in front of its label. */
+  readonly icon?: FunctionComponent;
+  /** Reads how many things on it need attention, for the badge behind its label. */
+  readonly readCount?: (api: Pick<Api, "get">) => Promise<number>;
   readonly component: FunctionComponent<ViewProps>;
   /**
    * Views with the same key are one view with several addresses: it keeps its state when the

@@ -1,7 +1,7 @@
-/** Buttons that run an action. */
+/** Buttons that run an action, and the question before one that cannot be undone. */
 
 import type { ComponentChildren } from "preact";
-import { useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { usePage } from "../page-context.js";
 
 /** Runs an action once at a time and announces its errors. */
@@ -70,4 +70,61 @@ export function ActionButton({
       )}
     </>
   );
+}
+
+// Asks for confirmation before an action that cannot be undone.
+
+interface Question {
+  readonly title: string;
+  readonly explanation: ComponentChildren;
+  /** The label of the button that confirms. */
+  readonly confirm: string;
+}
+
+function Confirmation({
+  title,
+  explanation,
+  confirm,
+  onAnswer,
+}: Question & { readonly onAnswer: (isConfirmed: boolean) => void }) {
+  const id = useId();
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  return (
+    <dialog ref={dialog} aria-labelledby={id} onClose={() => onAnswer(false)}>
+      <h2 id={id}>{title}</h2>
+      <p>{explanation}</p>
+      <div class="row">
+        <button type="button" class="danger" onClick={() => onAnswer(true)}>
+          {confirm}
+        </button>
+        <button type="button" class="plain" autofocus onClick={() => onAnswer(false)}>
+          Cancel
+        </button>
+      </div>
+    </dialog>
+  );
+}
+
+/**
+ * Returns a function that asks, and the element to render. The function resolves with true if the
+ * visitor confirms. Leaving the view cancels.
+ */
+export function useConfirmation() {
+  const [asked, setAsked] = useState<Question & { readonly answer: (isConfirmed: boolean) => void }>();
+  const ask = (question: Question): Promise<boolean> =>
+    new Promise((resolve) => setAsked({ ...question, answer: resolve }));
+  const element =
+    asked === undefined ? null : (
+      <Confirmation
+        {...asked}
+        onAnswer={(isConfirmed) => {
+          setAsked(undefined);
+          asked.answer(isConfirmed);
+        }}
+      />
+    );
+  return [ask, element] as const;
 }

@@ -1,9 +1,10 @@
 /** Forms: fields with their errors, and the button that sends them. */
 
-import { type ComponentChildren, createContext } from "preact";
+import { type ComponentChildren, createContext, type InputHTMLAttributes } from "preact";
 import { useContext, useEffect, useId, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api.js";
 import { usePage } from "../page-context.js";
+import { fromTimeInput, nameZone, TIME_INPUT_LENGTH, type Zone } from "../times.js";
 import { useAction } from "./button.js";
 import { getMessage } from "./small.js";
 
@@ -214,5 +215,78 @@ export function SelectField({
         </select>
       )}
     </Field>
+  );
+}
+
+type OwnAttributes = Pick<
+  InputHTMLAttributes,
+  "autocomplete" | "class" | "inputMode" | "maxLength" | "placeholder" | "size" | "step"
+>;
+
+/** Attributes that are not named here are those of the input. */
+export function TextField({
+  label,
+  names = [],
+  hint,
+  onChange,
+  type = "text",
+  ...own
+}: OwnAttributes & {
+  readonly type?: "datetime-local" | "search" | "text" | "url";
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly names?: readonly string[];
+  readonly hint?: ComponentChildren;
+}) {
+  return (
+    <Field label={label} names={names} hint={hint}>
+      {(attributes) => (
+        <input
+          {...attributes}
+          {...own}
+          // The types of Preact join each type of an input with its roles; there is no role here.
+          type={type as "text"}
+          onInput={(event) => onChange(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** Reads a time field. Throws a FieldError for a text that is no time. */
+export function readTimeField(name: string, text: string, zone: Zone): string | undefined {
+  const read = fromTimeInput(text, zone);
+  if (read === null) throw new FieldError(name, "Write the time like 2026-11-22 14:05.");
+  return read;
+}
+
+export function TimeField({
+  label,
+  name,
+  value,
+  onChange,
+  hint,
+}: {
+  readonly label: string;
+  readonly name: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly hint?: string;
+}) {
+  const { zone } = usePage();
+  return (
+    <TextField
+      label={`${label} (${nameZone(zone)})`}
+      names={[name]}
+      hint={hint}
+      inputMode="numeric"
+      autocomplete="off"
+      placeholder="2026-11-22 14:05"
+      maxLength={TIME_INPUT_LENGTH}
+      size={17}
+      value={value}
+      onChange={onChange}
+    />
   );
 }

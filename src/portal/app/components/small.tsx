@@ -5,7 +5,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api.js";
 import { usePage } from "../page-context.js";
 import { formatExactTime, formatRelativeTime, formatTime } from "../times.js";
-import type { Tone } from "../tone.js";
+
+/** The meaning of a badge, which decides its colour. */
+export type Tone = "good" | "bad" | "warn" | "info" | "neutral";
 
 /** A list of terms with their values. Rows without a value are left out. */
 export function Facts({
@@ -144,17 +146,20 @@ let isFirst = true;
  */
 export function Heading({
   title,
+  part,
   children,
 }: {
   readonly title: string;
+  /** The tab that is shown, which the title of the document begins with. */
+  readonly part?: string;
   /** What is shown in place of the title. */
   readonly children?: ComponentChildren;
 }) {
   const { session } = usePage();
   const element = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    document.title = `${title} – ${session.title}`;
-  }, [title, session.title]);
+    document.title = [part, title, session.title].filter(Boolean).join(" – ");
+  }, [part, title, session.title]);
   useEffect(() => {
     if (!isFirst && document.activeElement === document.body) element.current?.focus();
     isFirst = false;

@@ -1,6 +1,7 @@
-/** Tables that become lists on a narrow screen. */
+/** Tables that become lists on a narrow screen, and the pages of a list. */
 
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 export interface Column<T> {
   readonly name: string;
@@ -8,8 +9,28 @@ export interface Column<T> {
   readonly isUnnamed?: boolean;
   /** Numbers stand on the right. */
   readonly isNumber?: boolean;
+  /** The class of its cells: a style sheet hides what a narrow screen has no room for. */
+  readonly class?: string;
   readonly cell: (item: T) => ComponentChildren;
 }
+
+/** Returns true while the content of an element is wider than the element, which then scrolls. */
+function useOverflow(): readonly [RefObject<HTMLElement | null>, boolean] {
+  const element = useRef<HTMLElement>(null);
+  const [isWider, setWider] = useState(false);
+  useEffect(() => {
+    const outer = element.current;
+    if (outer === null) return undefined;
+    const observer = new ResizeObserver(() => setWider(outer.scrollWidth > outer.clientWidth));
+    observer.observe(outer);
+    if (outer.firstElementChild !== null) observer.observe(outer.firstElementChild);
+    return () => observer.disconnect();
+  }, []);
+  return [element, isWider];
+}
+
+const joinClasses = (...names: readonly (string | false | undefined)[]): string | undefined =>
+  names.filter(Boolean).join(" ") || undefined;
 
 /**
  * A table. The first column with `isHeader` names its row. On a narrow screen each row is a list of its
@@ -27,9 +48,10 @@ export function Table<T extends { readonly key: string }>({
   readonly header: string;
   readonly rows: readonly T[];
 }) {
+  const [element, isWider] = useOverflow();
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls what is too wide.
-    <section class="scroll" aria-label={caption} tabIndex={0}>
+    // The keyboard scrolls what is too wide; otherwise there is nothing to stop at.
+    <section class="scroll" aria-label={caption} ref={element} tabIndex={isWider ? 0 : undefined}>
       {/* biome-ignore lint/a11y/noRedundantRoles: a table whose display is changed loses its role. */}
       <table class="stacks" role="table">
         <caption class="unseen">{caption}</caption>
@@ -37,9 +59,9 @@ export function Table<T extends { readonly key: string }>({
         <thead role="rowgroup">
           {/* biome-ignore lint/a11y/noRedundantRoles: as above. */}
           <tr role="row">
-            {columns.map(({ name, isUnnamed, isNumber }) => (
+            {columns.map(({ name, isUnnamed, isNumber, class: own }) => (
               // biome-ignore lint/a11y/noRedundantRoles: as above.
-              <th role="columnheader" scope="col" key={name} class={isNumber ? "number" : undefined}>
+              <th role="columnheader" scope="col" key={name} class={joinClasses(isNumber && "number", own)}>
                 {isUnnamed ? <span class="unseen">{name}</span> : name}
               </th>
             ))}
@@ -50,10 +72,10 @@ export function Table<T extends { readonly key: string }>({
           {rows.map((row) => (
             // biome-ignore lint/a11y/noRedundantRoles: as above.
             <tr role="row" key={row.key}>
-              {columns.map(({ name, isUnnamed, isNumber, cell }) =>
+              {columns.map(({ name, isUnnamed, isNumber, class: own, cell }) =>
                 name === header ? (
                   // biome-ignore lint/a11y/noRedundantRoles: as above.
-                  <th role="rowheader" scope="row" key={name}>
+                  <th role="rowheader" scope="row" key={name} class={own}>
                     {cell(row)}
                   </th>
                 ) : (
@@ -62,7 +84,7 @@ export function Table<T extends { readonly key: string }>({
                     role="cell"
                     key={name}
                     data-column={isUnnamed ? undefined : name}
-                    class={isNumber ? "number" : undefined}
+                    class={joinClasses(isNumber && "number", own)}
                   >
                     {cell(row)}
                   </td>
@@ -73,5 +95,57 @@ export function Table<T extends { readonly key: string }>({
         </tbody>
       </table>
     </section>
+  );
+}
+
+// Moves back and forth through a list that is read by cursors.
+
+export interface Pager {
+  /** Where the page that is shown begins; `undefined` for the first one. */
+  readonly cursor: string | undefined;
+  readonly number: number;
+  readonly back: () => void;
+  readonly forth: (next: string) => void;
+  readonly reset: () => void;
+}
+
+export function usePager(): Pager {
+  /** Where the pages up to this one begin. */
+  const [trail, setTrail] = useState<readonly (string | undefined)[]>([undefined]);
+  return {
+    cursor: trail.at(-1),
+    number: trail.length,
+    back: () => setTrail(trail.slice(0, -1)),
+    forth: (next) => setTrail([...trail, next]),
+    reset: () => setTrail([undefined]),
+  };
+}
+
+/** The buttons of a pager. `next`: where the page after this one begins. */
+export function PagerButtons({
+  pager: { number, back, forth },
+  next,
+  labels: [backLabel, forthLabel],
+}: {
+  readonly pager: Pager;
+  readonly next: string | null;
+  readonly labels: readonly [back: string, forth: string];
+}) {
+  if (number === 1 && next === null) return null;
+  return (
+    <nav class="pager" aria-label="Pages">
+      <button type="button" class="plain" disabled={number === 1} onClick={back}>
+        {backLabel}
+      </button>
+      <span class="quiet">Page {number}</span>
+      <button
+        type="button"
+        class="plain"
+        disabled={next === null}
+        onClick={() => next !== null && forth(next)}
+      >
+        {forthLabel}
+      </button>
+    </nav>
   );
 }

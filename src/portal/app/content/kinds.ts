@@ -1,7 +1,7 @@
 /** The names of collections and statuses in the console, and the texts of records. */
 
 import type { CollectionName, MediaDetailsJson, RecordJson, TextJson } from "../../content-shapes.js";
-import type { Tone } from "../tone.js";
+import type { Tone } from "../components/small.js";
 
 export interface Kind {
   readonly name: CollectionName;
@@ -44,7 +44,7 @@ export const kinds: readonly Kind[] = [
 /** Statuses in words, with the colours of their badges. */
 const STATUSES: Readonly<Record<string, readonly [label: string, tone: Tone]>> = {
   publish: ["Published", "good"],
-  future: ["Scheduled", "wait"],
+  future: ["Scheduled", "info"],
   draft: ["Draft", "neutral"],
   pending: ["Pending review", "neutral"],
   private: ["Private", "neutral"],

@@ -3,10 +3,9 @@
 import { useLayoutEffect, useState } from "preact/hooks";
 import type { ContentAnswerJson, MeJson, RecordJson } from "../../content-shapes.js";
 import type { Api } from "../api.js";
-import { SelectField } from "../components/form.js";
+import { SelectField, TextField } from "../components/form.js";
 import { Badge, ErrorMessage, Heading, Loading } from "../components/small.js";
 import { type Column, Table } from "../components/table.js";
-import { TextField } from "../components/text-field.js";
 import { usePage } from "../page-context.js";
 import { useResource } from "../use-resource.js";
 import {

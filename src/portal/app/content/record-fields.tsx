@@ -1,8 +1,7 @@
 /** The fields of a record: their inputs, and their texts as they are read and sent. */
 
 import type { RecordJson } from "../../content-shapes.js";
-import { Field, SelectField } from "../components/form.js";
-import { TextField } from "../components/text-field.js";
+import { Field, SelectField, TextField } from "../components/form.js";
 import { type FieldName, labelStatus } from "./kinds.js";
 
 /** The texts of fields, by their names. */

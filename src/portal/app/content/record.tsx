@@ -3,8 +3,7 @@
 import { useState } from "preact/hooks";
 import type { ContentAnswerJson, RecordJson } from "../../content-shapes.js";
 import { type Api, ApiError } from "../api.js";
-import { ActionButton } from "../components/button.js";
-import { useConfirmation } from "../components/dialog.js";
+import { ActionButton, useConfirmation } from "../components/button.js";
 import { Facts, Heading } from "../components/small.js";
 import { useLeaveSignal, usePage } from "../page-context.js";
 import { useResource } from "../use-resource.js";

@@ -2,8 +2,7 @@
 
 import { useRef, useState } from "preact/hooks";
 import type { ContentAnswerJson, RecordJson, RevisionJson } from "../../content-shapes.js";
-import { ActionButton } from "../components/button.js";
-import { useConfirmation } from "../components/dialog.js";
+import { ActionButton, useConfirmation } from "../components/button.js";
 import { SelectField } from "../components/form.js";
 import { ErrorMessage, Heading } from "../components/small.js";
 import { useLeaveSignal, usePage } from "../page-context.js";

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import type { ContentAnswerJson, RecordJson } from "../../content-shapes.js";
 import { Form } from "../components/form.js";
+import { FileText, Image, Newspaper } from "../components/icons.js";
 import { Heading } from "../components/small.js";
 import { useLeaveSignal, usePage } from "../page-context.js";
 import type { View } from "../view.js";
@@ -23,11 +24,14 @@ const viewsOfWritten = (kind: Kind): readonly View[] => [
   },
 ];
 
+const ICONS = { posts: Newspaper, pages: FileText, media: Image } as const;
+
 export const contentViews: readonly View[] = kinds.flatMap((kind) => [
   {
     path: `/${kind.name}`,
     part: "content",
     label: kind.many,
+    icon: ICONS[kind.name],
     component: ({ query }) => <RecordList kind={kind} query={query} />,
   },
   ...(kind.hasTrash ? viewsOfWritten(kind) : []),

@@ -8,8 +8,11 @@ import type {
   DeliveryStateJson,
   SubscriptionPageJson,
   WebhookJson,
+  WebhookListJson,
 } from "../../shapes.js";
 import type { Api } from "../api.js";
+import type { Tone } from "../components/small.js";
+import { HEALTH_TONES, labelHealth } from "./wording.js";
 
 /** The parts of a webhook that the page reads in addition to the documented record. */
 export const WEBHOOK_PARTS = "stats,details";
@@ -82,6 +85,14 @@ export async function readSubscriptions({
     cursor = page.next;
   }
   return webhooks;
+}
+
+const isTroubled = (tone: Tone): boolean => tone !== "good" && tone !== "neutral";
+
+/** Counts the webhooks that fail or were disabled, on the first page of the account's webhooks. */
+export async function countTroubled({ get }: Pick<Api, "get">): Promise<number> {
+  const { webhooks } = await get<WebhookListJson>("v1/webhooks", { include: WEBHOOK_PARTS, limit: 100 });
+  return webhooks.filter(({ stats }) => isTroubled(HEALTH_TONES[labelHealth(stats)])).length;
 }
 
 const POLL_MS = 400;

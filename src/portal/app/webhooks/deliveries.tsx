@@ -11,12 +11,9 @@ import type {
   WebhookListJson,
 } from "../../shapes.js";
 import type { Api } from "../api.js";
-import { FieldError, Form, SelectField } from "../components/form.js";
-import { PagerButtons, usePager } from "../components/pager.js";
+import { FieldError, Form, readTimeField, SelectField, TextField, TimeField } from "../components/form.js";
 import { Badge, ErrorMessage, Heading, Loading, RelativeTime } from "../components/small.js";
-import { type Column, Table } from "../components/table.js";
-import { TextField } from "../components/text-field.js";
-import { readTimeField, TimeField } from "../components/time-field.js";
+import { type Column, PagerButtons, Table, usePager } from "../components/table.js";
 import { usePage } from "../page-context.js";
 import { useResource } from "../use-resource.js";
 import { type DeliveryFilter, deliveryLink, findDeliveries } from "./calls.js";

@@ -1,8 +1,7 @@
 /** Actions of several views of a webhook: enabling it, and finishing a rotation of its secret. */
 
 import type { WebhookWithStatsJson } from "../../shapes.js";
-import { ActionButton } from "../components/button.js";
-import { useConfirmation } from "../components/dialog.js";
+import { ActionButton, useConfirmation } from "../components/button.js";
 import { usePage } from "../page-context.js";
 import { formatTime, nameZone } from "../times.js";
 import { updateWebhook, webhookPath } from "./calls.js";

@@ -7,9 +7,8 @@ import type {
   WebhookListJson,
   WebhookWithStatsJson,
 } from "../../shapes.js";
-import { PagerButtons, usePager } from "../components/pager.js";
 import { Badge, ErrorMessage, Heading, Loading, RelativeTime } from "../components/small.js";
-import { type Column, Table } from "../components/table.js";
+import { type Column, PagerButtons, Table, usePager } from "../components/table.js";
 import { usePage } from "../page-context.js";
 import { formatDuration } from "../times.js";
 import { useResource } from "../use-resource.js";

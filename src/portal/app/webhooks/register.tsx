@@ -2,9 +2,8 @@
 
 import { useState } from "preact/hooks";
 import type { CreatedWebhookJson, EventTypesJson } from "../../shapes.js";
-import { Form } from "../components/form.js";
+import { Form, TextField } from "../components/form.js";
 import { ErrorMessage, Heading, Loading } from "../components/small.js";
-import { TextField } from "../components/text-field.js";
 import { usePage } from "../page-context.js";
 import { useResource } from "../use-resource.js";
 import { type EventTypeChoice, EventTypePicker, fromChoice } from "./event-type-picker.js";

@@ -2,11 +2,9 @@
 
 import { useState } from "preact/hooks";
 import type { EventTypesJson, RotatedSecretJson } from "../../shapes.js";
-import { ActionButton } from "../components/button.js";
-import { useConfirmation } from "../components/dialog.js";
-import { Form, SelectField } from "../components/form.js";
+import { ActionButton, useConfirmation } from "../components/button.js";
+import { Form, SelectField, TextField } from "../components/form.js";
 import { ErrorMessage, Loading } from "../components/small.js";
-import { TextField } from "../components/text-field.js";
 import { usePage } from "../page-context.js";
 import { formatTime, nameZone } from "../times.js";
 import { useResource } from "../use-resource.js";

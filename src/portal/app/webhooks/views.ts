@@ -1,6 +1,8 @@
 /** The views of webhooks in the order of the navigation. If two paths match, the first one wins. */
 
+import { Activity as ActivityIcon, Send, Tags, Webhook } from "../components/icons.js";
 import type { View } from "../view.js";
+import { countTroubled } from "./calls.js";
 import { AllDeliveries } from "./deliveries.js";
 import { DeliveryView } from "./delivery.js";
 import { EventTypeCatalogue } from "./event-type-picker.js";
@@ -9,8 +11,15 @@ import { Register } from "./register.js";
 import { WebhookView } from "./webhook.js";
 
 export const webhookViews: readonly View[] = [
-  { path: "/webhooks", part: "webhooks", label: "Webhooks", component: WebhookList },
-  { path: "/deliveries", part: "webhooks", label: "All deliveries", component: AllDeliveries },
+  {
+    path: "/webhooks",
+    part: "webhooks",
+    label: "Webhooks",
+    icon: Webhook,
+    component: WebhookList,
+    readCount: countTroubled,
+  },
+  { path: "/deliveries", part: "webhooks", label: "Deliveries", icon: Send, component: AllDeliveries },
   { path: "/webhooks/new", part: "webhooks", component: Register },
   {
     path: "/webhooks/:webhookId/:tab?",
@@ -19,11 +28,12 @@ export const webhookViews: readonly View[] = [
     key: ({ webhookId }) => `webhook ${webhookId}`,
   },
   { path: "/webhooks/:webhookId/deliveries/:deliveryId", part: "webhooks", component: DeliveryView },
-  { path: "/event-types", part: "webhooks", label: "Event types", component: EventTypeCatalogue },
+  { path: "/event-types", part: "webhooks", label: "Event types", icon: Tags, component: EventTypeCatalogue },
   {
     path: "/activity",
     part: "webhooks",
     label: "Activity",
+    icon: ActivityIcon,
     component: Activity,
     isOffered: ({ hasAuditLog = false }) => hasAuditLog,
   },

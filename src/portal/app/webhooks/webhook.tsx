@@ -19,13 +19,13 @@ const TABS = [
   ["/settings", "Settings", SettingsTab],
 ] as const;
 
-function WebhookTitle({ webhook }: { readonly webhook: WebhookWithStatsJson }) {
+function WebhookTitle({ webhook, part }: { readonly webhook: WebhookWithStatsJson; readonly part: string }) {
   const { name, isNamed } = nameWebhook(webhook);
   const health = labelHealth(webhook.stats);
   return (
     <>
       <div class="title-row">
-        <Heading title={name}>
+        <Heading title={name} part={part}>
           <EndpointName webhook={webhook} />
         </Heading>
         <Badge tone={HEALTH_TONES[health]}>{health}</Badge>
@@ -47,7 +47,7 @@ export function WebhookView({ params: { webhookId = "", tab = "" } }: ViewProps)
   );
   const base = `/webhooks/${webhookId}`;
   const current = tab === "" ? base : `${base}/${tab}`;
-  const Tab = TABS.find(([suffix]) => base + suffix === current)?.[2];
+  const [, part = "", Tab] = TABS.find(([suffix]) => base + suffix === current) ?? [];
   if (data === undefined || Tab === undefined) {
     const isMissing = data !== undefined || error !== undefined;
     return (
@@ -61,7 +61,7 @@ export function WebhookView({ params: { webhookId = "", tab = "" } }: ViewProps)
   }
   return (
     <>
-      <WebhookTitle webhook={data} />
+      <WebhookTitle webhook={data} part={part} />
       <Tabs
         label="Webhook"
         tabs={TABS.map(([suffix, text]) => [base + suffix, text] as const)}

@@ -10,8 +10,8 @@ import type {
   StatsJson,
   WebhookJson,
 } from "../../shapes.js";
+import type { Tone } from "../components/small.js";
 import { formatDuration, formatTime, type Zone } from "../times.js";
-import type { Tone } from "../tone.js";
 
 /** The event type of tests, which are attempted once. */
 export const TEST_TYPE = "webhook.test";
@@ -34,7 +34,7 @@ export const HEALTH_TONES: Readonly<Record<HealthLabel, Tone>> = {
   Failing: "warn",
   Disabled: "bad",
   "Not tried yet": "neutral",
-  "Needs a test": "wait",
+  "Needs a test": "info",
 };
 
 /** Describes the health of an endpoint, and what happens to it next. */
@@ -146,7 +146,7 @@ export function labelState({
     case "pending":
       return {
         label: attemptCount === 0 ? "Pending" : "Retrying",
-        tone: attemptCount === 0 ? "wait" : "warn",
+        tone: attemptCount === 0 ? "info" : "warn",
       };
     case "delivered":
       return { label: isTest ? "Test delivered" : "Delivered", tone: "good" };

@@ -1,0 +1,219 @@
+/** The frame of the page: its header, navigation and the preferences of the visitor. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Clock, Menu, Monitor, Moon, Sun, X } from "./components/icons.js";
+import { usePage } from "./page-context.js";
+import { nameZone, type Zone } from "./times.js";
+import type { View } from "./view.js";
+
+/** Colours: those of the system, or always the same. */
+export type Theme = "system" | "light" | "dark";
+
+const ZONE_KEY = "postbell-zone";
+const THEME_KEY = "postbell-theme";
+
+const isZone = (text: unknown): text is Zone => text === "local" || text === "UTC";
+const isTheme = (text: unknown): text is Theme => text === "system" || text === "light" || text === "dark";
+
+/** Returns a choice that this browser keeps, if it does. */
+function usePreference<T extends string>(
+  key: string,
+  isValid: (text: unknown) => text is T,
+  otherwise: T,
+): readonly [T, (choice: T) => void] {
+  const [choice, setChoice] = useState<T>(() => {
+    try {
+      const kept = localStorage.getItem(key);
+      return isValid(kept) ? kept : otherwise;
+    } catch {
+      // A browser may refuse storage to a page in a frame.
+      return otherwise;
+    }
+  });
+  const choose = (next: T): void => {
+    setChoice(next);
+    try {
+      localStorage.setItem(key, next);
+    } catch {
+      // As above: then the choice holds for this page only.
+    }
+  };
+  return [choice, choose];
+}
+
+export interface Preferences {
+  readonly zone: Zone;
+  readonly setZone: (zone: Zone) => void;
+  readonly theme: Theme;
+  readonly setTheme: (theme: Theme) => void;
+}
+
+/** Returns the preferences of the visitor, and gives the page its colours. */
+export function usePreferences(): Preferences {
+  const [zone, setZone] = usePreference(ZONE_KEY, isZone, "UTC");
+  const [theme, setTheme] = usePreference(THEME_KEY, isTheme, "system");
+  useEffect(() => {
+    if (theme === "system") delete document.documentElement.dataset["theme"];
+    else document.documentElement.dataset["theme"] = theme;
+  }, [theme]);
+  return { zone, setZone, theme, setTheme };
+}
+
+const COUNT_MS = 60_000;
+
+/** Reads how much needs attention, now and every minute while the page is visible. */
+function useCount({ readCount }: View): number {
+  const { api } = usePage();
+  const [count, setCount] = useState(0);
+  useEffect(() => {
+    if (readCount === undefined) return undefined;
+    const left = new AbortController();
+    const refresh = (): void => {
+      if (document.visibilityState !== "visible") return;
+      // A view announces that the server cannot be reached; here the last count stays.
+      readCount(api.within(left.signal)).then(setCount, () => {});
+    };
+    refresh();
+    const timer = setInterval(refresh, COUNT_MS);
+    return () => {
+      left.abort();
+      clearInterval(timer);
+    };
+  }, [api, readCount]);
+  return count;
+}
+
+function NavigationLink({ view, path }: { readonly view: View; readonly path: string }) {
+  const { path: target, label, icon: Icon } = view;
+  const count = useCount(view);
+  const isWithin = path.startsWith(`${target}/`);
+  return (
+    <li>
+      <a href={`#${target}`} aria-current={path === target ? "page" : isWithin ? "true" : undefined}>
+        {Icon !== undefined && <Icon />}
+        {label}
+        {count > 0 && (
+          <span class="badge bad">
+            {count}
+            <span class="unseen"> need attention</span>
+          </span>
+        )}
+      </a>
+    </li>
+  );
+}
+
+interface SideProps extends Preferences {
+  readonly usable: readonly View[];
+  readonly path: string;
+}
+
+const THEMES = [
+  ["system", "System", Monitor],
+  ["light", "Light", Sun],
+  ["dark", "Dark", Moon],
+] as const;
+
+/** Navigation, preferences and the visitor's name. */
+function Side({ usable, path, zone, setZone, theme, setTheme }: SideProps) {
+  const { session } = usePage();
+  const labelled = usable.filter(({ label }) => label !== undefined);
+  const [webhooks, content] = (["webhooks", "content"] as const).map((part) =>
+    labelled.filter((view) => view.part === part),
+  );
+  const ThemeIcon = THEMES.find(([name]) => name === theme)?.[2] ?? Monitor;
+  return (
+    <div class="side">
+      <nav aria-label="Parts of this page">
+        {[webhooks, content].map(
+          (views = [], index) =>
+            views.length > 0 && (
+              <>
+                {index > 0 && webhooks?.length !== 0 && <h2>Content</h2>}
+                <ul>
+                  {views.map((view) => (
+                    <NavigationLink key={view.path} view={view} path={path} />
+                  ))}
+                </ul>
+              </>
+            ),
+        )}
+      </nav>
+      <div class="preferences">
+        {session.parts.webhooks && nameZone("local") !== "UTC" && (
+          <label>
+            <Clock />
+            <select
+              aria-label="Time zone"
+              value={zone}
+              onChange={({ currentTarget: { value } }) => isZone(value) && setZone(value)}
+            >
+              <option value="UTC">UTC</option>
+              <option value="local">{nameZone("local")}</option>
+            </select>
+          </label>
+        )}
+        <label>
+          <ThemeIcon />
+          <select
+            aria-label="Colours"
+            value={theme}
+            onChange={({ currentTarget: { value } }) => isTheme(value) && setTheme(value)}
+          >
+            {THEMES.map(([name, text]) => (
+              <option key={name} value={name}>
+                {text}
+              </option>
+            ))}
+          </select>
+        </label>
+        {session.name !== "" && <p>Signed in as {session.name}</p>}
+      </div>
+    </div>
+  );
+}
+
+function MenuDialog({ onClose, ...side }: SideProps & { readonly onClose: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  const { path } = side;
+  const opened = useRef(path).current;
+  useEffect(() => {
+    if (path !== opened) onClose();
+  }, [path, opened, onClose]);
+  return (
+    <dialog ref={dialog} class="menu" aria-label="Menu" onClose={onClose}>
+      <button type="button" class="bare icon-only" aria-label="Close the menu" onClick={onClose}>
+        <X />
+      </button>
+      <Side {...side} />
+    </dialog>
+  );
+}
+
+/** The header: a sidebar on wide screens, a bar with a menu on narrow ones. */
+export function FrameHeader(side: SideProps) {
+  const { session } = usePage();
+  const [isMenuOpen, setMenuOpen] = useState(false);
+  return (
+    <header class="frame-header">
+      <p class="brand">
+        {session.logo !== null && <img src={session.logo} alt="" class="logo" />}
+        {session.title}
+      </p>
+      <button
+        type="button"
+        class="bare icon-only menu-button"
+        aria-label="Menu"
+        aria-haspopup="dialog"
+        onClick={() => setMenuOpen(true)}
+      >
+        <Menu />
+      </button>
+      <Side {...side} />
+      {isMenuOpen && <MenuDialog {...side} onClose={() => setMenuOpen(false)} />}
+    </header>
+  );
+}

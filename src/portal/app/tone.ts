@@ -1,2 +1,0 @@
-/** The meaning of a badge, which decides its colour. */
-export type Tone = "good" | "bad" | "warn" | "wait" | "neutral";
