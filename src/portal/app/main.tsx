@@ -106,7 +106,7 @@ function Page({ session, offsetMs }: { readonly session: SessionJson; readonly o
       </a>
       <FrameHeader usable={usable} path={path} {...preferences} />
       <main id="main">
-        <LiveRegion status={status} />
+        <LiveRegion status={status} dismiss={() => say("")} />
         <CurrentView usable={usable} path={path} query={query} />
       </main>
     </PageContext.Provider>

@@ -4,11 +4,18 @@ import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { Api } from "./api.js";
 import { usePage } from "./page-context.js";
 
+/** A view could not be read. */
+export interface ReadFailure {
+  readonly cause: unknown;
+  /** Reads again; another failure takes the place of this one. */
+  readonly retry: () => Promise<void>;
+}
+
 export interface Resource<T> {
   /** `undefined` until the first read has succeeded. */
   readonly data: T | undefined;
-  /** The error of the first read. Errors of later reads are announced once. */
-  readonly error: unknown;
+  /** Why the first read failed. Errors of later reads are announced once. */
+  readonly error: ReadFailure | undefined;
   /** Reads again. Rejects if that fails, unless the view was left or a later read has begun. */
   readonly reload: () => Promise<void>;
 }
@@ -24,7 +31,7 @@ export function useResource<T>(
 ): Resource<T> {
   const { api, say, fail } = usePage();
   const [data, setData] = useState<T>();
-  const [error, setError] = useState<unknown>();
+  const [error, setError] = useState<ReadFailure>();
   const latest = useRef(0);
   const newestRead = useRef(read);
   newestRead.current = read;
@@ -45,6 +52,11 @@ export function useResource<T>(
     setData(() => found);
     setError(undefined);
   }, [api]);
+
+  const report = useCallback(
+    (cause: unknown): void => setError({ cause, retry: () => reload().catch(report) }),
+    [reload],
+  );
 
   // The caller names the inputs of `read`.
   useEffect(() => {
@@ -72,14 +84,14 @@ export function useResource<T>(
     void reload()
       .catch((thrown: unknown) => {
         hasFailed = true;
-        if (!signal.aborted) setError(() => thrown);
+        if (!signal.aborted) report(thrown);
       })
       .then(plan);
     return () => {
       own.abort();
       clearTimeout(timer);
     };
-  }, [reload, everyMs, ...inputs]);
+  }, [reload, report, everyMs, ...inputs]);
 
   return { data, error, reload };
 }

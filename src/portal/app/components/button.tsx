@@ -4,12 +4,19 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { usePage } from "../page-context.js";
 
-/** Runs an action once at a time and announces its errors. */
+/** How long a button rests that has sent something, so that a second press does not send it twice. */
+const REST_MS = 2_000;
+
+/**
+ * Runs an action once at a time and announces its errors. `restMs`: how long it then does nothing.
+ */
 export function useAction<A extends readonly unknown[]>(
   act: (...given: A) => Promise<unknown>,
-): readonly [isRunning: boolean, run: (...given: A) => void] {
+  restMs = 0,
+): readonly [isRunning: boolean, run: (...given: A) => void, isResting: boolean] {
   const { fail } = usePage();
   const [isRunning, setRunning] = useState(false);
+  const [isResting, setResting] = useState(false);
   // The state lags behind two clicks in a row.
   const isStarted = useRef(false);
   const run = (...given: A): void => {
@@ -19,11 +26,17 @@ export function useAction<A extends readonly unknown[]>(
     act(...given)
       .catch(fail)
       .finally(() => {
-        isStarted.current = false;
         setRunning(false);
+        setResting(restMs > 0);
+        const wake = (): void => {
+          isStarted.current = false;
+          setResting(false);
+        };
+        if (restMs > 0) setTimeout(wake, restMs);
+        else wake();
       });
   };
-  return [isRunning, run];
+  return [isRunning, run, isResting];
 }
 
 export interface ActionButtonProps {
@@ -31,6 +44,8 @@ export interface ActionButtonProps {
   readonly kind?: "primary" | "plain" | "danger";
   /** Why the action is not possible now. The button stays focusable, so that this can be read. */
   readonly disabledReason?: string | undefined;
+  /** Keeps the button disabled for two seconds after its action, which sends something. */
+  readonly rest?: boolean;
   /** What is shown while the action runs. */
   readonly busyLabel?: string | undefined;
   /** The name for screen readers, where the label alone does not say what it acts on. */
@@ -43,13 +58,14 @@ export function ActionButton({
   act,
   kind = "plain",
   disabledReason,
+  rest = false,
   busyLabel,
   label,
   children,
 }: ActionButtonProps) {
-  const [isRunning, run] = useAction(act);
+  const [isRunning, run, isResting] = useAction(act, rest ? REST_MS : 0);
   const id = useId();
-  const isDisabled = isRunning || disabledReason !== undefined;
+  const isDisabled = isRunning || isResting || disabledReason !== undefined;
   return (
     <>
       <button

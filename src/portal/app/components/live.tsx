@@ -1,6 +1,7 @@
 /** The live region of the page: what it announces is read by screen readers. */
 
 import { useEffect, useState } from "preact/hooks";
+import { X } from "./icons.js";
 
 export interface Status {
   readonly text: string;
@@ -24,7 +25,14 @@ export const announce = (text: string): void => show(text);
  * The one live region. It is part of the page from the start, since a region that arrives together
  * with its text is not read. `status` is shown, what `announce` was given is only read.
  */
-export function LiveRegion({ status: { text, kind } }: { readonly status: Status }) {
+export function LiveRegion({
+  status: { text, kind },
+  dismiss,
+}: {
+  readonly status: Status;
+  /** Removes what is shown. */
+  readonly dismiss: () => void;
+}) {
   const [announced, setAnnounced] = useState({ text: "", count: 0 });
   useEffect(() => {
     show = (next) => setAnnounced(({ count }) => ({ text: next, count: count + 1 }));
@@ -35,6 +43,11 @@ export function LiveRegion({ status: { text, kind } }: { readonly status: Status
   return (
     <div role="status" aria-atomic="false" class="status">
       <p class={text === "" ? "outcome" : `outcome ${kind}`}>{text}</p>
+      {text !== "" && (
+        <button type="button" class="bare icon-only small" aria-label="Dismiss" onClick={dismiss}>
+          <X />
+        </button>
+      )}
       {/* A key of its own makes a repeated text a change, which is read again. */}
       <p class="unseen" key={announced.count}>
         {announced.text}

@@ -1,10 +1,14 @@
 /** Small parts of views: facts, times, badges, tabs, copying, problems. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api.js";
 import { usePage } from "../page-context.js";
 import { formatExactTime, formatRelativeTime, formatTime } from "../times.js";
+import type { ReadFailure } from "../use-resource.js";
+import { ActionButton } from "./button.js";
+import { Check, Copy, RotateCcw } from "./icons.js";
+import { announce } from "./live.js";
 
 /** The meaning of a badge, which decides its colour. */
 export type Tone = "good" | "bad" | "warn" | "info" | "neutral";
@@ -78,11 +82,12 @@ export function Tabs({
 export function CopyButton({
   text,
   label,
-  children = "Copy",
+  children,
 }: {
   readonly text: string;
   /** What is copied: `secret`, `event ID`. */
   readonly label: string;
+  /** A text behind the icon. */
   readonly children?: ComponentChildren;
 }) {
   const { say } = usePage();
@@ -92,15 +97,23 @@ export function CopyButton({
       await navigator.clipboard.writeText(text);
       setCopied(true);
       setTimeout(() => setCopied(false), 2_000);
-      say(`The ${label} was copied.`);
+      announce(`The ${label} was copied.`);
     } catch {
       // No permission, or no HTTPS.
       say(`This browser did not allow copying: select the ${label} and copy it with the keyboard.`, "failed");
     }
   };
+  const name = `Copy the ${label}`;
   return (
-    <button type="button" class="plain small" aria-label={`Copy the ${label}`} onClick={() => void copy()}>
-      {isCopied ? "Copied" : children}
+    <button
+      type="button"
+      class={children === undefined ? "bare small icon-only" : "plain small"}
+      aria-label={name}
+      title={name}
+      onClick={() => void copy()}
+    >
+      {isCopied ? <Check /> : <Copy />}
+      {children}
     </button>
   );
 }
@@ -118,17 +131,35 @@ export function CodeBlock({ text, label }: { readonly text: string; readonly lab
   );
 }
 
-/** What is shown in place of a view that could not be read. */
-export function ErrorMessage({ error }: { readonly error: unknown }) {
+/** What is shown in place of a view that could not be read, with a button that tries again. */
+export function ErrorMessage({ error: { cause, retry } }: { readonly error: ReadFailure }) {
+  const element = useRef<HTMLDivElement>(null);
+  // The button goes once the view was read; whoever pressed it goes on at the heading.
+  useLayoutEffect(
+    () => () => {
+      if (element.current?.contains(document.activeElement)) document.querySelector("h1")?.focus();
+    },
+    [],
+  );
   return (
-    <p role="alert" class="outcome failed">
-      {getMessage(error)}
-    </p>
+    <div role="alert" class="outcome failed" ref={element}>
+      <p>{getMessage(cause)}</p>
+      <ActionButton act={retry} busyLabel="Reading …">
+        <RotateCcw /> Retry
+      </ActionButton>
+    </div>
   );
 }
 
-/** What is shown until a view has been read. */
-export const Loading = () => <p class="quiet">Loading …</p>;
+/** What is shown until a view was read: the shape of a table. It appears if that takes a moment. */
+export const Loading = ({ lines = 5 }: { readonly lines?: number }) => (
+  <div class="skeleton">
+    <p class="unseen">Loading …</p>
+    {Array.from({ length: lines }, (_, index) => (
+      <div key={index} />
+    ))}
+  </div>
+);
 
 /** Returns the message for a visitor about something thrown. */
 export const getMessage = (error: unknown): string =>

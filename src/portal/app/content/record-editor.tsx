@@ -6,6 +6,7 @@ import { type Api, ApiError } from "../api.js";
 import { Form, FormButton } from "../components/form.js";
 import { ErrorMessage, Heading, Loading } from "../components/small.js";
 import { usePage } from "../page-context.js";
+import type { ReadFailure } from "../use-resource.js";
 import { Comparison } from "./comparison.js";
 import { formatSiteTime, getTitle, type Kind, labelStatus } from "./kinds.js";
 import { hasSameLines } from "./pair-lines.js";
@@ -172,8 +173,14 @@ export const ifUnchanged = ({
 export const isConflict = (error: unknown): boolean => error instanceof ApiError && error.status === 412;
 
 /** `error`: why it cannot be read. */
-export function Pending({ title, error }: { readonly title: string; readonly error: unknown }) {
-  const isMissing = error instanceof ApiError && error.status === 404;
+export function Pending({
+  title,
+  error,
+}: {
+  readonly title: string;
+  readonly error: ReadFailure | undefined;
+}) {
+  const isMissing = error?.cause instanceof ApiError && error.cause.status === 404;
   return (
     <>
       <Heading title={isMissing ? "Not found" : title} />
