@@ -129,7 +129,7 @@ export function createPortal(options: PortalOptions): Service {
     ...page.files.map((path) => ({
       method: "GET",
       path,
-      handle: async (request: HttpRequest) => page.respondWithFile(request),
+      handle: page.respondWithFile,
     })),
   ];
   const site = createRouter(routes, {
@@ -143,7 +143,8 @@ export function createPortal(options: PortalOptions): Service {
   return Object.freeze<Service>({
     handle(request) {
       if (request.path.startsWith(WEBHOOKS_PREFIX)) return handleWebhooks(request);
-      return request.path.startsWith("/api/") ? api(request) : site(request);
+      if (request.path.startsWith("/api/")) return api(request);
+      return site({ ...request, path: page.toFilePath(request.path) });
     },
   });
 }

@@ -1,6 +1,8 @@
 /** The page itself: its HTML, its files, and the headers they carry. */
 
 import { createHash } from "node:crypto";
+import { promisify } from "node:util";
+import { brotliCompress, gzip } from "node:zlib";
 import { script, style } from "virtual:portal-app";
 import { parseUrl } from "../core/parse-url.js";
 import { isMatch } from "../http/entity-tag.js";
@@ -66,7 +68,13 @@ function getBasePath({ baseUrl }: Pick<HttpRequest, "baseUrl">): string {
   return path === "" ? "./" : `${path}/`;
 }
 
-const buildHtml = (title: string, base: string): string => `<!doctype html>
+interface PageNames {
+  readonly script: string;
+  readonly style: string;
+  readonly theme: string;
+}
+
+const buildHtml = (title: string, base: string, names: PageNames): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -74,9 +82,9 @@ const buildHtml = (title: string, base: string): string => `<!doctype html>
 <meta name="color-scheme" content="light dark">
 <title>${escapeHtml(title)}</title>
 <link rel="icon" type="image/svg+xml" href="${base}favicon.svg">
-<link rel="stylesheet" href="${base}app.css">
-<link rel="stylesheet" href="${base}theme.css">
-<script type="module" src="${base}app.js"></script>
+<link rel="stylesheet" href="${base}${names.style}">
+<link rel="stylesheet" href="${base}${names.theme}">
+<script type="module" src="${base}${names.script}"></script>
 </head>
 <body>
 <noscript><p>This page needs JavaScript.</p></noscript>
@@ -84,59 +92,133 @@ const buildHtml = (title: string, base: string): string => `<!doctype html>
 </html>
 `;
 
+type Encoding = "br" | "gzip" | "identity";
+
+/** A browser sends about 30 characters. */
+const MAX_ACCEPT_ENCODING = 500;
+
+/** One of the encodings of `Accept-Encoding`, in lower case, with its weight. */
+const ACCEPTED = /^([a-z*][a-z-]{0,19})(?:[ \t]{0,9};[ \t]{0,9}q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?$/;
+
+/**
+ * Chooses the encoding of a file. Of those with the same weight the smaller one wins. Without the
+ * header, and with one that is too long, the file is sent as it is; so it is if the client accepts
+ * nothing of all this.
+ * Source: RFC 9110 §12.5.3.
+ */
+function chooseEncoding(accepted: string | undefined): Encoding {
+  if (accepted === undefined || accepted.length > MAX_ACCEPT_ENCODING) return "identity";
+  const weights = new Map<string, number>();
+  for (const part of accepted.toLowerCase().split(",")) {
+    const [, name, weight = "1"] = ACCEPTED.exec(part.trim()) ?? [];
+    if (name !== undefined) weights.set(name, Number(weight));
+  }
+  const weigh = (name: Encoding): number => weights.get(name) ?? weights.get("*") ?? 0;
+  const [br, gzip, plain] = [weigh("br"), weigh("gzip"), weigh("identity")];
+  if (br > 0 && br >= gzip && br >= plain) return "br";
+  return gzip > 0 && gzip >= plain ? "gzip" : "identity";
+}
+
+const compressors = { br: promisify(brotliCompress), gzip: promisify(gzip) } as const;
+
+/** Less than this does not become smaller in the end. */
+const MIN_COMPRESSED_LENGTH = 1_000;
+
 interface PageFile {
   readonly type: string;
   readonly text: string;
-  readonly etag: string;
+  readonly hash: string;
+  readonly isCompressible: boolean;
+  /** Returns the compressed text. It is compressed once, when it is first asked for. */
+  readonly compress: (encoding: "br" | "gzip") => Promise<Uint8Array>;
 }
 
-const createFile = (type: string, text: string): PageFile => ({
-  type,
-  text,
-  etag: `"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"`,
-});
+function createFile(type: string, text: string): PageFile {
+  const compressed = new Map<string, Promise<Uint8Array>>();
+  return {
+    type,
+    text,
+    hash: createHash("sha256").update(text).digest("base64url").slice(0, HASH_LENGTH),
+    isCompressible: text.length >= MIN_COMPRESSED_LENGTH,
+    compress(encoding) {
+      const made = compressed.get(encoding) ?? compressors[encoding](text);
+      compressed.set(encoding, made);
+      return made;
+    },
+  };
+}
+
+const HASH_LENGTH = 22;
+const HASHED_PATH = /^(\/[a-z]{1,9})-[\w-]{22}(\.[a-z]{2,3})$/;
+const MAX_PATH_LENGTH = 50;
+
+/** `/app.js` becomes `/app-<hash>.js`. */
+const addHash = (path: string, { hash }: PageFile): string => path.replace(".", `-${hash}.`);
 
 /** Anybody may have the files: they are the same for all visitors. */
-function respondWithFile(
-  { type, text, etag }: PageFile,
+async function respondWithFile(
+  { type, text, hash, isCompressible, compress }: PageFile,
   { headers }: Pick<HttpRequest, "headers">,
-): HttpResponse {
-  const isKnown = isMatch(headers["if-none-match"], etag);
+  isImmutable: boolean,
+): Promise<HttpResponse> {
+  const encoding = isCompressible ? chooseEncoding(headers["accept-encoding"]) : "identity";
+  // Each encoding is a representation of its own.
+  const etag = encoding === "identity" ? `"${hash}"` : `"${hash}-${encoding}"`;
+  const common = {
+    "content-type": type,
+    "content-security-policy": "default-src 'none'; sandbox",
+    etag,
+    "cache-control": isImmutable ? "public, max-age=31536000, immutable" : "no-cache",
+    "x-content-type-options": "nosniff",
+    "cross-origin-resource-policy": "same-origin",
+    ...(isCompressible && { vary: "accept-encoding" }),
+  };
+  if (isMatch(headers["if-none-match"], etag)) return { status: 304, headers: common, body: null };
+  if (encoding === "identity") return { status: 200, headers: common, body: text };
   return {
-    status: isKnown ? 304 : 200,
-    headers: {
-      "content-type": type,
-      "content-security-policy": "default-src 'none'; sandbox",
-      etag,
-      "cache-control": "no-cache",
-      "x-content-type-options": "nosniff",
-      "cross-origin-resource-policy": "same-origin",
-    },
-    body: isKnown ? null : text,
+    status: 200,
+    headers: { ...common, "content-encoding": encoding },
+    body: await compress(encoding),
   };
 }
 
 /** Builds the page of a portal once, for all of its requests. */
 export function createPage(settings: PageSettings) {
   const headers = buildPageHeaders(settings);
-  const files: Readonly<Record<string, PageFile>> = {
+  const plain = {
     "/app.js": createFile("text/javascript; charset=utf-8", script),
     "/app.css": createFile("text/css; charset=utf-8", style),
     "/theme.css": createFile("text/css; charset=utf-8", buildThemeCss(settings.colors)),
     "/favicon.svg": createFile("image/svg+xml", buildFavicon(settings.colors)),
-  };
+  } as const;
+  const hashed = new Map(
+    Object.entries(plain).map(([path, file]): [string, PageFile] => [addHash(path, file), file]),
+  );
+  const files = new Map<string, PageFile>([...Object.entries(plain), ...hashed]);
+  const nameOf = (path: keyof typeof plain): string => addHash(path, plain[path]).slice(1);
+  const names = { script: nameOf("/app.js"), style: nameOf("/app.css"), theme: nameOf("/theme.css") };
   return {
-    /** The paths of the files of the page. */
-    files: Object.keys(files),
-    respondWithFile(request: Pick<HttpRequest, "path" | "headers">): HttpResponse {
-      const file = files[request.path];
+    /** The paths of the files of the page: with their hash, and without it for older pages. */
+    files: [...files.keys()],
+    /**
+     * Returns the path of the file that is meant. A name with the hash of another version means the
+     * present file: during an update, page and files may come from different processes.
+     */
+    toFilePath(path: string): string {
+      if (files.has(path) || path.length > MAX_PATH_LENGTH) return path;
+      const [, start, end] = HASHED_PATH.exec(path) ?? [];
+      return start !== undefined && files.has(`${start}${end}`) ? `${start}${end}` : path;
+    },
+    /** Under its name with a hash, a file never changes. */
+    async respondWithFile(request: Pick<HttpRequest, "path" | "headers">): Promise<HttpResponse> {
+      const file = files.get(request.path);
       if (file === undefined) throw new RangeError(`the page has no file ${request.path}`);
-      return respondWithFile(file, request);
+      return respondWithFile(file, request, hashed.has(request.path));
     },
     respondWithPage: (request: Pick<HttpRequest, "baseUrl">): HttpResponse => ({
       status: 200,
       headers,
-      body: buildHtml(settings.title, escapeHtml(getBasePath(request))),
+      body: buildHtml(settings.title, escapeHtml(getBasePath(request)), names),
     }),
     /** A page without script or style, for who may not see the other. */
     respondWithMessage: (

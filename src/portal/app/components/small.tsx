@@ -6,12 +6,10 @@ import { ApiError } from "../api.js";
 import { usePage } from "../page-context.js";
 import { formatExactTime, formatRelativeTime, formatTime } from "../times.js";
 import type { ReadFailure } from "../use-resource.js";
+import type { Tone } from "../view.js";
 import { ActionButton } from "./button.js";
 import { Check, Copy, RotateCcw } from "./icons.js";
 import { announce } from "./live.js";
-
-/** The meaning of a badge, which decides its colour. */
-export type Tone = "good" | "bad" | "warn" | "info" | "neutral";
 
 /** A list of terms with their values. Rows without a value are left out. */
 export function Facts({

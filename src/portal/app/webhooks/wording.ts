@@ -10,7 +10,7 @@ import type {
   StatsJson,
   WebhookJson,
 } from "../../shapes.js";
-import type { Tone } from "../components/small.js";
+import type { Tone } from "../view.js";
 import { formatDuration, formatTime, type Zone } from "../times.js";
 
 /** The event type of tests, which are attempted once. */
