@@ -6,9 +6,6 @@ import { parse } from "regexparam";
 import type { SessionJson } from "../shapes.js";
 import type { Api } from "./api.js";
 
-/** The meaning of a badge, which decides its colour. */
-export type Tone = "good" | "bad" | "warn" | "info" | "neutral";
-
 export interface ViewProps {
   readonly params: Params;
   /** The query behind the path. */

@@ -1,7 +1,7 @@
 /** The names of collections and statuses in the console, and the texts of records. */
 
 import type { CollectionName, MediaDetailsJson, RecordJson, TextJson } from "../../content-shapes.js";
-import type { Tone } from "../view.js";
+import type { Tone } from "../tone.js";
 
 export interface Kind {
   readonly name: CollectionName;

@@ -11,7 +11,7 @@ import type {
   WebhookListJson,
 } from "../../shapes.js";
 import type { Api } from "../api.js";
-import type { Tone } from "../view.js";
+import type { Tone } from "../tone.js";
 import { HEALTH_TONES, labelHealth } from "./wording.js";
 
 /** The parts of a webhook that the page reads in addition to the documented record. */

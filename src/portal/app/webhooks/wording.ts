@@ -10,8 +10,8 @@ import type {
   StatsJson,
   WebhookJson,
 } from "../../shapes.js";
-import type { Tone } from "../view.js";
 import { formatDuration, formatTime, type Zone } from "../times.js";
+import type { Tone } from "../tone.js";
 
 /** The event type of tests, which are attempted once. */
 export const TEST_TYPE = "webhook.test";
