@@ -129,7 +129,7 @@ export function createPortal(options: PortalOptions): Service {
     ...page.files.map((path) => ({
       method: "GET",
       path,
-      handle: page.respondWithFile,
+      handle: (request: HttpRequest) => page.respondWithFile(request),
     })),
   ];
   const site = createRouter(routes, {

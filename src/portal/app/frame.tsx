@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Clock, Menu, Monitor, Moon, Sun, X } from "./components/icons.js";
+import { JumpBox } from "./jump.js";
 import { usePage } from "./page-context.js";
 import { nameZone, type Zone } from "./times.js";
 import type { View } from "./view.js";
@@ -203,6 +204,7 @@ export function FrameHeader(side: SideProps) {
         {session.logo !== null && <img src={session.logo} alt="" class="logo" />}
         {session.title}
       </p>
+      <JumpBox usable={side.usable} />
       <button
         type="button"
         class="bare icon-only menu-button"

@@ -90,6 +90,8 @@ function Page({ session, offsetMs }: { readonly session: SessionJson; readonly o
     () => ({ session, api: api satisfies Api, zone, ...functions }),
     [session, zone, functions],
   );
+  // A long view may have been scrolled.
+  useLayoutEffect(() => scrollTo(0, 0), [path]);
   const usable = useMemo(
     () => views.filter(({ part, isOffered }) => session.parts[part] && (isOffered?.(session) ?? true)),
     [session],

@@ -1,2 +1,13 @@
-/** The meaning of a badge, which decides its colour. Apart from views, since unit tests have no DOM. */
+/** Types of the frame that need no DOM, for files that unit tests import. */
+
+/** The meaning of a badge, which decides its colour. */
 export type Tone = "good" | "bad" | "warn" | "info" | "neutral";
+
+/** A place that the jump box offers. */
+export interface Target {
+  readonly label: string;
+  /** A further text by which it is found, such as an address. */
+  readonly detail?: string;
+  /** Below the `#`. */
+  readonly path: string;
+}

@@ -5,6 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { parse } from "regexparam";
 import type { SessionJson } from "../shapes.js";
 import type { Api } from "./api.js";
+import type { Target } from "./tone.js";
 
 export interface ViewProps {
   readonly params: Params;
@@ -24,6 +25,10 @@ export interface View {
   readonly icon?: FunctionComponent;
   /** Reads how many things on it need attention, for the badge behind its label. */
   readonly readCount?: (api: Pick<Api, "get">) => Promise<number>;
+  /** Reads what the jump box finds below the view. */
+  readonly readTargets?: (api: Pick<Api, "get">) => Promise<readonly Target[]>;
+  /** Returns the path at which the view shows what it has for a text. */
+  readonly searchPath?: (text: string) => string;
   readonly component: FunctionComponent<ViewProps>;
   /**
    * Views with the same key are one view with several addresses: it keeps its state when the

@@ -32,6 +32,7 @@ export const contentViews: readonly View[] = kinds.flatMap((kind) => [
     part: "content",
     label: kind.many,
     icon: ICONS[kind.name],
+    searchPath: (text: string) => `/${kind.name}?${new URLSearchParams({ search: text })}`,
     component: ({ query }) => <RecordList kind={kind} query={query} />,
   },
   ...(kind.hasTrash ? viewsOfWritten(kind) : []),

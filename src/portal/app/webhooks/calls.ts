@@ -11,8 +11,8 @@ import type {
   WebhookListJson,
 } from "../../shapes.js";
 import type { Api } from "../api.js";
-import type { Tone } from "../tone.js";
-import { HEALTH_TONES, labelHealth } from "./wording.js";
+import type { Target, Tone } from "../tone.js";
+import { HEALTH_TONES, labelHealth, nameWebhook, splitUrl } from "./wording.js";
 
 /** The parts of a webhook that the page reads in addition to the documented record. */
 export const WEBHOOK_PARTS = "stats,details";
@@ -93,6 +93,15 @@ const isTroubled = (tone: Tone): boolean => tone !== "good" && tone !== "neutral
 export async function countTroubled({ get }: Pick<Api, "get">): Promise<number> {
   const { webhooks } = await get<WebhookListJson>("v1/webhooks", { include: WEBHOOK_PARTS, limit: 100 });
   return webhooks.filter(({ stats }) => isTroubled(HEALTH_TONES[labelHealth(stats)])).length;
+}
+
+/** Reads the endpoints of the account for the jump box. */
+export async function readEndpointTargets(api: Pick<Api, "get">): Promise<readonly Target[]> {
+  const webhooks = await readSubscriptions(api);
+  return webhooks.map(({ id, description, url }) => {
+    const { host, path } = splitUrl(url);
+    return { label: nameWebhook({ description, url }).name, detail: host + path, path: `/webhooks/${id}` };
+  });
 }
 
 const POLL_MS = 400;

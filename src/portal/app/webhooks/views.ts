@@ -2,7 +2,7 @@
 
 import { Activity as ActivityIcon, Send, Tags, Webhook } from "../components/icons.js";
 import type { View } from "../view.js";
-import { countTroubled } from "./calls.js";
+import { countTroubled, readEndpointTargets } from "./calls.js";
 import { AllDeliveries } from "./deliveries.js";
 import { DeliveryView } from "./delivery.js";
 import { EventTypeCatalogue } from "./event-type-picker.js";
@@ -18,8 +18,16 @@ export const webhookViews: readonly View[] = [
     icon: Webhook,
     component: WebhookList,
     readCount: countTroubled,
+    readTargets: readEndpointTargets,
   },
-  { path: "/deliveries", part: "webhooks", label: "Deliveries", icon: Send, component: AllDeliveries },
+  {
+    path: "/deliveries",
+    part: "webhooks",
+    label: "Deliveries",
+    icon: Send,
+    component: AllDeliveries,
+    searchPath: (text) => `/deliveries?${new URLSearchParams({ q: text })}`,
+  },
   { path: "/webhooks/new", part: "webhooks", component: Register },
   {
     path: "/webhooks/:webhookId/:tab?",
