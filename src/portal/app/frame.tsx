@@ -84,13 +84,17 @@ function useCount({ readCount }: View): number {
   return count;
 }
 
+const isBelow = (path: string, target: string): boolean => path.startsWith(`${target}/`);
+
 function NavigationLink({ view, path }: { readonly view: View; readonly path: string }) {
   const { path: target, label, icon: Icon } = view;
   const count = useCount(view);
-  const isWithin = path.startsWith(`${target}/`);
   return (
     <li>
-      <a href={`#${target}`} aria-current={path === target ? "page" : isWithin ? "true" : undefined}>
+      <a
+        href={`#${target}`}
+        aria-current={path === target ? "page" : isBelow(path, target) ? "true" : undefined}
+      >
         {Icon !== undefined && <Icon />}
         {label}
         {count > 0 && (
@@ -122,6 +126,7 @@ function Side({ usable, path, zone, setZone, theme, setTheme }: SideProps) {
   const [webhooks, content] = (["webhooks", "content"] as const).map((part) =>
     labelled.filter((view) => view.part === part),
   );
+  const isContent = content?.some(({ path: target }) => path === target || isBelow(path, target)) ?? false;
   const ThemeIcon = THEMES.find(([name]) => name === theme)?.[2] ?? Monitor;
   return (
     <div class="side">
@@ -141,7 +146,8 @@ function Side({ usable, path, zone, setZone, theme, setTheme }: SideProps) {
         )}
       </nav>
       <div class="preferences">
-        {session.parts.webhooks && nameZone("local") !== "UTC" && (
+        {/* Content has the site's times. */}
+        {session.parts.webhooks && !isContent && nameZone("local") !== "UTC" && (
           <label>
             <Clock />
             <select

@@ -190,14 +190,15 @@ export function JumpBox({ usable }: { readonly usable: readonly View[] }) {
       <button
         type="button"
         class="plain jump-button"
-        aria-label="Jump to …"
         aria-haspopup="dialog"
         aria-keyshortcuts={isMac ? "Meta+K" : "Control+K"}
         onClick={() => setOpen(true)}
       >
         <Search />
-        <span>Jump to …</span>
-        <span class="keys">{isMac ? "⌘ K" : "Ctrl K"}</span>
+        <span class="jump-label">Jump to …</span>
+        <span class="keys" aria-hidden="true">
+          {isMac ? "⌘ K" : "Ctrl K"}
+        </span>
       </button>
       {isOpen && <JumpDialog usable={usable} onClose={() => setOpen(false)} />}
     </>
