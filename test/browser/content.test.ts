@@ -373,7 +373,7 @@ describe("rights", () => {
     expect(await page.getByLabel("Status").count()).toBe(0);
     await page.getByRole("link", { name: "Opening hours" }).click();
     await page.getByText("Monday").first().waitFor();
-    expect(await page.getByRole("button").count()).toBe(0);
+    expect(await page.getByRole("main").getByRole("button").count()).toBe(0);
     await page.goto(`${host.origin}/portal/#/posts/${id}/revisions`);
     await page.getByText("Sorry, you are not allowed").waitFor();
     await page.goto(`${host.origin}/portal/#/media`);

@@ -88,7 +88,7 @@ describe("the deliveries of all webhooks", () => {
     await host.clock.advance(1_000);
     const { page, faults } = await open(browser, host.origin);
     await page.goto(host.url);
-    await page.getByRole("link", { name: "All deliveries", exact: true }).click();
+    await page.getByRole("link", { name: "Deliveries", exact: true }).click();
     await page.getByRole("heading", { name: "All deliveries" }).waitFor();
     const rows = page.locator("tbody tr");
     await page.getByRole("link", { name: "Ward 3" }).waitFor();

@@ -86,7 +86,7 @@ describe("one webhook", () => {
     if (process.env["SCREENSHOT"])
       await page.screenshot({ path: join(root, "docs", "portal.png"), fullPage: true });
 
-    await page.getByRole("link", { name: "Deliveries", exact: true }).first().click();
+    await page.getByRole("main").getByRole("link", { name: "Deliveries", exact: true }).first().click();
     const log = page.getByRole("region", { name: "Deliveries, newest first" });
     await log.getByRole("link").first().click();
     await page.getByText("database is away").first().waitFor();
@@ -105,7 +105,7 @@ describe("one webhook", () => {
     await page.goto(`${host.url}#/webhooks/${id}`);
     await page.getByRole("button", { name: "Enable" }).click();
     await page.getByRole("status").getByText("The webhook was enabled.").waitFor();
-    await page.getByRole("link", { name: "Deliveries", exact: true }).first().click();
+    await page.getByRole("main").getByRole("link", { name: "Deliveries", exact: true }).first().click();
     await page.getByText("Retry all failed since").click();
     await page.getByLabel("Since (UTC)").fill("2026-01-12 09:00");
     await page.getByRole("button", { name: "Retry all failed" }).click();
@@ -183,7 +183,7 @@ describe("one webhook", () => {
     end();
     await page.getByRole("region", { name: "Test" }).getByText("Failed: HTTP 500").waitFor();
     expect(await host.webhooks.deliveries.stats({ webhookId: id })).toMatchObject({ failed: 0 });
-    await page.getByRole("link", { name: "Deliveries", exact: true }).first().click();
+    await page.getByRole("main").getByRole("link", { name: "Deliveries", exact: true }).first().click();
     await page.getByText("Test failed").waitFor();
     expect(await page.locator("main").textContent()).not.toMatch(/attempts of the schedule/);
     const { deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
@@ -203,7 +203,7 @@ describe("one webhook", () => {
       "The webhook is disabled: enable it first.",
     );
     await send.dispatchEvent("click");
-    await page.getByRole("link", { name: "Deliveries", exact: true }).first().click();
+    await page.getByRole("main").getByRole("link", { name: "Deliveries", exact: true }).first().click();
     await page.getByText("No delivery here.").waitFor();
     expect((await host.webhooks.deliveries.list({ webhookId: id })).deliveries).toEqual([]);
   });
