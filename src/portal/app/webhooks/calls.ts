@@ -100,7 +100,8 @@ export async function readEndpointTargets(api: Pick<Api, "get">): Promise<readon
   const webhooks = await readSubscriptions(api);
   return webhooks.map(({ id, description, url }) => {
     const { host, path } = splitUrl(url);
-    return { label: nameWebhook({ description, url }).name, detail: host + path, path: `/webhooks/${id}` };
+    const { name, isNamed } = nameWebhook({ description, url });
+    return { label: name, ...(isNamed && { detail: host + path }), path: `/webhooks/${id}` };
   });
 }
 
