@@ -70,8 +70,8 @@ describe("the jump box", () => {
     const page = await visit("/webhooks");
     await page.keyboard.press("Control+k");
     const active = () =>
-      box(page).evaluate(
-        (input) => document.getElementById(input.getAttribute("aria-activedescendant") ?? "")?.textContent,
+      page.evaluate(
+        "document.getElementById(document.activeElement.getAttribute('aria-activedescendant')).textContent",
       );
     await page.getByText("4 results").waitFor({ state: "attached" });
     expect(await active()).toBe("Webhooks");

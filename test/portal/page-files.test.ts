@@ -70,9 +70,14 @@ describe("the names of the files", () => {
 
   it("with the hash of another version give the present file, which nobody keeps", async () => {
     const get = ask();
-    const response = await get(`/app-${"0".repeat(22)}.js`);
-    expect(response?.body).toBe(script);
-    expect(response?.headers["cache-control"]).toBe("no-cache");
+    for (const [path, text] of [
+      [`/app-${"0".repeat(22)}.js`, script],
+      [`/app-${"-_".repeat(11)}.css`, style],
+    ] as const) {
+      const response = await get(path);
+      expect(response?.body).toBe(text);
+      expect(response?.headers["cache-control"]).toBe("no-cache");
+    }
   });
 
   it.each([
