@@ -191,7 +191,7 @@ function MenuDialog({ onClose, ...side }: SideProps & { readonly onClose: () => 
     if (path !== opened) onClose();
   }, [path, opened, onClose]);
   return (
-    <dialog ref={dialog} class="menu" aria-label="Menu" onClose={onClose}>
+    <dialog ref={dialog} class="frame-menu" aria-label="Menu" onClose={onClose}>
       <button type="button" class="bare icon-only" aria-label="Close the menu" onClick={onClose}>
         <X />
       </button>
