@@ -29,8 +29,8 @@ const ask =
 
 /** The names of script and styles on the page, each with its leading slash. */
 async function readNames(get: ReturnType<typeof ask>): Promise<readonly string[]> {
-  const { body } = (await get("/")) ?? {};
-  return [...String(body).matchAll(/(?:src|href)="\.(\/(?:app|theme)[^"]+)"/g)].map(([, name = ""]) => name);
+  const body = (await get("/"))?.body as string;
+  return [...body.matchAll(/(?:src|href)="\.(\/(?:app|theme)[^"]+)"/g)].map(([, name = ""]) => name);
 }
 
 const encodingOf = (response: HttpResponse | undefined): unknown =>

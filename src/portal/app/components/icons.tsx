@@ -6,7 +6,6 @@
 export {
   Activity,
   Check,
-  ChevronDown,
   ChevronLeft,
   ChevronRight,
   CircleAlert,
@@ -15,7 +14,6 @@ export {
   Ellipsis,
   FileText,
   Image,
-  Inbox,
   Menu,
   Monitor,
   Moon,
