@@ -1,4 +1,4 @@
-/** The frame of the page: navigation, jump box, colours, loading and errors, and what all views share. */
+/** The frame of the page: navigation, jump box, colours, loading, errors, and targets to hit. */
 
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";

@@ -1,6 +1,6 @@
 /** The frame of the page: its header, navigation and the preferences of the visitor. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Clock, Menu, Monitor, Moon, Sun, X } from "./components/icons.js";
 import { JumpBox } from "./jump.js";
 import { usePage } from "./page-context.js";
@@ -53,7 +53,8 @@ export interface Preferences {
 export function usePreferences(): Preferences {
   const [zone, setZone] = usePreference(ZONE_KEY, isZone, "UTC");
   const [theme, setTheme] = usePreference(THEME_KEY, isTheme, "system");
-  useEffect(() => {
+  // Before the page is painted: the other colours would flash.
+  useLayoutEffect(() => {
     if (theme === "system") delete document.documentElement.dataset["theme"];
     else document.documentElement.dataset["theme"] = theme;
   }, [theme]);
