@@ -2,11 +2,12 @@
 
 import { Activity as ActivityIcon, Send, Tags, Webhook } from "../components/icons.js";
 import type { View } from "../view.js";
+import { Activity } from "./activity.js";
 import { countTroubled, readEndpointTargets } from "./calls.js";
 import { AllDeliveries } from "./deliveries.js";
 import { DeliveryView } from "./delivery.js";
-import { EventTypeCatalogue } from "./event-type-picker.js";
-import { Activity, WebhookList } from "./list.js";
+import { EventTypeCatalogue } from "./event-catalogue.js";
+import { WebhookList } from "./list.js";
 import { Register } from "./register.js";
 import { WebhookView } from "./webhook.js";
 
