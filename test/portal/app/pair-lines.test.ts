@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { hasSameLines, pairLines } from "../../../src/portal/app/content/pair-lines.js";
+import { hasSameLines, pairLines } from "../../../src/portal/app/content/records.js";
 
 const text = fc
   .array(fc.constantFrom("a", "b", "c", "d", ""), { maxLength: 14 })

@@ -1,24 +1,35 @@
-/** One post, page or file: to read, write, publish, trash, restore and delete. */
+/** One post, page or file: to create, read, write, publish, trash, restore and delete. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import type { ContentAnswerJson, RecordJson } from "../../content-shapes.js";
 import { type Api, ApiError } from "../api.js";
 import { ActionButton, useConfirmation } from "../components/button.js";
+import { Form } from "../components/form.js";
 import { Facts, Heading } from "../components/small.js";
 import { useLeaveSignal, usePage } from "../page-context.js";
 import { useResource } from "../use-resource.js";
-import { useDraft, useEarlierDraft } from "./drafts.js";
-import { formatSiteTime, getAuthor, getPicture, getText, getTitle, type Kind, labelStatus } from "./kinds.js";
 import {
-  ifUnchanged,
-  isConflict,
+  type FieldTexts,
+  getChanges,
   type OpenRecord,
-  Pending,
   RecordEditor,
+  RecordFieldInput,
   type RecordSession,
   type ShownRecord,
 } from "./record-editor.js";
-import { getChanges, LABELS } from "./record-fields.js";
+import {
+  formatSiteTime,
+  getAuthor,
+  getPicture,
+  getText,
+  getTitle,
+  ifUnchanged,
+  isConflict,
+  type Kind,
+  LABELS,
+  labelStatus,
+} from "./records.js";
+import { Pending } from "./revisions.js";
 
 /** Reads a record as the visitor may edit it, or else as the visitor may read it. */
 async function readRecord(api: Api, path: string): Promise<OpenRecord> {
@@ -196,4 +207,79 @@ function RecordTexts({ kind, record }: RecordProps) {
       </section>
     );
   });
+}
+
+const NAMES = ["title", "content", "excerpt"] as const;
+
+export function NewRecord({ kind }: { readonly kind: Kind }) {
+  const { api, say, go } = usePage();
+  const left = useLeaveSignal();
+  const path = `content/${kind.name}`;
+  const [typed, setTyped] = useState<FieldTexts>(useEarlierDraft(path)?.typed ?? {});
+  useDraft(path, Object.values(typed).some((text) => text !== "") ? { typed } : undefined);
+  const act = async (): Promise<void> => {
+    const { body } = await api.within(left).send<ContentAnswerJson<RecordJson>>("POST", path, typed);
+    setTyped({});
+    say("Saved as a draft.");
+    go(`/${kind.name}/${body.id}`);
+  };
+  const title = `New ${kind.one}`;
+  return (
+    <>
+      <Heading title={title} />
+      <Form label={title} submit="Save as draft" act={act}>
+        {NAMES.map((name) => (
+          <RecordFieldInput
+            key={name}
+            name={name}
+            value={typed[name] ?? ""}
+            onChange={(text) => setTyped((before) => ({ ...before, [name]: text }))}
+          />
+        ))}
+      </Form>
+    </>
+  );
+}
+
+// Keeps what was typed and not saved for as long as the page is open.
+
+interface Draft {
+  /** The record that it was typed over; absent for a new one. */
+  readonly record?: RecordJson;
+  readonly typed: FieldTexts;
+}
+
+/** By the path of the record in the API. */
+const drafts = new Map<string, Draft>();
+
+/**
+ * Returns the draft that was left at `path` before, and tells the visitor that it is still there.
+ * `path` is absent for a visitor who may not save it.
+ */
+function useEarlierDraft(path: string | undefined): Draft | undefined {
+  const { say } = usePage();
+  const [draft] = useState(() => (path === undefined ? undefined : drafts.get(path)));
+  useEffect(() => {
+    if (draft !== undefined) say("Your unsaved changes are still here.");
+  }, [draft, say]);
+  return draft;
+}
+
+const warn = (event: Event): void => event.preventDefault();
+
+/**
+ * Keeps `draft` for when the visitor comes back, and warns before the page is closed. `undefined`:
+ * there is nothing to keep.
+ */
+function useDraft(path: string, draft: Draft | undefined): void {
+  // In the same step as the change: the visitor may leave the view next.
+  useLayoutEffect(() => {
+    if (draft === undefined) drafts.delete(path);
+    else drafts.set(path, draft);
+  });
+  const isBegun = draft !== undefined;
+  useEffect(() => {
+    if (isBegun) addEventListener("beforeunload", warn);
+    return () => removeEventListener("beforeunload", warn);
+  }, [isBegun]);
 }

@@ -1,17 +1,24 @@
-/** The revisions of a post or page: compare two of them, and restore one. */
+/** The revisions of a post or page: compares two of them side by side, and restores one. */
 
-import { useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type { ContentAnswerJson, RecordJson, RevisionJson } from "../../content-shapes.js";
+import { ApiError } from "../api.js";
 import { ActionButton, useConfirmation } from "../components/button.js";
 import { SelectField } from "../components/form.js";
-import { ErrorMessage, Heading } from "../components/small.js";
+import { ErrorMessage, Heading, Loading } from "../components/small.js";
 import { useLeaveSignal, usePage } from "../page-context.js";
-import { useResource } from "../use-resource.js";
-import { Comparison } from "./comparison.js";
-import { getAuthor, getTitle, type Kind } from "./kinds.js";
-import { hasSameLines } from "./pair-lines.js";
-import { ifUnchanged, isConflict, Pending } from "./record-editor.js";
-import { LABELS } from "./record-fields.js";
+import { type ReadFailure, useResource } from "../use-resource.js";
+import {
+  getAuthor,
+  getTitle,
+  hasSameLines,
+  ifUnchanged,
+  isConflict,
+  type Kind,
+  LABELS,
+  type LinePair,
+  pairLines,
+} from "./records.js";
 
 const TEXTS = ["title", "content", "excerpt"] as const;
 const FIELDS = [...TEXTS, "modified_gmt"].join();
@@ -165,5 +172,100 @@ export function RevisionsView({ kind, id }: { readonly kind: Kind; readonly id: 
         <RevisionComparison {...{ kind, path, record, revisions, mayRestore }} />
       )}
     </>
+  );
+}
+
+/** `error`: why it cannot be read. */
+export function Pending({
+  title,
+  error,
+}: {
+  readonly title: string;
+  readonly error: ReadFailure | undefined;
+}) {
+  const isMissing = error?.cause instanceof ApiError && error.cause.status === 404;
+  return (
+    <>
+      <Heading title={isMissing ? "Not found" : title} />
+      {error === undefined ? <Loading /> : <ErrorMessage error={error} />}
+    </>
+  );
+}
+
+// Two texts side by side, as a table. Signs and words mark differences, not only colours.
+
+/** Unchanged lines that are shown around a change. */
+const AROUND = 3;
+
+const isSame = ({ left, right }: LinePair): boolean => left === right;
+
+/** A row of the table: a pair of lines, or how many unchanged lines are not shown. */
+type Row = LinePair | number;
+
+function toRows(pairs: readonly LinePair[]): readonly Row[] {
+  const rows: Row[] = [];
+  for (const [index, pair] of pairs.entries()) {
+    const last = rows.at(-1);
+    const isNear = !pairs.slice(Math.max(0, index - AROUND), index + AROUND + 1).every(isSame);
+    if (isNear) rows.push(pair);
+    else if (typeof last === "number") rows[rows.length - 1] = last + 1;
+    else rows.push(1);
+  }
+  return rows;
+}
+
+function Line({ pair, side }: { readonly pair: LinePair; readonly side: "left" | "right" }) {
+  const text = pair[side];
+  if (text === null) return <td class="none" />;
+  if (isSame(pair)) return <td>{text}</td>;
+  const isLeft = side === "left";
+  const Tag = isLeft ? "del" : "ins";
+  return (
+    <td class={side}>
+      <span class="unseen">{isLeft ? "Removed: " : "Added: "}</span>
+      <span aria-hidden="true">{isLeft ? "− " : "+ "}</span>
+      <Tag>{text}</Tag>
+    </td>
+  );
+}
+
+/** Shows where two texts differ. */
+export function Comparison({
+  title,
+  labels,
+  texts: [left, right],
+}: {
+  readonly title: string;
+  readonly labels: readonly [left: string, right: string];
+  readonly texts: readonly [left: string, right: string];
+}) {
+  const rows = useMemo(() => toRows(pairLines(left, right)), [left, right]);
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls what is too wide.
+    <section class="scroll" aria-label={`${title}, compared`} tabIndex={0}>
+      <table class="compare">
+        <caption>{title}</caption>
+        <thead>
+          <tr>
+            <th scope="col">{labels[0]}</th>
+            <th scope="col">{labels[1]}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, index) => (
+            <tr key={index}>
+              {typeof row === "number" ? (
+                <td colSpan={2} class="quiet">{`${row} unchanged ${row === 1 ? "line" : "lines"}`}</td>
+              ) : (
+                <>
+                  <Line pair={row} side="left" />
+                  <Line pair={row} side="right" />
+                </>
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
   );
 }

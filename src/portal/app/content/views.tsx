@@ -1,18 +1,239 @@
-/** The views of content in the order of the navigation. If two paths match, the first one wins. */
+/** The views of content, and the list of a collection: search, status and pages. */
 
-import { useState } from "preact/hooks";
-import type { ContentAnswerJson, RecordJson } from "../../content-shapes.js";
-import { Form } from "../components/form.js";
+import { useLayoutEffect, useState } from "preact/hooks";
+import type { ContentAnswerJson, MeJson, RecordJson } from "../../content-shapes.js";
+import type { Api } from "../api.js";
+import { SelectField, TextField } from "../components/form.js";
 import { FileText, Image, Newspaper } from "../components/icons.js";
-import { Heading } from "../components/small.js";
-import { useLeaveSignal, usePage } from "../page-context.js";
+import { Badge, ErrorMessage, Heading, Loading } from "../components/small.js";
+import { type Column, Table } from "../components/table.js";
+import { usePage } from "../page-context.js";
+import { useResource } from "../use-resource.js";
 import type { View } from "../view.js";
-import { useDraft, useEarlierDraft } from "./drafts.js";
-import { type Kind, kinds } from "./kinds.js";
-import { RecordList } from "./list.js";
-import { RecordView } from "./record.js";
-import { type FieldTexts, RecordFieldInput } from "./record-fields.js";
+import { UploadPanel } from "./media.js";
+import { NewRecord, RecordView } from "./record.js";
+import {
+  formatSiteTime,
+  getAuthor,
+  getPicture,
+  getStatusTone,
+  getTitle,
+  type Kind,
+  kinds,
+  labelStatus,
+  STATUS_OPTIONS,
+} from "./records.js";
 import { RevisionsView } from "./revisions.js";
+
+const PER_PAGE = 20;
+const FIELDS = "id,title,status,date,modified,mime_type,media_details,_links,_embedded";
+
+/** The filter is part of the address, so that going back restores it. */
+interface Filter {
+  readonly search: string;
+  readonly status: string;
+}
+
+interface ListPage {
+  readonly filter: Filter;
+  readonly number: number;
+  readonly records: readonly RecordJson[];
+  readonly total: number;
+  /** The visitor may write records of the collection, and sees those that are not published. */
+  readonly isWriter: boolean;
+}
+
+type Row = RecordJson & { readonly key: string };
+
+function buildAddress({ name }: Kind, query: Readonly<Record<string, string>>): string {
+  const given = Object.entries(query).filter(([, value]) => value !== "");
+  return `#/${name}${given.length === 0 ? "" : `?${new URLSearchParams(given)}`}`;
+}
+
+async function readListPage(api: Api, kind: Kind, filter: Filter, number: number): Promise<ListPage> {
+  const { search, status } = filter;
+  const { body: me } = await api.get<ContentAnswerJson<MeJson>>("content/users/me", {
+    context: "edit",
+    _fields: "id,capabilities",
+  });
+  const isWriter = me.capabilities[kind.capability] === true;
+  const { body, total } = await api.get<ContentAnswerJson<readonly RecordJson[]>>(`content/${kind.name}`, {
+    search,
+    status: kind.hasTrash && isWriter ? status || "any" : undefined,
+    page: number,
+    per_page: PER_PAGE,
+    orderby: search === "" ? "modified" : "relevance",
+    _embed: "author",
+    _fields: FIELDS,
+  });
+  return { filter, number, records: body, total: total ?? body.length, isWriter };
+}
+
+function describeCount(
+  { many, one, hasTrash }: Kind,
+  { filter: { search }, total, isWriter }: ListPage,
+): string {
+  const what = total === 1 ? one : hasTrash ? many.toLowerCase() : "files";
+  const where = search === "" ? "" : ` with “${search}”`;
+  return `${total} ${what}${where}.${isWriter ? "" : " You see published content only."}`;
+}
+
+function Thumbnail({ record }: { readonly record: RecordJson }) {
+  const { api } = usePage();
+  const picture = getPicture(record, "thumbnail");
+  return picture === undefined ? null : (
+    <img src={api.url(picture)} alt="" loading="lazy" class="thumbnail" />
+  );
+}
+
+function getColumns({ name, hasTrash }: Kind): readonly Column<Row>[] {
+  const title: Column<Row> = {
+    name: "Title",
+    cell: (record) => (
+      <a href={`#/${name}/${record.id}`} class="address">
+        {getTitle(record)}
+      </a>
+    ),
+  };
+  const status: Column<Row> = {
+    name: "Status",
+    cell: (record) => <Badge tone={getStatusTone(record.status)}>{labelStatus(record.status)}</Badge>,
+  };
+  const author: Column<Row> = { name: "Author", cell: getAuthor };
+  const date: Column<Row> = { name: "Date", cell: (record) => formatSiteTime(record.date) };
+  return hasTrash
+    ? [title, status, author, date, { name: "Changed", cell: ({ modified }) => formatSiteTime(modified) }]
+    : [
+        title,
+        { name: "Picture", isUnnamed: true, cell: (record) => <Thumbnail record={record} /> },
+        { name: "Type", cell: (record) => record.mime_type },
+        author,
+        date,
+      ];
+}
+
+interface FilterFormProps {
+  readonly kind: Kind;
+  readonly filter: Filter;
+  readonly hasStatus: boolean;
+}
+
+function FilterForm({ kind, filter: { search, status }, hasStatus }: FilterFormProps) {
+  const [typed, setTyped] = useState({ search, status });
+  // Before the visitor can type: a later effect would undo it.
+  useLayoutEffect(() => setTyped({ search, status }), [search, status]);
+  return (
+    <search>
+      <form
+        class="row"
+        onSubmit={(event) => {
+          event.preventDefault();
+          location.hash = buildAddress(kind, { ...typed, search: typed.search.trim() });
+        }}
+      >
+        <TextField
+          label="Search"
+          type="search"
+          value={typed.search}
+          onChange={(text) => setTyped({ ...typed, search: text })}
+        />
+        {hasStatus && (
+          <SelectField
+            label="Status"
+            value={typed.status}
+            onChange={(value) => setTyped({ ...typed, status: value })}
+            options={[["", "All except the trash"], ...STATUS_OPTIONS]}
+          />
+        )}
+        <button type="submit" class="primary">
+          Search
+        </button>
+      </form>
+    </search>
+  );
+}
+
+function PageLinks({
+  number,
+  last,
+  address,
+}: {
+  readonly number: number;
+  readonly last: number;
+  readonly address: (number: number) => string;
+}) {
+  if (last <= 1) return null;
+  return (
+    <nav aria-label="Pages of the list" class="pager">
+      {number > 1 && <a href={address(number - 1)}>Previous</a>}
+      <span>
+        Page {number} of {last}
+      </span>
+      {number < last && <a href={address(number + 1)}>Next</a>}
+    </nav>
+  );
+}
+
+function Found({
+  kind,
+  filter,
+  page,
+  reload,
+}: {
+  readonly kind: Kind;
+  /** What the address says now, which may be newer than the page. */
+  readonly filter: Filter;
+  readonly page: ListPage;
+  readonly reload: () => Promise<void>;
+}) {
+  const { number, records, total, isWriter } = page;
+  return (
+    <>
+      {isWriter && !kind.hasTrash && <UploadPanel onUploaded={reload} />}
+      <FilterForm kind={kind} filter={filter} hasStatus={isWriter && kind.hasTrash} />
+      <p class="quiet" aria-live="polite">
+        {describeCount(kind, page)}
+      </p>
+      {records.length > 0 && (
+        <Table
+          caption={kind.many}
+          columns={getColumns(kind)}
+          header="Title"
+          rows={records.map((record) => ({ ...record, key: String(record.id) }))}
+        />
+      )}
+      <PageLinks
+        number={number}
+        last={Math.ceil(total / PER_PAGE)}
+        address={(to) => buildAddress(kind, { ...page.filter, page: String(to) })}
+      />
+    </>
+  );
+}
+
+function RecordList({ kind, query }: { readonly kind: Kind; readonly query: URLSearchParams }) {
+  const filter: Filter = { search: query.get("search") ?? "", status: query.get("status") ?? "" };
+  const number = Number(query.get("page")) || 1;
+  const { data, error, reload } = useResource(
+    (api) => readListPage(api, kind, filter, number),
+    [filter.search, filter.status, number],
+  );
+  return (
+    <>
+      <div class="title-row">
+        <Heading title={kind.many} />
+        {data?.isWriter && kind.hasTrash && (
+          <a class="button primary" href={`#/${kind.name}/new`}>
+            New {kind.one}
+          </a>
+        )}
+      </div>
+      {error !== undefined && <ErrorMessage error={error} />}
+      {data === undefined && error === undefined && <Loading />}
+      {data !== undefined && <Found kind={kind} filter={filter} page={data} reload={reload} />}
+    </>
+  );
+}
 
 /** Posts and pages are written here, and have revisions. Files are uploaded in their list. */
 const viewsOfWritten = (kind: Kind): readonly View[] => [
@@ -26,6 +247,7 @@ const viewsOfWritten = (kind: Kind): readonly View[] => [
 
 const ICONS = { posts: Newspaper, pages: FileText, media: Image } as const;
 
+/** The views of content in the order of the navigation. If two paths match, the first one wins. */
 export const contentViews: readonly View[] = kinds.flatMap((kind) => [
   {
     path: `/${kind.name}`,
@@ -42,35 +264,3 @@ export const contentViews: readonly View[] = kinds.flatMap((kind) => [
     component: ({ params: { id = "" } }) => <RecordView kind={kind} id={id} />,
   },
 ]);
-
-const NAMES = ["title", "content", "excerpt"] as const;
-
-function NewRecord({ kind }: { readonly kind: Kind }) {
-  const { api, say, go } = usePage();
-  const left = useLeaveSignal();
-  const path = `content/${kind.name}`;
-  const [typed, setTyped] = useState<FieldTexts>(useEarlierDraft(path)?.typed ?? {});
-  useDraft(path, Object.values(typed).some((text) => text !== "") ? { typed } : undefined);
-  const act = async (): Promise<void> => {
-    const { body } = await api.within(left).send<ContentAnswerJson<RecordJson>>("POST", path, typed);
-    setTyped({});
-    say("Saved as a draft.");
-    go(`/${kind.name}/${body.id}`);
-  };
-  const title = `New ${kind.one}`;
-  return (
-    <>
-      <Heading title={title} />
-      <Form label={title} submit="Save as draft" act={act}>
-        {NAMES.map((name) => (
-          <RecordFieldInput
-            key={name}
-            name={name}
-            value={typed[name] ?? ""}
-            onChange={(text) => setTyped((before) => ({ ...before, [name]: text }))}
-          />
-        ))}
-      </Form>
-    </>
-  );
-}

@@ -1,6 +1,8 @@
-/** The names of collections and statuses in the console, and the texts of records. */
+/** Records: the names of collections and statuses, their texts, and where two texts differ. */
 
+import { diffArrays } from "diff";
 import type { CollectionName, MediaDetailsJson, RecordJson, TextJson } from "../../content-shapes.js";
+import { ApiError } from "../api.js";
 import type { Tone } from "../tone.js";
 
 export interface Kind {
@@ -25,6 +27,18 @@ export type FieldName =
   | "alt_text"
   | "caption"
   | "description";
+
+export const LABELS: Readonly<Record<FieldName, string>> = {
+  title: "Title",
+  content: "Content",
+  excerpt: "Excerpt",
+  status: "Status",
+  date: "Date",
+  slug: "Slug",
+  alt_text: "Alternative text",
+  caption: "Caption",
+  description: "Description",
+};
 
 const written = ["title", "content", "excerpt", "status", "date", "slug"] as const;
 
@@ -58,6 +72,14 @@ export const STATUS_OPTIONS: readonly (readonly [status: string, label: string])
 export const labelStatus = (status: string): string => STATUSES[status]?.[0] ?? status;
 
 export const getStatusTone = (status: string): Tone => STATUSES[status]?.[1] ?? "neutral";
+
+/** The browser's class. Declared here because the tests of this file know no DOM. */
+declare class DOMParser {
+  parseFromString(
+    html: string,
+    type: "text/html",
+  ): { readonly body: { readonly textContent: string | null } };
+}
 
 /** Returns the text of rendered HTML. The parsed document loads nothing and runs nothing. */
 const plain = (html: string): string =>
@@ -93,4 +115,58 @@ export function getPicture(
 function nameOf({ file, sizes }: MediaDetailsJson, size: string): string | undefined {
   const version = sizes?.[size];
   return file && version ? file.slice(0, file.lastIndexOf("/") + 1) + version.file : file;
+}
+
+/** Makes a write fail with 412 where the record is no longer the one that is shown. */
+export const ifUnchanged = ({
+  modified_gmt: modified,
+}: Pick<RecordJson, "modified_gmt">): Readonly<Record<string, string>> => ({
+  "if-unmodified-since": new Date(`${modified}Z`).toUTCString(),
+});
+
+export const isConflict = (error: unknown): boolean => error instanceof ApiError && error.status === 412;
+
+// Compares two texts line by line.
+
+/** A line on each side; `null` if a side has no such line. Equal texts are an unchanged line. */
+export interface LinePair {
+  readonly left: string | null;
+  readonly right: string | null;
+}
+
+/** With more different lines than this, lines are not matched: it would take too long. */
+const MAX_DIFFERENCES = 1_000;
+
+const toLines = (text: string): string[] => (text === "" ? [] : text.split(/\r?\n/));
+
+/** True if two texts are equal, apart from how their lines end. */
+export const hasSameLines = (left: string, right: string): boolean =>
+  left.replaceAll("\r\n", "\n") === right.replaceAll("\r\n", "\n");
+
+/**
+ * Returns the lines of both texts side by side, in order. Lines of one side only are paired with
+ * those in the same place on the other side.
+ */
+export function pairLines(leftText: string, rightText: string): readonly LinePair[] {
+  const [left, right] = [toLines(leftText), toLines(rightText)];
+  const pairs: LinePair[] = [];
+  const pair = (removed: readonly string[], added: readonly string[]): void => {
+    for (let at = 0; at < Math.max(removed.length, added.length); at += 1)
+      pairs.push({ left: removed[at] ?? null, right: added[at] ?? null });
+  };
+  /** Removed lines whose counterparts follow. */
+  let removed: readonly string[] = [];
+  const changes = diffArrays(left, right, { maxEditLength: MAX_DIFFERENCES });
+  if (changes === undefined) pair(left, right);
+  for (const change of changes ?? []) {
+    if (change.removed) {
+      removed = change.value;
+      continue;
+    }
+    if (!change.added) pair(removed, []);
+    pair(change.added ? removed : change.value, change.value);
+    removed = [];
+  }
+  pair(removed, []);
+  return pairs;
 }
