@@ -28,6 +28,13 @@ export interface ContentAnswer {
   readonly body: Json;
 }
 
+/** What {@link Content.preview} returns. */
+export interface ContentPreview {
+  readonly html: string;
+  /** The address below which the site's uploads are, such as images in the content. */
+  readonly uploads: string;
+}
+
 /** The content service that `createContent` creates. */
 export interface Content {
   /**
@@ -77,6 +84,24 @@ export interface Content {
     revisionId: number,
     options: { readonly as: number; readonly ifUnmodifiedSince?: Date | undefined },
   ): Promise<void>;
+  /**
+   * Renders a text as the content of a post would be shown, and stores nothing. The text is
+   * sanitised, also if the user may write unfiltered HTML, and has at most
+   * `limits.filteredCharacters`. With the option `render`, the result is what your function returns:
+   * show it where no script runs.
+   *
+   * `as` is the id of the user, who must be allowed to edit the post.
+   *
+   * @throws RestError 404 if there is no such post; 401 or 403 if the user may not edit it; 413 if
+   *   the text is too long
+   * @throws PostbellError `invalid_argument` if the content is no text
+   *
+   * @example
+   * ```ts
+   * const { html } = await content.preview(12, "<p>Closed on Monday</p>", { as: 3 });
+   * ```
+   */
+  preview(postId: number, content: string, options: { readonly as: number }): Promise<ContentPreview>;
   /**
    * Imports a WXR file, WordPress's export format. The file is streamed and committed in batches.
    *

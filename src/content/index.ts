@@ -41,7 +41,13 @@ export type {
   PostType,
   User,
 } from "./records/records.js";
-export { type Content, type ContentAnswer, type ContentRequest, createContent } from "./service.js";
+export {
+  type Content,
+  type ContentAnswer,
+  type ContentPreview,
+  type ContentRequest,
+  createContent,
+} from "./service.js";
 export type {
   FixedSetting,
   HostSetting,

@@ -36,6 +36,7 @@ import { createPasswords } from "./posts/post-passwords.js";
 import { createPostRenderer } from "./posts/post-renderer.js";
 import { postRoutes } from "./posts/post-routes.js";
 import { createPostTypes } from "./posts/post-types.js";
+import { createPreview } from "./posts/preview-post.js";
 import { autosaveRoutes } from "./posts/revisions/autosave-routes.js";
 import { createRevisionKeeper } from "./posts/revisions/keep-revisions.js";
 import { createRestoreRevision } from "./posts/revisions/restore-revision.js";
@@ -62,7 +63,7 @@ import { createUsers } from "./users/users.js";
 import { createExport } from "./wxr/export.js";
 import { createImport } from "./wxr/import.js";
 
-export type { Content, ContentAnswer, ContentRequest } from "./content.js";
+export type { Content, ContentAnswer, ContentPreview, ContentRequest } from "./content.js";
 
 const STARTED_WITHOUT_STORAGE = "the content could not be read; it will be when the storage is there";
 
@@ -145,6 +146,7 @@ export function createContent(options: ContentOptions): Content {
       return server.dispatch({ ...request, baseUrl, caller });
     },
     restoreRevision: createRevisionRestorer(base),
+    preview: createPreview(base),
     import: createImport(base, { files, images, uploadBytes: limits.uploadBytes }),
     export: createExport(base),
     openApi: ({ baseUrl = site.url } = {}) => structuredClone(openApi(baseUrl)),

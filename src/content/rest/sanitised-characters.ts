@@ -1,5 +1,6 @@
 /** Limits the texts that one request may have sanitised, those of a batch together. */
 
+import type { Caller } from "../auth/caller.js";
 import { RestError } from "./error.js";
 import type { RestRequest } from "./types.js";
 
@@ -14,7 +15,7 @@ const TEXTS_PER_REQUEST = 4;
  */
 export function countSanitised(
   { length }: string,
-  { caller, sanitised }: Pick<RestRequest, "caller" | "sanitised">,
+  { caller, sanitised }: Pick<RestRequest, "sanitised"> & { readonly caller: Pick<Caller, "has"> },
   longest: number,
 ): void {
   if (caller.has("unfiltered_html")) return;
