@@ -5,10 +5,16 @@
  */
 
 import type { Content } from "../content/service.js";
-import { HttpError } from "../http/errors.js";
+import { withTimeout } from "../core/clock.js";
+import type { Logger } from "../core/logger.js";
+import { parseUrl } from "../core/parse-url.js";
+import { readBytes } from "../http/body.js";
+import { HttpError, toHttpError } from "../http/errors.js";
 import type { HttpRequest, HttpResponse } from "../http/types.js";
 import { type ApiCall, type ApiRoute, jsonResponse, notFoundHere, pickHeaders } from "./api.js";
-import type { ContentAnswerJson } from "./content-shapes.js";
+import type { ContentAnswerJson, EditorJson, RecordJson, SiteJson } from "./content-shapes.js";
+import type { EditableRecord, PortalSettings } from "./options.js";
+import { escapeHtml, toFrameSource } from "./page.js";
 
 /** Query parameters that are forwarded. `_method` is not: it would turn a request into another. */
 const PARAMETERS: ReadonlySet<string> = new Set([
@@ -143,8 +149,153 @@ const fileRoute = (content: Content): ApiRoute => ({
   },
 });
 
+/** What the routes for content need of the portal. */
+export interface ContentApi extends Pick<PortalSettings, "editUrl" | "clock" | "frameAncestors"> {
+  readonly content: Content;
+  readonly logger: Logger;
+}
+
+/** Asks the content service for a value, on behalf of the visitor. Throws its errors. */
+async function read<T>(content: Content, call: ApiCall, path: string, query: string): Promise<T> {
+  const { baseUrl, signal } = call.request;
+  const request = { method: "GET", path, query, headers: {}, body: null, baseUrl, signal };
+  const answer = await toAnswer(await content.handleAs(request, getUserId(call)));
+  return (JSON.parse(await readText(answer)) as ContentAnswerJson<T>).body;
+}
+
+/** The route that says which zone the dates of records are in. */
+const siteRoute = (content: Content): ApiRoute => ({
+  method: "GET",
+  path: "/api/content/site",
+  async handle(call) {
+    const query = "_fields=timezone_string,gmt_offset";
+    const { timezone_string: zone, gmt_offset: offset } = await read<{
+      readonly timezone_string: string;
+      readonly gmt_offset: string;
+    }>(content, call, "/", query);
+    const hours = Number(offset);
+    const site: SiteJson = { zone: zone || (hours === 0 ? "UTC" : `UTC${hours < 0 ? "" : "+"}${hours}`) };
+    return jsonResponse(200, site);
+  },
+});
+
+const EDITOR_MS = 5_000;
+
+/** Asks the host where a record is edited. Never rejects. */
+async function findEditor(
+  record: EditableRecord,
+  { editUrl, clock, logger }: ContentApi,
+): Promise<EditorJson> {
+  try {
+    const answer = (async () => editUrl?.(record))();
+    const given = await withTimeout(clock, EDITOR_MS, answer, () => new Error("no answer in time"));
+    if (given === null || given === undefined) return { url: null };
+    const url = typeof given === "string" ? parseUrl(given) : undefined;
+    if (url?.protocol === "https:" || url?.protocol === "http:") return { url: url.href };
+    throw new TypeError("editUrl must return an http: or https: URL of at most 2 048 characters, or null.");
+  } catch (error) {
+    logger.error({ error, id: record.id }, "editUrl of the portal gave no usable answer");
+    return { url: null };
+  }
+}
+
+/** The route that says where a record is edited, to a visitor who may edit it. */
+const editorRoute = (base: "/posts" | "/pages", api: ContentApi): ApiRoute => ({
+  method: "GET",
+  path: `/api/content${base}/:id/editor`,
+  async handle(call) {
+    const path = `/${api.content.namespace}${base}/${encodeURIComponent(call.parameter("id"))}`;
+    const query = "context=edit&_fields=id,slug,status,title";
+    const { id, slug, status, title } = await read<RecordJson>(api.content, call, path, query);
+    const type = base === "/posts" ? "post" : "page";
+    return jsonResponse(200, await findEditor({ id, type, slug, status, title: title.raw ?? "" }, api));
+  },
+});
+
+// The preview: a page of its own in a frame of the portal, where nothing runs.
+
+/** True for the path of a preview, which a form requests. */
+export const isPreviewPath = (path: string): boolean =>
+  path.length < 100 && /^\/api\/content\/(?:posts|pages)\/[^/]+\/preview$/.test(path);
+
+/** Bytes of a form: more than its text can have, with each character encoded. */
+const FORM_BYTES = 1_048_576;
+
+/** Reads a field of a form, also if a body parser of the host has read it. */
+async function readFormField(request: HttpRequest, name: string): Promise<string> {
+  const { body, headers } = request;
+  if (!/^application\/x-www-form-urlencoded(?:;|$)/i.test(headers["content-type"] ?? ""))
+    throw new HttpError(415, "unsupported_media_type", "The preview must be requested by a form.");
+  const parsed =
+    body !== null && "parsed" in body ? (body.parsed as Record<string, unknown> | undefined) : {};
+  const given =
+    parsed?.[name] ??
+    new URLSearchParams(Buffer.from(await readBytes(request, { limit: FORM_BYTES })).toString()).get(name);
+  if (typeof given !== "string") throw new HttpError(400, "invalid_request", `The field ${name} is missing.`);
+  return given.replaceAll("\r\n", "\n");
+}
+
+const PREVIEW_STYLE =
+  "body{margin:16px auto;max-width:42rem;padding:0 16px;background:#fff;color:#14181f;font:16px/1.6 system-ui,sans-serif;overflow-wrap:anywhere}img,video{max-width:100%;height:auto}table{border-collapse:collapse}td,th{border:1px solid #d9dee5;padding:4px 8px}figure{margin:16px 0}";
+
+/**
+ * Builds the response with a preview. No script, form, frame or plug-in works in it, and links lead
+ * nowhere. It loads images and sounds of the portal's origin and of the site's uploads only.
+ */
+function respondWithPreview(
+  { status, html, uploads }: { readonly status: number; readonly html: string; readonly uploads: string },
+  frameAncestors: readonly string[],
+): HttpResponse {
+  const origin = parseUrl(uploads)?.origin ?? "";
+  const sources = /^https?:\/\/[\w.:[\]-]+$/.test(origin) ? `'self' ${origin}` : "'self'";
+  return {
+    status,
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": [
+        "sandbox",
+        "default-src 'none'",
+        "style-src 'unsafe-inline'",
+        `img-src ${sources}`,
+        `media-src ${sources}`,
+        "base-uri 'none'",
+        "form-action 'none'",
+        `frame-ancestors ${[...new Set(["self", ...frameAncestors])].map(toFrameSource).join(" ")}`,
+      ].join("; "),
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+      "referrer-policy": "no-referrer",
+      "cross-origin-resource-policy": "same-origin",
+    },
+    body: `<!doctype html>\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width">\n<base target="_blank">\n<title>Preview</title>\n<style>${PREVIEW_STYLE}</style>\n${html}`,
+  };
+}
+
+/** The route that previews a content. Errors are shown in the frame, too. */
+const previewRoute = (base: "/posts" | "/pages", { content, frameAncestors }: ContentApi): ApiRoute => ({
+  method: "POST",
+  path: `/api/content${base}/:id/preview`,
+  async handle(call) {
+    const as = getUserId(call);
+    try {
+      const text = await readFormField(call.request, "content");
+      const preview = await content.preview(Number(call.parameter("id")), text, { as });
+      return respondWithPreview({ status: 200, ...preview }, frameAncestors);
+    } catch (error) {
+      const known = isContentError(error) ? toVisitorError(error.status, error) : toHttpError(error);
+      if (known === undefined) throw error;
+      const { status, message } = known;
+      return respondWithPreview(
+        { status, html: `<p>${escapeHtml(message)}</p>`, uploads: "" },
+        frameAncestors,
+      );
+    }
+  },
+});
+
 /** Returns the API routes for content. */
-export function contentRoutes(content: Content): readonly ApiRoute[] {
+export function contentRoutes(api: ContentApi): readonly ApiRoute[] {
+  const { content } = api;
   const route = (method: string, path: string): ApiRoute => ({
     method,
     path: `/api/content${path}`,
@@ -169,6 +320,8 @@ export function contentRoutes(content: Content): readonly ApiRoute[] {
       route("GET", `${base}/:id/revisions/:revision`),
       restoreRoute(content, base),
     ]),
+    ...(["/posts", "/pages"] as const).flatMap((base) => [editorRoute(base, api), previewRoute(base, api)]),
+    siteRoute(content),
     route("GET", "/users/me"),
     fileRoute(content),
   ];

@@ -12,6 +12,17 @@ export interface ContentAnswerJson<T> {
   readonly allow: readonly string[];
 }
 
+/** The website as the page needs to know it. */
+export interface SiteJson {
+  /** The zone of the dates of records: `Europe/Berlin`, or `UTC+2`. */
+  readonly zone: string;
+}
+
+/** Where the host edits a record, if it does. */
+export interface EditorJson {
+  readonly url: string | null;
+}
+
 export type CollectionName = "posts" | "pages" | "media";
 
 export interface MeJson {

@@ -18,7 +18,7 @@ import {
   pickHeaders,
   toPortalError,
 } from "./api.js";
-import { contentRoutes } from "./content-api.js";
+import { contentRoutes, isPreviewPath } from "./content-api.js";
 import {
   type Authorize,
   type PortalOptions,
@@ -29,7 +29,14 @@ import {
 import { createPage } from "./page.js";
 import type { SessionJson } from "./shapes.js";
 
-export type { Authorize, PortalOptions, PortalWebhooks, Visitor } from "./options.js";
+export type {
+  Authorize,
+  EditableRecord,
+  EditUrl,
+  PortalOptions,
+  PortalWebhooks,
+  Visitor,
+} from "./options.js";
 
 /** The paths of the webhook service as the page requests them. */
 const WEBHOOKS_PREFIX = "/api/v1/";
@@ -37,7 +44,7 @@ const WEBHOOKS_PREFIX = "/api/v1/";
 type UnroutedCall = Omit<ApiCall, "parameter">;
 
 /** The route that tells the page who its visitor is, and what it may show. */
-const sessionRoute = ({ webhooks, content, title, logo, clock }: PortalSettings): ApiRoute => ({
+const sessionRoute = ({ webhooks, content, editUrl, title, logo, clock }: PortalSettings): ApiRoute => ({
   method: "GET",
   path: "/api/session",
   async handle({ visitor: { name, subscriber, userId, canReadRecords } }) {
@@ -51,6 +58,7 @@ const sessionRoute = ({ webhooks, content, title, logo, clock }: PortalSettings)
       },
       canReadRecords: canReadRecords === true,
       ...(webhooks?.audit?.isKept === true && { hasAuditLog: true }),
+      ...(editUrl !== undefined && { hasEditor: true }),
       schedule: webhooks?.schedule ?? [],
       now: new Date(clock.now()).toISOString(),
     };
@@ -89,10 +97,13 @@ export function createPortal(options: PortalOptions): Service {
     return { request, query: new URLSearchParams(request.query), visitor };
   };
 
-  const api = createRouter([sessionRoute(settings), ...(content ? contentRoutes(content) : [])], {
-    context: async (request, parameter): Promise<ApiCall> => ({ ...(await openCall(request)), parameter }),
-    onError: (thrown) => jsonError(toPortalError(thrown, logger)),
-  });
+  const api = createRouter(
+    [sessionRoute(settings), ...(content ? contentRoutes({ ...settings, content, logger }) : [])],
+    {
+      context: async (request, parameter): Promise<ApiCall> => ({ ...(await openCall(request)), parameter }),
+      onError: (thrown) => jsonError(toPortalError(thrown, logger)),
+    },
+  );
 
   const accounts = createRateLimit({ perMinute: settings.requestsPerMinute, clock });
   /** Forwards a call to the webhook service, on behalf of the visitor's subscriber. */
@@ -199,17 +210,21 @@ const hostOf = (address: string): string | undefined => parseUrl(address)?.host;
  * Refuses a change that the page itself did not send.
  *
  * `Sec-Fetch-Site` decides if the browser sends it, and `Origin` if not. The header of the page is
- * required in any case.
+ * required in any case, except for a preview: a form of the page requests it for a frame, and it
+ * changes nothing.
  * Errors: HttpError 403 `foreign_request`.
  * Source: Fetch Metadata Request Headers §2.4; Fetch Standard, "CORS-unsafe request-header names".
  */
-function refuseForeign({ headers, baseUrl }: Pick<HttpRequest, "headers" | "baseUrl">): void {
+function refuseForeign({ headers, baseUrl, path }: Pick<HttpRequest, "headers" | "baseUrl" | "path">): void {
   const site = headers["sec-fetch-site"];
   const origin = headers["origin"];
   const hosts = [headers["host"], hostOf(baseUrl)];
   const isForeign =
     site === undefined ? origin !== undefined && !hosts.includes(hostOf(origin)) : site !== "same-origin";
-  if (isForeign || headers[PAGE_HEADER] === undefined) {
+  const isFromPage = isPreviewPath(path)
+    ? site !== undefined || origin !== undefined
+    : headers[PAGE_HEADER] !== undefined;
+  if (isForeign || !isFromPage) {
     throw new HttpError(403, "foreign_request", "Changes are taken from the page of this portal only.");
   }
 }

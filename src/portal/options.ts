@@ -41,6 +41,23 @@ export interface Visitor {
  */
 export type Authorize = (request: HttpRequest) => Awaitable<Visitor | null | undefined>;
 
+/** A post or page whose editor the portal asks for. Its texts are as they are stored. */
+export interface EditableRecord {
+  readonly id: number;
+  readonly type: "post" | "page";
+  readonly slug: string;
+  /** `draft`, `publish` … */
+  readonly status: string;
+  readonly title: string;
+}
+
+/**
+ * Returns the `http:` or `https:` address of an editor for a post or page, or `null` if there is
+ * none for it. It is called when a visitor opens a record that this visitor may edit. If it throws,
+ * takes longer than 5 s or returns anything else, that is logged, and the page has no link.
+ */
+export type EditUrl = (record: EditableRecord) => Awaitable<string | null | undefined>;
+
 /** The part of a webhook service that the portal uses. */
 export type PortalWebhooks = Pick<Webhooks<string>, "handleAs" | "schedule"> &
   Partial<Pick<Webhooks<string>, "audit">>;
@@ -56,6 +73,11 @@ export interface PortalOptions {
    * `null`.
    */
   readonly authorize: Authorize;
+  /**
+   * Returns the address at which your block editor opens a post or page, or `null`: the page then
+   * links to it. Default: none.
+   */
+  readonly editUrl?: EditUrl | undefined;
   /** The title of the page. Default: `Postbell`. */
   readonly title?: string | undefined;
   /**
@@ -119,11 +141,13 @@ export const portalOptions = {
   content: value<Content | undefined>(
     "a service of createContent",
     (given) =>
-      hasMethods("handleAs", "restoreRevision")(given) && hasMethods("handle")((given as Content).uploads),
+      hasMethods("handleAs", "restoreRevision", "preview")(given) &&
+      hasMethods("handle")((given as Content).uploads),
     undefined,
     "a service",
   ),
   authorize: hook<Authorize>(),
+  editUrl: hook<EditUrl>(),
   title: value<string>(
     "text of 1 to 100 characters",
     (given) => typeof given === "string" && given.length >= 1 && given.length <= 100,
@@ -150,6 +174,7 @@ export interface PortalSettings {
   readonly webhooks: PortalWebhooks | undefined;
   readonly content: Content | undefined;
   readonly authorize: Authorize;
+  readonly editUrl: EditUrl | undefined;
   readonly title: string;
   readonly logo: string | null;
   readonly colors: PortalColors;

@@ -11,7 +11,7 @@ import type { PortalSettings } from "./options.js";
 import { buildFavicon, buildThemeCss } from "./theme.js";
 
 /** The settings that decide what the page looks like, and where. */
-export type PageSettings = Pick<PortalSettings, "title" | "logo" | "colors" | "frameAncestors">;
+export type PageSettings = Pick<PortalSettings, "title" | "logo" | "colors" | "frameAncestors" | "content">;
 
 const ESCAPES: Readonly<Record<string, string>> = {
   "&": "&amp;",
@@ -20,7 +20,8 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '"': "&quot;",
 };
 
-const escapeHtml = (text: string): string => text.replace(/[&<>"]/g, (character) => ESCAPES[character] ?? "");
+export const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"]/g, (character) => ESCAPES[character] ?? "");
 
 /** Returns what the policy must allow for the logo besides the portal's own origin. */
 function getLogoSource(logo: string | null): string {
@@ -29,10 +30,13 @@ function getLogoSource(logo: string | null): string {
 }
 
 /** `self` is a keyword of the policy. */
-const toFrameSource = (ancestor: string): string => (ancestor === "self" ? "'self'" : ancestor);
+export const toFrameSource = (ancestor: string): string => (ancestor === "self" ? "'self'" : ancestor);
 
-function buildPolicy({ logo, frameAncestors }: PageSettings): string {
+function buildPolicy({ logo, frameAncestors, content }: PageSettings): string {
   const ancestors = frameAncestors.length === 0 ? "'none'" : frameAncestors.map(toFrameSource).join(" ");
+  // A form of the page shows the preview of a post in a frame.
+  const previews =
+    content === undefined ? ["form-action 'none'"] : ["frame-src 'self'", "form-action 'self'"];
   return [
     "default-src 'none'",
     "script-src 'self'",
@@ -40,7 +44,7 @@ function buildPolicy({ logo, frameAncestors }: PageSettings): string {
     `img-src 'self'${getLogoSource(logo)}`,
     "connect-src 'self'",
     "base-uri 'none'",
-    "form-action 'none'",
+    ...previews,
     `frame-ancestors ${ancestors}`,
   ].join("; ");
 }

@@ -28,6 +28,8 @@ export interface SessionJson {
   readonly canReadRecords: boolean;
   /** True if the service keeps an audit log, otherwise absent. */
   readonly hasAuditLog?: boolean;
+  /** True if the host may know an editor for posts and pages, otherwise absent. */
+  readonly hasEditor?: boolean;
   /** When the attempts of a delivery are due, in milliseconds after its first one. */
   readonly schedule: readonly number[];
   /** The server's time. */

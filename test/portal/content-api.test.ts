@@ -2,23 +2,28 @@
 
 import { describe, expect, it } from "vitest";
 import type { HttpRequest, HttpResponse } from "../../src/http/types.js";
-import { createPortal } from "../../src/portal/index.js";
+import { createPortal, type PortalOptions } from "../../src/portal/index.js";
+import { manualClock } from "../../src/testing/manual-clock.js";
 import { memoryFiles } from "../../storage/files/index.js";
 import { contentSite, credentials, idOf, type Role } from "../support/content-site.js";
 
 const PAGE = { "x-postbell-portal": "1", "content-type": "application/json" };
 
-function portalOf() {
-  const content = contentSite({ files: memoryFiles() });
+function portalOf({
+  site,
+  ...options
+}: Partial<PortalOptions> & { site?: Parameters<typeof contentSite>[0] } = {}) {
+  const content = contentSite({ files: memoryFiles(), ...site });
   let role: Role | undefined;
   const portal = createPortal({
     content,
+    ...options,
     authorize: () => ({ name: "Somebody", userId: role === undefined ? undefined : idOf(role) }),
   });
   const ask = async (
     as: Role | undefined,
     line: string,
-    { body, headers = {} }: { body?: object; headers?: Record<string, string> } = {},
+    { body, headers = {} }: { body?: object | string; headers?: Record<string, string> } = {},
   ) => {
     role = as;
     const [method = "", address = ""] = line.split(" ");
@@ -28,7 +33,7 @@ function portalOf() {
       path: `/api/content${path}`,
       query,
       headers: { ...(method === "GET" ? {} : PAGE), host: "localhost", ...headers },
-      body: body === undefined ? null : Buffer.from(JSON.stringify(body)),
+      body: body === undefined ? null : Buffer.from(typeof body === "string" ? body : JSON.stringify(body)),
       baseUrl: "http://localhost",
     };
     const unanswered: HttpResponse = { status: 404, headers: {}, body: null };
@@ -208,4 +213,200 @@ describe("the console's API", () => {
       expect(await ask("subscriber", `GET /file?name=${other}`)).toMatchObject({ status: 404 });
     }
   });
+});
+
+const FORM = {
+  "content-type": "application/x-www-form-urlencoded",
+  "sec-fetch-site": "same-origin",
+};
+const formOf = (content: string): string => new URLSearchParams({ content }).toString();
+
+describe("the preview of a content", () => {
+  const created = async (made: ReturnType<typeof portalOf>): Promise<number> =>
+    (await made.ask("author", "POST /posts", { body: draft })).json.body.id;
+
+  it("is rendered as it would be served, and stores nothing", async () => {
+    const made = portalOf();
+    const id = await created(made);
+    const body = formOf('Dr. "Who"\r\n\r\n<strong>Monday</strong>');
+    const { status, text, headers } = await made.ask("author", `POST /posts/${id}/preview`, {
+      body,
+      headers: FORM,
+    });
+    expect([status, headers["content-type"]]).toEqual([200, "text/html; charset=utf-8"]);
+    expect(text).toContain("<p>Dr. &#8220;Who&#8221;</p>\n<p><strong>Monday</strong></p>");
+    const stored = await made.ask("author", `GET /posts/${id}?context=edit`);
+    expect(stored.json.body.content.raw).toBe("");
+    expect((await made.ask("author", `GET /posts/${id}/revisions`)).json.body).toEqual([]);
+  });
+
+  it("forbids scripts, frames, forms and other origins, and may be framed by the portal only", async () => {
+    const made = portalOf({
+      frameAncestors: ["https://app.example.com"],
+      site: { site: { url: "http://localhost", name: "x", uploads: "https://cdn.example.org/files" } },
+    });
+    const id = await created(made);
+    const { headers } = await made.ask("author", `POST /posts/${id}/preview`, {
+      body: formOf("x"),
+      headers: FORM,
+    });
+    expect(headers["content-security-policy"]).toBe(
+      "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src 'self' https://cdn.example.org; media-src 'self' https://cdn.example.org; base-uri 'none'; form-action 'none'; frame-ancestors 'self' https://app.example.com",
+    );
+    expect(headers).toMatchObject({
+      "referrer-policy": "no-referrer",
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+    });
+  });
+
+  it("keeps nothing hostile, also of an administrator's text", async () => {
+    const made = portalOf();
+    const id = await created(made);
+    const hostile = `<script>bad()</script><img src=x onerror=bad()><iframe src="https://evil.example"></iframe><base href="https://evil.example"><meta http-equiv=refresh content="0;url=https://evil.example"><form action="https://evil.example"><input></form><a href="javascript:bad()">x</a>`;
+    const { text } = await made.ask("administrator", `POST /posts/${id}/preview`, {
+      body: formOf(hostile),
+      headers: FORM,
+    });
+    const shown = text.slice(text.indexOf("</style>"));
+    expect(shown).not.toMatch(/<script|onerror|<iframe|<base|<meta|<form|javascript:/);
+    expect(shown).toContain("<img");
+  });
+
+  it.each([
+    ["another origin", { ...FORM, "sec-fetch-site": "cross-site" }],
+    ["another site of the domain", { ...FORM, "sec-fetch-site": "same-site" }],
+    ["no browser", { "content-type": FORM["content-type"] }],
+    [
+      "an old browser on another page",
+      { "content-type": FORM["content-type"], origin: "https://evil.example" },
+    ],
+  ])("is not for a form of %s", async (_, headers) => {
+    const made = portalOf();
+    const id = await created(made);
+    const bare = Object.fromEntries(Object.entries({ ...headers, "x-postbell-portal": undefined }));
+    const answer = await made.ask("author", `POST /posts/${id}/preview`, {
+      body: formOf("x"),
+      headers: bare as Record<string, string>,
+    });
+    expect(answer).toMatchObject({ status: 403, json: { error: { code: "foreign_request" } } });
+  });
+
+  it("lets a form change nothing else", async () => {
+    const made = portalOf();
+    const id = await created(made);
+    for (const path of [
+      `/posts/${id}`,
+      `/posts/${id}/preview/`,
+      `/posts/${id}/revisions/1/restore`,
+      "/posts/preview",
+    ]) {
+      const headers = { ...FORM, "x-postbell-portal": undefined } as unknown as Record<string, string>;
+      expect(await made.ask("author", `POST ${path}`, { body: formOf("x"), headers })).toMatchObject({
+        status: expect.toSatisfy((status) => status === 403 || status === 404),
+      });
+    }
+    expect((await made.ask("author", `GET /posts/${id}?context=edit`)).json.body.title.raw).toBe("A draft");
+  });
+
+  it("is refused in the frame, in words, to whoever may not edit, and for what is too long", async () => {
+    const made = portalOf();
+    const id = await created(made);
+    for (const [role, path, content, status, text] of [
+      ["subscriber", `/posts/${id}`, "x", 403, "not allowed to edit"],
+      ["author", "/posts/999", "x", 404, "Invalid post ID"],
+      ["author", "/posts/abc", "x", 404, "Invalid post ID"],
+      ["administrator", `/posts/${id}`, "a".repeat(70_000), 413, "at most 65536 characters"],
+      ["author", `/posts/${id}`, "a".repeat(1_100_000), 413, "larger than 1048576 bytes"],
+    ] as const) {
+      const answer = await made.ask(role, `POST ${path}/preview`, { body: formOf(content), headers: FORM });
+      expect(answer).toMatchObject({ status, text: expect.stringContaining(text) });
+      expect(answer.headers["content-security-policy"]).toMatch(/^sandbox; default-src 'none'/);
+    }
+    const json = await made.ask("author", `POST /posts/${id}/preview`, { body: { content: "x" } });
+    expect(json).toMatchObject({ status: 403 });
+  });
+});
+
+describe("the address of the host's editor", () => {
+  const editorOf = async (editUrl: PortalOptions["editUrl"], role: Role = "author") => {
+    const errors: unknown[] = [];
+    const logger = { ...console, error: (fields: unknown) => errors.push(fields) } as never;
+    const made = portalOf({ editUrl, logger });
+    const { id } =
+      (await made.ask("author", "POST /pages", { body: draft })).json?.body ??
+      (await made.ask("editor", "POST /pages", { body: draft })).json.body;
+    const answer = await made.ask(role, `GET /pages/${id}/editor`);
+    return { ...answer, id, errors: errors.length };
+  };
+
+  it("is asked for one record, with what the host needs to find it", async () => {
+    const asked: unknown[] = [];
+    const answer = await editorOf((record) => {
+      asked.push(record);
+      return `https://www.example.org/edit?post=${record.id}`;
+    }, "editor");
+    expect(answer).toMatchObject({
+      status: 200,
+      json: { url: `https://www.example.org/edit?post=${answer.id}` },
+      errors: 0,
+    });
+    expect(asked).toEqual([{ id: answer.id, type: "page", slug: "", status: "draft", title: "A draft" }]);
+  });
+
+  it.each<[string, unknown]>([
+    ["a script", "javascript:alert(1)"],
+    ["a script in disguise", " \tjava\nscript:alert(1)"],
+    ["a document", "data:text/html,<script>alert(1)</script>"],
+    ["a path", "/edit"],
+    ["another protocol", "ftp://example.org"],
+    ["something long", `https://example.org/${"a".repeat(3_000)}`],
+    ["no text", 12],
+    ["an object", { href: "https://example.org" }],
+  ])("is not %s: that is logged, and there is no link", async (_, given) => {
+    const answer = await editorOf(() => given as string, "editor");
+    expect(answer).toMatchObject({ status: 200, json: { url: null }, errors: 1 });
+  });
+
+  it("is none if the host throws, rejects or has none", async () => {
+    const throws = (): never => {
+      throw new Error("no editor");
+    };
+    expect(await editorOf(throws, "editor")).toMatchObject({ json: { url: null }, errors: 1 });
+    const rejects = () => Promise.reject(new Error("no editor"));
+    expect(await editorOf(rejects, "editor")).toMatchObject({ json: { url: null }, errors: 1 });
+    expect(await editorOf(() => null, "editor")).toMatchObject({ json: { url: null }, errors: 0 });
+    expect(await editorOf(undefined, "editor")).toMatchObject({ json: { url: null }, errors: 0 });
+  });
+
+  it("is not asked for on behalf of whoever may not edit the record", async () => {
+    let calls = 0;
+    const count = (): string => {
+      calls += 1;
+      return "https://example.org/";
+    };
+    expect(await editorOf(count, "subscriber")).toMatchObject({ status: 403 });
+    expect(calls).toBe(0);
+  });
+
+  it("is given up after five seconds", async () => {
+    const clock = manualClock(0);
+    const made = portalOf({ editUrl: () => new Promise<string>(() => {}), clock, logger: false });
+    const { id } = (await made.ask("editor", "POST /posts", { body: draft })).json.body;
+    const answer = made.ask("editor", `GET /posts/${id}/editor`);
+    await expect.poll(() => clock.advance(5_000).then(() => "advanced")).toBe("advanced");
+    for (let turn = 0; turn < 20; turn += 1) await clock.advance(1_000);
+    expect(await answer).toMatchObject({ json: { url: null } });
+  });
+});
+
+it("says which zone the site's dates are in", async () => {
+  const zoneOf = async (timezone?: string) => {
+    const made = portalOf({
+      site: { site: { url: "http://localhost", name: "x", ...(timezone && { timezone }) } },
+    });
+    return (await made.ask("subscriber", "GET /site")).json;
+  };
+  expect(await zoneOf("Europe/Berlin")).toEqual({ zone: "Europe/Berlin" });
+  expect(await zoneOf()).toEqual({ zone: "UTC" });
 });
