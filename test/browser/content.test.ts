@@ -322,7 +322,7 @@ describe("media", () => {
       expect.stringMatching(/heart\.png\s+Uploaded/),
     ]);
     await said(page, "heart.png: Uploaded");
-    const picture = page.locator("tbody img");
+    const picture = page.getByRole("list", { name: "Files" }).locator("img");
     await picture.waitFor();
     await expect
       .poll(() => picture.evaluate((image: unknown) => (image as { naturalWidth: number }).naturalWidth))
@@ -338,6 +338,67 @@ describe("media", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Delete permanently" }).click();
     await said(page, "“heart” was deleted.");
     await page.getByText("0 files.").waitFor();
+  });
+
+  const filled = (files: readonly { name: string; type: string; base64: string }[]): string =>
+    `(() => { const data = new DataTransfer(); for (const { name, type, base64 } of ${JSON.stringify(files)}) data.items.add(new File([Uint8Array.from(atob(base64), (c) => c.charCodeAt(0))], name, { type })); return data; })()`;
+  const dropped = { name: "dropped.png", type: "image/png", base64: png.buffer.toString("base64") };
+
+  it("are taken when they are dropped on the page or pasted, and nothing else is", async () => {
+    const page = await host.visit("author", "/media");
+    const drop = page.getByRole("region", { name: "Upload" });
+    await drop.waitFor();
+    await page.getByText("There is no file yet. Drag pictures").waitFor();
+    await page.evaluate(
+      `(() => { const dataTransfer = ${filled([dropped])}; const fire = (type) => document.querySelector("h1").dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer })); window.kept = fire("dragover"); })()`,
+    );
+    expect(await page.evaluate("window.kept")).toBe(false);
+    await page.locator(".drop.over").waitFor();
+    await page.evaluate(
+      `document.querySelector("h1").dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: ${filled([dropped])} }))`,
+    );
+    await said(page, "dropped.png: Uploaded");
+    await page.evaluate(
+      `document.body.dispatchEvent(new ClipboardEvent("paste", { bubbles: true, clipboardData: ${filled([{ ...dropped, name: "pasted.png" }])} }))`,
+    );
+    await said(page, "pasted.png: Uploaded");
+    expect(await page.locator(".drop.over").count()).toBe(0);
+    const files = page.getByRole("list", { name: "Files" }).getByRole("listitem");
+    await expect.poll(() => files.count()).toBe(2);
+    // A text that is dragged or pasted is none of its business.
+    const isFree = await page.evaluate(
+      `(() => { const dataTransfer = new DataTransfer(); dataTransfer.setData("text/plain", "x"); return document.body.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer })); })()`,
+    );
+    expect(isFree).toBe(true);
+    expect(await host.request("author", "GET /media")).toHaveLength(2);
+  });
+
+  it("warn where a picture has no alternative text, and take it on the spot", async () => {
+    const page = await host.visit("author", "/media");
+    await upload(page, png, { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("a") });
+    await said(page, "notes.txt: Uploaded");
+    const heart = page.getByRole("listitem").filter({ has: page.getByRole("link", { name: "heart" }) });
+    await heart.getByText("No alternative text").waitFor();
+    expect(await page.getByText("No alternative text").count()).toBe(1);
+    const save = heart.getByRole("button", { name: "Save" });
+    await save.click();
+    await heart.getByText("Describe the picture in a few words.").waitFor();
+    await heart.getByLabel("Alternative text", { exact: true }).fill('A "heart" & more');
+    await save.click();
+    await said(page, "The alternative text of “heart” was saved.");
+    await heart.getByText("No alternative text").waitFor({ state: "detached" });
+    expect(await host.request("author", "GET /media")).toEqual(
+      expect.arrayContaining([expect.objectContaining({ alt_text: 'A "heart" & more' })]),
+    );
+  });
+
+  it("offer the alternative text of what is another's as a warning only", async () => {
+    const author = await host.visit("author", "/media");
+    await upload(author, png);
+    await said(author, "heart.png: Uploaded");
+    const page = await host.visit("subscriber", "/media");
+    await page.getByText("No alternative text").waitFor();
+    expect(await page.getByLabel("Alternative text").count()).toBe(0);
   });
 
   it("show how far an upload is, and stop on demand without leaving anything", async () => {
@@ -473,4 +534,156 @@ it("is worked with the keyboard alone", async () => {
   expect(await host.request("editor", "GET /posts?status=trash")).toMatchObject([
     { title: { raw: "New hours" } },
   ]);
+});
+
+describe("an empty list", () => {
+  it("says what a post is and how to begin, and what to do where a search finds nothing", async () => {
+    const page = await host.visit("editor", "/posts");
+    await page.getByRole("heading", { name: "Write the first post" }).waitFor();
+    await page.getByText("It stays a draft").waitFor();
+    await page.getByLabel("Search").fill("nothing");
+    await press(page, "Search");
+    await page.getByText("Nothing matches.").waitFor();
+    await page.getByRole("link", { name: "Clear the search" }).click();
+    await page.getByRole("heading", { name: "Write the first post" }).waitFor();
+    const reader = await host.visit("subscriber", "/posts");
+    await reader.getByText("Nothing has been published yet.").waitFor();
+  });
+});
+
+describe("dates", () => {
+  it("are the site's, and say in which zone they are", async () => {
+    const other = await contentHost(browser, { timezone: "Asia/Tokyo" });
+    const { id } = await other.request("editor", "POST /posts", TEXT);
+    const page = await other.visit("editor", "/posts");
+    await page.getByText("Dates are in the site’s time zone, Asia/Tokyo.").waitFor();
+    expect(await page.locator("tbody tr").innerText()).toContain("2026-11-22 18:00");
+    await page.goto(`${other.origin}/portal/#/posts/${id}`);
+    await page.getByText("The site’s time, Asia/Tokyo.").waitFor();
+    await page.getByText("2026-11-22 18:00 Asia/Tokyo").first().waitFor();
+    expect(await page.getByText("UTC").count()).toBe(0);
+    expect(await other.close()).toEqual([]);
+  });
+});
+
+describe("the preview", () => {
+  const frameOf = async (page: Page) => {
+    const frame = page.frame({ name: "preview" });
+    await frame?.waitForLoadState();
+    return frame;
+  };
+
+  it("shows what is typed and not saved, as it will be served", async () => {
+    const { id } = await host.request("editor", "POST /posts", TEXT);
+    const page = await host.visit("editor", `/posts/${id}`);
+    const text = page.getByLabel("Content (HTML)");
+    await text.fill('Closed on "Monday"\n\n<p style="color:rgb(1, 2, 3)">Open</p>');
+    await press(page, "Show the preview");
+    const shown = page.frameLocator("iframe[name=preview]");
+    await shown.getByText("Closed on “Monday”").waitFor();
+    const color = await shown
+      .getByText("Open")
+      .evaluate(
+        (element: unknown) =>
+          (globalThis as unknown as { getComputedStyle(given: unknown): { color: string } }).getComputedStyle(
+            element,
+          ).color,
+      );
+    expect(color).toBe("rgb(1, 2, 3)");
+    await text.fill("Something else");
+    await press(page, "Show it as it is now");
+    await shown.getByText("Something else").waitFor();
+    await page.getByRole("status").getByText("The preview is shown.").waitFor({ state: "attached" });
+    expect(await host.request("editor", `GET /posts/${id}`)).toMatchObject({
+      content: { raw: TEXT.content },
+    });
+    expect(await axeFindings(page)).toEqual([]);
+  });
+
+  it("runs nothing, whoever writes it", async () => {
+    const { id } = await host.request("administrator", "POST /posts", TEXT);
+    const page = await host.visit("administrator", `/posts/${id}`);
+    const attacks = [
+      `<script>top.document.title = "owned"</script>`,
+      `<img src=x onerror="top.document.title='owned'">`,
+      `<svg onload="top.document.title='owned'"></svg>`,
+      `<iframe srcdoc="<script>top.document.title='owned'</script>"></iframe>`,
+      `<object data="javascript:top.document.title='owned'"></object>`,
+      `<meta http-equiv="refresh" content="0;url=https://evil.example/">`,
+      `<base href="https://evil.example/"><img src="pixel.png">`,
+      `<form action="https://evil.example/"><button autofocus>Send</button></form>`,
+      `<link rel="stylesheet" href="https://evil.example/a.css"><style>@import "https://evil.example/b.css";</style>`,
+      `</body></html><script>top.document.title = "owned"</script>`,
+      `"><script>top.document.title = "owned"</script>`,
+      `<a id="leave" href="javascript:top.document.title='owned'" target="_top">leave</a>`,
+      `<a id="away" href="https://evil.example/" target="_top">away</a>`,
+    ];
+    await page.getByLabel("Content (HTML)").fill(`${attacks.join("\n\n")}\n\n<p>The end</p>`);
+    await press(page, "Show the preview");
+    const shown = page.frameLocator("iframe[name=preview]");
+    await shown.getByText("The end").waitFor();
+    await shown.getByText("leave").click();
+    await shown.getByText("away").click();
+    const frame = await frameOf(page);
+    expect(await page.title()).not.toBe("owned");
+    expect(page.url()).toContain(`#/posts/${id}`);
+    expect(frame?.url()).toBe(`${host.origin}/portal/api/content/posts/${id}/preview`);
+    expect(page.context().pages()).toHaveLength(1);
+    host.forgive(/Unsafe attempt to initiate navigation for frame .* is sandboxed/);
+    expect(await shown.locator("script, iframe, object, form, link, meta[http-equiv], svg").count()).toBe(0);
+  });
+
+  it("has a policy that stops what a host's own rendering lets through", async () => {
+    const { id } = await host.request("editor", "POST /posts", TEXT);
+    const page = await host.visit("editor", `/posts/${id}`);
+    const policies: string[] = [];
+    await page.route(`**/portal/api/content/posts/${id}/preview`, async (route) => {
+      const given = await route.fetch();
+      policies.push(given.headers()["content-security-policy"] ?? "");
+      await route.fulfill({
+        response: given,
+        body: `<p>Here</p><script>document.title = "owned"; parent.postMessage("owned", "*")</script>`,
+      });
+    });
+    await page.evaluate("addEventListener('message', () => { document.title = 'owned'; })");
+    await press(page, "Show the preview");
+    await page.frameLocator("iframe[name=preview]").getByText("Here").waitFor();
+    expect(policies).toEqual([expect.stringMatching(/^sandbox; default-src 'none'/)]);
+    expect(await (await frameOf(page))?.title()).not.toBe("owned");
+    expect(await page.title()).not.toBe("owned");
+    host.forgive(/Blocked script execution|policy: script-src/);
+  });
+});
+
+describe("the host's editor", () => {
+  it("is linked where it can open the record, and only there", async () => {
+    const asked: unknown[] = [];
+    const other = await contentHost(browser, {
+      editUrl: (record) => {
+        asked.push(record);
+        return record.type === "post" ? `https://edit.example.org/?post=${record.id}` : "javascript:alert(1)";
+      },
+    });
+    const post = await other.request("editor", "POST /posts", TEXT);
+    const page = await other.request("editor", "POST /pages", TEXT);
+    const visitor = await other.visit("editor", "/posts");
+    await visitor.getByRole("link", { name: "Opening hours" }).waitFor();
+    expect(asked).toEqual([]);
+    await visitor.goto(`${other.origin}/portal/#/posts/${post.id}`);
+    const link = visitor.getByRole("link", { name: "Edit in the block editor" });
+    expect(await link.getAttribute("href")).toBe(`https://edit.example.org/?post=${post.id}`);
+    expect(asked).toEqual([
+      { id: post.id, type: "post", slug: "opening-hours", status: "publish", title: "Opening hours" },
+    ]);
+    await visitor.goto(`${other.origin}/portal/#/pages/${page.id}`);
+    await visitor.getByLabel("Title").waitFor();
+    await expect.poll(() => asked.length).toBe(2);
+    await visitor.waitForLoadState("networkidle");
+    expect(await link.count()).toBe(0);
+    const reader = await other.visit("subscriber", `/posts/${post.id}`);
+    await reader.waitForLoadState("networkidle");
+    expect(await reader.getByRole("link", { name: "Edit in the block editor" }).count()).toBe(0);
+    expect(asked).toHaveLength(2);
+    expect(await other.close()).toEqual([]);
+  });
 });

@@ -1,9 +1,16 @@
-/** Uploads: several files, one after another, each with progress, cancellation and errors. */
+/**
+ * Media: pictures in a grid with their alternative texts, and uploads of several files, one after
+ * another, each with progress, cancellation and errors.
+ */
 
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { RecordJson } from "../../content-shapes.js";
 import { type Api, parseError } from "../api.js";
-import { Field } from "../components/form.js";
+import { Field, FieldError, Form, TextField } from "../components/form.js";
+import { FileText, TriangleAlert } from "../components/icons.js";
+import { Badge } from "../components/small.js";
 import { useLeaveSignal, usePage } from "../page-context.js";
+import { formatSiteTime, getAuthor, getPicture, getTitle, lacksAltText, mayEdit } from "./records.js";
 
 interface Upload {
   readonly id: number;
@@ -94,16 +101,61 @@ function UploadRow({ name, state, share, result, cancel }: Upload) {
   );
 }
 
+/** Files that are taken at once. */
+const MAX_FILES = 50;
+
+/**
+ * Takes files that are dropped anywhere on the page, or pasted. Without this the browser would leave
+ * the page for a dropped file. Returns true while files are held over it.
+ */
+function useDroppedFiles(take: (files: FileList | undefined) => void): boolean {
+  const [isOver, setOver] = useState(false);
+  const newestTake = useRef(take);
+  newestTake.current = take;
+  useEffect(() => {
+    const left = new AbortController();
+    const on = <Type extends "dragover" | "dragleave" | "drop" | "paste">(
+      type: Type,
+      act: (event: DocumentEventMap[Type]) => void,
+    ): void => document.addEventListener(type, act, { signal: left.signal });
+    on("dragover", (event) => {
+      if (event.dataTransfer?.types.includes("Files") !== true) return;
+      event.preventDefault();
+      setOver(true);
+    });
+    on("dragleave", ({ relatedTarget }) => relatedTarget === null && setOver(false));
+    on("drop", (event) => {
+      setOver(false);
+      if (event.dataTransfer?.types.includes("Files") !== true) return;
+      event.preventDefault();
+      newestTake.current(event.dataTransfer.files);
+    });
+    on("paste", ({ clipboardData }) => newestTake.current(clipboardData?.files));
+    return () => left.abort();
+  }, []);
+  return isOver;
+}
+
 /** `onUploaded` is called after each file. */
 export function UploadPanel({ onUploaded }: { readonly onUploaded: () => Promise<void> }) {
+  const { say } = usePage();
   const [uploads, add] = useUploads(onUploaded);
+  const take = (files: FileList | null | undefined): void => {
+    const all = [...(files ?? [])];
+    for (const file of all.slice(0, MAX_FILES)) add(file);
+    if (all.length > MAX_FILES) say(`Only the first ${MAX_FILES} files are uploaded at once.`, "failed");
+  };
   const choose = (input: HTMLInputElement): void => {
-    for (const file of input.files ?? []) add(file);
+    take(input.files);
     input.value = "";
   };
+  const isOver = useDroppedFiles(take);
   return (
-    <section class="panel" aria-label="Upload">
-      <Field label="Upload files" hint="Unfinished uploads are cancelled when you leave this page.">
+    <section class={isOver ? "card drop over" : "card drop"} aria-label="Upload">
+      <Field
+        label="Upload files"
+        hint="Or drag them onto this page, or paste a picture. Unfinished uploads are cancelled when you leave."
+      >
         {(attributes) => (
           <input {...attributes} type="file" multiple onChange={(event) => choose(event.currentTarget)} />
         )}
@@ -116,3 +168,85 @@ export function UploadPanel({ onUploaded }: { readonly onUploaded: () => Promise
     </section>
   );
 }
+
+/** Asks for the alternative text of a picture that has none. */
+function MissingAltText({
+  record,
+  reload,
+}: {
+  readonly record: RecordJson;
+  readonly reload: () => Promise<void>;
+}) {
+  const { api, say } = usePage();
+  const [text, setText] = useState("");
+  const title = getTitle(record);
+  const act = async (): Promise<void> => {
+    if (text.trim() === "") throw new FieldError("alt_text", "Describe the picture in a few words.");
+    await api.send("POST", `content/media/${record.id}`, { alt_text: text.trim() });
+    await reload();
+    say(`The alternative text of “${title}” was saved.`);
+  };
+  return (
+    <Form label={`Alternative text of ${title}`} submit="Save" kind="plain" isRow act={act}>
+      <TextField
+        label="Alternative text"
+        names={["alt_text"]}
+        autocomplete="off"
+        maxLength={1_000}
+        value={text}
+        onChange={setText}
+      />
+    </Form>
+  );
+}
+
+function MediaCard({
+  record,
+  reload,
+}: {
+  readonly record: RecordJson;
+  readonly reload: () => Promise<void>;
+}) {
+  const { api } = usePage();
+  const picture = getPicture(record, "thumbnail");
+  return (
+    <li class="card">
+      {picture === undefined ? (
+        <span class="no-picture">
+          <FileText />
+        </span>
+      ) : (
+        <img src={api.url(picture)} alt="" loading="lazy" />
+      )}
+      <a href={`#/media/${record.id}`} class="address">
+        {getTitle(record)}
+      </a>
+      <span class="quiet small address">
+        {[record.mime_type, getAuthor(record), formatSiteTime(record.date)].filter(Boolean).join(" · ")}
+      </span>
+      {lacksAltText(record) && (
+        <>
+          <Badge tone="warn">
+            <TriangleAlert /> No alternative text
+          </Badge>
+          {mayEdit(record) && <MissingAltText record={record} reload={reload} />}
+        </>
+      )}
+    </li>
+  );
+}
+
+/** Files as a grid of pictures. */
+export const MediaGrid = ({
+  records,
+  reload,
+}: {
+  readonly records: readonly RecordJson[];
+  readonly reload: () => Promise<void>;
+}) => (
+  <ul class="media" aria-label="Files">
+    {records.map((record) => (
+      <MediaCard key={record.id} record={record} reload={reload} />
+    ))}
+  </ul>
+);

@@ -3,10 +3,11 @@
  * changes.
  */
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { ContentAnswerJson, RecordJson } from "../../content-shapes.js";
 import type { Api } from "../api.js";
 import { Field, Form, FormButton, SelectField, TextField } from "../components/form.js";
+import { announce } from "../components/live.js";
 import { usePage } from "../page-context.js";
 import {
   type FieldName,
@@ -19,7 +20,7 @@ import {
   LABELS,
   labelStatus,
 } from "./records.js";
-import { Comparison } from "./revisions.js";
+import { Comparison, useSiteZone } from "./revisions.js";
 
 /** A record, and what its visitor may do with it. */
 export interface OpenRecord {
@@ -135,7 +136,55 @@ function Conflict(
   );
 }
 
+/**
+ * Shows what is typed as the service would serve it, in a frame where nothing runs. A form requests
+ * it, since the text is too long for an address; the response has a policy of its own.
+ */
+function Preview({ path, text }: { readonly path: string; readonly text: string }) {
+  const { api } = usePage();
+  const form = useRef<HTMLFormElement>(null);
+  /** How often it was asked for; the frame is there after the first time. */
+  const [count, setCount] = useState(0);
+  useEffect(() => {
+    if (count > 0) form.current?.submit();
+  }, [count]);
+  return (
+    <section class="card" aria-labelledby="preview-heading">
+      <form method="post" action={api.url(`${path}/preview`)} target="preview" class="row" ref={form}>
+        <h2 id="preview-heading">Preview</h2>
+        <input type="hidden" name="content" value={text} />
+        <button type="button" class="plain" onClick={() => setCount(count + 1)}>
+          {count > 0 ? "Show it as it is now" : "Show the preview"}
+        </button>
+        <p class="quiet small">
+          Sanitised, without the design of your website. Pictures from other websites are not loaded.
+        </p>
+      </form>
+      {count > 0 && (
+        <iframe
+          name="preview"
+          title="Preview"
+          sandbox=""
+          class="preview-frame"
+          onLoad={() => announce("The preview is shown.")}
+        />
+      )}
+    </section>
+  );
+}
+
 export function RecordEditor(session: RecordSession) {
+  const { kind, path, shown } = session;
+  const { record, typed } = shown;
+  return (
+    <>
+      <RecordForm {...session} />
+      {kind.hasTrash && <Preview path={path} text={typed.content ?? readFieldText(record, "content")} />}
+    </>
+  );
+}
+
+function RecordForm(session: RecordSession) {
   const { kind, shown, show } = session;
   const { record, typed, conflict } = shown;
   const save = useSave(session);
@@ -170,10 +219,13 @@ export function RecordEditor(session: RecordSession) {
 export type FieldTexts = { readonly [name in FieldName]?: string };
 
 const HINTS: FieldTexts = {
-  date: "The site’s time. A published post with a future date is scheduled.",
+  content: "Written in HTML. A blank line begins a paragraph. The preview below shows how it is served.",
   slug: "The last part of the address. Leave it empty to derive it from the title.",
   alt_text: "A description for people who cannot see the picture.",
 };
+
+/** Their texts are HTML, which the label says. */
+const HTML_FIELDS: ReadonlySet<FieldName> = new Set(["content", "excerpt", "caption", "description"]);
 
 /** Fields of several lines, with their heights. */
 const ROWS: { readonly [name in FieldName]?: number } = {
@@ -226,7 +278,13 @@ export function RecordFieldInput({
   /** Absent for a new record, whose status is not chosen. */
   readonly record?: RecordJson;
 }) {
-  const shared = { label: LABELS[name], names: [name], hint: HINTS[name] };
+  const zone = useSiteZone();
+  const dateHint = `The site’s time${zone === "" ? "" : `, ${zone}`}. A published post with a future date is scheduled.`;
+  const shared = {
+    label: HTML_FIELDS.has(name) ? `${LABELS[name]} (HTML)` : LABELS[name],
+    names: [name],
+    hint: name === "date" ? dateHint : HINTS[name],
+  };
   if (name === "status" && record !== undefined)
     return <SelectField {...shared} value={value} onChange={onChange} options={getStatusOptions(record)} />;
   const rows = ROWS[name];

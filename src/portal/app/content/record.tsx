@@ -1,7 +1,7 @@
 /** One post, page or file: to create, read, write, publish, trash, restore and delete. */
 
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
-import type { ContentAnswerJson, RecordJson } from "../../content-shapes.js";
+import type { ContentAnswerJson, EditorJson, RecordJson } from "../../content-shapes.js";
 import { type Api, ApiError } from "../api.js";
 import { ActionButton, useConfirmation } from "../components/button.js";
 import { Form } from "../components/form.js";
@@ -29,7 +29,7 @@ import {
   LABELS,
   labelStatus,
 } from "./records.js";
-import { Pending } from "./revisions.js";
+import { Pending, useSiteZone } from "./revisions.js";
 
 /** Reads a record as the visitor may edit it, or else as the visitor may read it. */
 async function readRecord(api: Api, path: string): Promise<OpenRecord> {
@@ -130,7 +130,10 @@ function EditableRecord({ kind, path, opened }: PathProps & { readonly opened: O
   const session: RecordSession = { kind, path, api, shown, show, read: () => readRecord(api, path) };
   return (
     <>
-      <Heading title={getTitle(record)} />
+      <div class="title-row">
+        <Heading title={getTitle(record)} />
+        {mayEdit && kind.hasTrash && record.status !== "trash" && <EditorLink path={path} />}
+      </div>
       <RecordSummary kind={kind} record={record} />
       {mayEdit && record.status !== "trash" ? (
         <RecordEditor {...session} />
@@ -140,6 +143,21 @@ function EditableRecord({ kind, path, opened }: PathProps & { readonly opened: O
       <RecordActions {...session} />
     </>
   );
+}
+
+/** Leads to the editor of the host, if it has one for this record. */
+function EditorLink({ path }: Pick<PathProps, "path">) {
+  const { hasEditor = false } = usePage().session;
+  const { data } = useResource<EditorJson>(
+    async (api) => (hasEditor ? api.get(`${path}/editor`) : { url: null }),
+    [path, hasEditor],
+  );
+  const url = data?.url ?? "";
+  return /^https?:/.test(url) ? (
+    <a class="button primary" href={url} rel="noreferrer">
+      Edit in the block editor
+    </a>
+  ) : null;
 }
 
 export function RecordView({ kind, id }: { readonly kind: Kind; readonly id: string }) {
@@ -157,6 +175,7 @@ interface RecordProps {
 /** What is known about a record besides its fields. */
 function RecordSummary({ kind, record }: RecordProps) {
   const { api } = usePage();
+  const zone = useSiteZone();
   const { filesize, width, height } = record.media_details ?? {};
   const picture = getPicture(record, "large");
   const hasRevisions = record._links?.["version-history"] !== undefined;
@@ -167,15 +186,15 @@ function RecordSummary({ kind, record }: RecordProps) {
         <img
           src={api.url(picture)}
           alt={record.alt_text || "The picture, without an alternative text"}
-          class="preview"
+          class="picture"
         />
       )}
       <Facts
         rows={[
           ["Status", record.status !== "inherit" && labelStatus(record.status)],
           ["Author", getAuthor(record) || null],
-          ["Date", formatSiteTime(record.date)],
-          ["Changed", formatSiteTime(record.modified)],
+          ["Date", `${formatSiteTime(record.date)} ${zone}`],
+          ["Changed", `${formatSiteTime(record.modified)} ${zone}`],
           ["Type", record.mime_type],
           ["Size", filesize !== undefined && `${filesize.toLocaleString("en")} bytes`],
           ["Pixels", Boolean(width) && `${width} × ${height}`],

@@ -99,6 +99,16 @@ export const getTitle = ({ title, id }: Pick<RecordJson, "title" | "id">): strin
 /** Formats a time of the site, `2026-11-22T09:00:00`, as `2026-11-22 09:00`. */
 export const formatSiteTime = (date: string): string => date.slice(0, 16).replace("T", " ");
 
+/** True if the visitor may change a record of a list. */
+export function mayEdit({ _links }: Pick<RecordJson, "_links">): boolean {
+  const [self] = (_links?.["self"] ?? []) as readonly { targetHints?: { allow?: readonly string[] } }[];
+  return self?.targetHints?.allow?.includes("POST") === true;
+}
+
+/** True for a picture that people who cannot see it learn nothing about. */
+export const lacksAltText = ({ mime_type: type, alt_text: text }: RecordJson): boolean =>
+  type?.startsWith("image/") === true && (text ?? "").trim() === "";
+
 export const getAuthor = ({ _embedded }: Pick<RecordJson, "_embedded">): string =>
   _embedded?.author?.[0]?.name ?? "";
 

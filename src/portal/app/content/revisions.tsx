@@ -1,7 +1,7 @@
 /** The revisions of a post or page: compares two of them side by side, and restores one. */
 
-import { useMemo, useRef, useState } from "preact/hooks";
-import type { ContentAnswerJson, RecordJson, RevisionJson } from "../../content-shapes.js";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { ContentAnswerJson, RecordJson, RevisionJson, SiteJson } from "../../content-shapes.js";
 import { ApiError } from "../api.js";
 import { ActionButton, useConfirmation } from "../components/button.js";
 import { SelectField } from "../components/form.js";
@@ -111,6 +111,7 @@ function Differences({
 
 function RevisionComparison(history: History) {
   const { revisions, mayRestore } = history;
+  const zone = useSiteZone();
   // The newest revision is the present version, unless it was never changed again.
   const [left, setLeft] = useState(String((revisions[1] ?? revisions[0])?.id));
   const [right, setRight] = useState(NOW);
@@ -123,6 +124,7 @@ function RevisionComparison(history: History) {
   const nameOf = (choice: string): string => options.find(([value]) => value === choice)?.[1] ?? "";
   return (
     <>
+      {zone !== "" && <p class="quiet">Times are in the site’s time zone, {zone}.</p>}
       <div class="row">
         <SelectField label="Left" value={left} onChange={setLeft} options={options} />
         <SelectField label="Right" value={right} onChange={setRight} options={options} />
@@ -190,6 +192,24 @@ export function Pending({
       {error === undefined ? <Loading /> : <ErrorMessage error={error} />}
     </>
   );
+}
+
+// What all views of content share.
+
+/** The site's zone once it was read. It does not change while the page is open. */
+let readingZone: Promise<string> | undefined;
+
+/** Returns the zone of the site's dates; the empty text until it was read, or if it cannot be. */
+export function useSiteZone(): string {
+  const { api } = usePage();
+  const [name, setName] = useState("");
+  useEffect(() => {
+    readingZone ??= api.get<SiteJson>("content/site").then(({ zone }) => zone);
+    readingZone.then(setName, () => {
+      readingZone = undefined;
+    });
+  }, [api]);
+  return name;
 }
 
 // Two texts side by side, as a table. Signs and words mark differences, not only colours.

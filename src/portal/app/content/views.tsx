@@ -7,15 +7,13 @@ import { SelectField, TextField } from "../components/form.js";
 import { FileText, Image, Newspaper } from "../components/icons.js";
 import { Badge, ErrorMessage, Heading, Loading } from "../components/small.js";
 import { type Column, Table } from "../components/table.js";
-import { usePage } from "../page-context.js";
 import { useResource } from "../use-resource.js";
 import type { View } from "../view.js";
-import { UploadPanel } from "./media.js";
+import { MediaGrid, UploadPanel } from "./media.js";
 import { NewRecord, RecordView } from "./record.js";
 import {
   formatSiteTime,
   getAuthor,
-  getPicture,
   getStatusTone,
   getTitle,
   type Kind,
@@ -23,10 +21,10 @@ import {
   labelStatus,
   STATUS_OPTIONS,
 } from "./records.js";
-import { RevisionsView } from "./revisions.js";
+import { RevisionsView, useSiteZone } from "./revisions.js";
 
 const PER_PAGE = 20;
-const FIELDS = "id,title,status,date,modified,mime_type,media_details,_links,_embedded";
+const FIELDS = "id,title,status,date,modified,mime_type,alt_text,media_details,_links,_embedded";
 
 /** The filter is part of the address, so that going back restores it. */
 interface Filter {
@@ -78,15 +76,7 @@ function describeCount(
   return `${total} ${what}${where}.${isWriter ? "" : " You see published content only."}`;
 }
 
-function Thumbnail({ record }: { readonly record: RecordJson }) {
-  const { api } = usePage();
-  const picture = getPicture(record, "thumbnail");
-  return picture === undefined ? null : (
-    <img src={api.url(picture)} alt="" loading="lazy" class="thumbnail" />
-  );
-}
-
-function getColumns({ name, hasTrash }: Kind): readonly Column<Row>[] {
+function getColumns({ name }: Kind): readonly Column<Row>[] {
   const title: Column<Row> = {
     name: "Title",
     cell: (record) => (
@@ -101,15 +91,7 @@ function getColumns({ name, hasTrash }: Kind): readonly Column<Row>[] {
   };
   const author: Column<Row> = { name: "Author", cell: getAuthor };
   const date: Column<Row> = { name: "Date", cell: (record) => formatSiteTime(record.date) };
-  return hasTrash
-    ? [title, status, author, date, { name: "Changed", cell: ({ modified }) => formatSiteTime(modified) }]
-    : [
-        title,
-        { name: "Picture", isUnnamed: true, cell: (record) => <Thumbnail record={record} /> },
-        { name: "Type", cell: (record) => record.mime_type },
-        author,
-        date,
-      ];
+  return [title, status, author, date, { name: "Changed", cell: ({ modified }) => formatSiteTime(modified) }];
 }
 
 interface FilterFormProps {
@@ -153,6 +135,41 @@ function FilterForm({ kind, filter: { search, status }, hasStatus }: FilterFormP
   );
 }
 
+/** What stands in place of an empty list. */
+function EmptyList({
+  kind,
+  filter,
+  isWriter,
+}: {
+  readonly kind: Kind;
+  readonly filter: Filter;
+  readonly isWriter: boolean;
+}) {
+  if (filter.search !== "" || filter.status !== "")
+    return (
+      <p>
+        Nothing matches. <a href={buildAddress(kind, {})}>Clear the search</a>
+      </p>
+    );
+  if (!isWriter) return <p>Nothing has been published yet.</p>;
+  if (!kind.hasTrash)
+    return (
+      <p>
+        There is no file yet. Drag pictures and documents onto this page, paste a picture, or choose files
+        above.
+      </p>
+    );
+  return (
+    <section class="card narrow" aria-label={`The first ${kind.one}`}>
+      <h2>Write the first {kind.one}</h2>
+      <p>
+        It stays a draft, which only its authors and editors see, until you publish it. With a date in the
+        future it is published by itself on that day. Earlier versions are kept and can be restored.
+      </p>
+    </section>
+  );
+}
+
 function PageLinks({
   number,
   last,
@@ -187,6 +204,7 @@ function Found({
   readonly reload: () => Promise<void>;
 }) {
   const { number, records, total, isWriter } = page;
+  const zone = useSiteZone();
   return (
     <>
       {isWriter && !kind.hasTrash && <UploadPanel onUploaded={reload} />}
@@ -194,13 +212,18 @@ function Found({
       <p class="quiet" aria-live="polite">
         {describeCount(kind, page)}
       </p>
-      {records.length > 0 && (
-        <Table
-          caption={kind.many}
-          columns={getColumns(kind)}
-          header="Title"
-          rows={records.map((record) => ({ ...record, key: String(record.id) }))}
-        />
+      {records.length === 0 && <EmptyList kind={kind} filter={page.filter} isWriter={isWriter} />}
+      {records.length > 0 && !kind.hasTrash && <MediaGrid records={records} reload={reload} />}
+      {records.length > 0 && kind.hasTrash && (
+        <>
+          <Table
+            caption={kind.many}
+            columns={getColumns(kind)}
+            header="Title"
+            rows={records.map((record) => ({ ...record, key: String(record.id) }))}
+          />
+          {zone !== "" && <p class="quiet zone">Dates are in the site’s time zone, {zone}.</p>}
+        </>
       )}
       <PageLinks
         number={number}
