@@ -1,8 +1,10 @@
 /** Registering and changing a webhook on the page: event types, secrets, status, deletion. */
 
+import { spawnSync } from "node:child_process";
+import { createHmac } from "node:crypto";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { launch, open } from "./support/chromium.js";
+import { axeFindings, launch, open } from "./support/chromium.js";
 import { answered, HOUR, type PortalHost, startPortalHost, URL_A } from "./support/portal-host.js";
 
 let browser: Browser;
@@ -46,7 +48,7 @@ describe("registering", () => {
     const shown = await secret.inputValue();
     expect(shown).toMatch(/^whsec_/);
     await expect.poll(() => focused(page)).toBe(await secret.getAttribute("id"));
-    const code = page.getByRole("region", { name: "The new secret" }).locator("pre");
+    const code = page.getByRole("region", { name: "Verify what arrives" }).locator("pre");
     for (const [language, part] of [
       ["Node", "timingSafeEqual"],
       ["Python", "hmac.compare_digest"],
@@ -78,6 +80,24 @@ describe("registering", () => {
     const scrolls =
       "[...document.querySelectorAll('*')].filter((e) => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== 'visible').length";
     expect(await page.evaluate(scrolls)).toBe(0);
+  });
+
+  it("counts what is chosen of each record, and shows what an event looks like", async () => {
+    const { page, faults } = await open(browser, host.origin);
+    await page.goto(`${host.url}/#/webhooks/new`);
+    await page.getByLabel("Only these").check();
+    const patient = page.getByRole("group", { name: /^Patient / });
+    await patient.getByText("0 of 3").waitFor();
+    await patient.getByRole("checkbox", { name: "patient.created" }).check();
+    await patient.getByText("1 of 3").waitFor();
+    await patient.getByRole("checkbox", { name: "All of Patient (patient.*)" }).check();
+    await patient.getByText("3 of 3").waitFor();
+    await patient.getByText("What does it look like?").click();
+    await patient.getByText('"hub.event": "patient.created"').waitFor();
+    await patient.getByLabel("Sample of Patient").selectOption("patient.updated");
+    await patient.getByText('"hub.event": "patient.updated"').waitFor();
+    expect(await axeFindings(page)).toEqual([]);
+    expect(faults).toEqual([]);
   });
 
   it("takes all types of a record as a wildcard, and single ones by a search", async () => {
@@ -112,6 +132,7 @@ describe("rotating the secret", () => {
     expect(secret).toMatch(/^whsec_/);
     await page.getByText("Do not remove the old one yet.").waitFor();
     await page.getByRole("heading", { name: "Rotation pending until 13 Jan, 08:00 UTC" }).waitFor();
+    await page.getByText("It signs from 13 Jan, 08:00 UTC, or now.").waitFor();
 
     await page.goto(`${host.url}#/webhooks/${id}`);
     await page.getByText("Your endpoint must accept both secrets until then.").waitFor();
@@ -126,6 +147,37 @@ describe("rotating the secret", () => {
     expect((await stats()).rotatesAt).toBeNull();
     await page.getByRole("heading", { name: /Rotation pending/ }).waitFor({ state: "detached" });
     expect(faults).toEqual([]);
+  });
+
+  it("gives code that takes both secrets, and accepts a signature by either of them", async () => {
+    const id = await host.register();
+    const { page } = await open(browser, host.origin);
+    await page.goto(`${host.url}#/webhooks/${id}/settings`);
+    await page.getByRole("button", { name: "Rotate the secret" }).click();
+    await page.getByText("[oldSecret, newSecret]").waitFor();
+    const code = page.getByRole("list").filter({ hasText: "Let your endpoint accept both" }).locator("pre");
+    for (const [language, part] of [
+      ["Python", "secrets: list[str]"],
+      ["PHP", "array $secrets"],
+      ["Go", "secrets []string"],
+      ["Node", "isGenuine(body, header, secrets)"],
+    ] as const) {
+      await page.getByLabel("Verify signatures in").selectOption(language);
+      await code.filter({ hasText: part }).waitFor();
+    }
+    const program = (await code.textContent()) ?? "";
+    const now = String(Math.floor(Date.now() / 1_000));
+    const signature = createHmac("sha256", "whsec_old").update(`${now}.{}`).digest("hex");
+    const accepts = (secrets: string): boolean =>
+      spawnSync(process.execPath, ["--input-type=module", "-e", program], {
+        input: "{}",
+        env: { SIGNATURE: `t=${now},s=${signature}`, WEBHOOK_SECRET: secrets },
+      }).status === 0;
+    expect(
+      ["whsec_old", "whsec_old whsec_new", "whsec_new whsec_old", "whsec_new", "whsec_a whsec_b"].map(
+        accepts,
+      ),
+    ).toEqual([...[true, true, true, false, false]]);
   });
 
   it("warns that a leaked secret is replaced at once", async () => {
@@ -147,19 +199,32 @@ describe("the settings of a webhook", () => {
     const { page, faults } = await open(browser, host.origin);
     await page.goto(`${host.url}#/webhooks/${id}/settings`);
     await page.getByLabel("All event types, also future ones").check();
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save the event types" }).click();
     await page.getByText("Saved. New events are chosen by the new types.").waitFor();
     expect(await host.webhooks.registrations.get(id)).toMatchObject({ eventTypes: ["*"] });
 
-    await page.getByRole("button", { name: "Disable" }).click();
+    await page.getByRole("button", { name: "Disable …" }).click();
+    const dialog = page.getByRole("dialog", { name: "Disable this webhook?" });
+    await dialog.getByText("events that happen meanwhile create no deliveries").waitFor();
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await expect(host.webhooks.registrations.get(id)).resolves.toMatchObject({ status: "ENABLED" });
+    await page.getByRole("button", { name: "Disable …" }).click();
+    await dialog.getByRole("button", { name: "Disable the webhook" }).click();
     await page.getByText("The webhook was disabled.").waitFor();
-    await page.getByRole("button", { name: "Enable" }).click();
+    await page.getByRole("main").getByRole("button", { name: "Enable" }).last().click();
     await page.getByText("The webhook was enabled.").waitFor();
 
     await page.getByRole("button", { name: "Delete …" }).click();
     await page.getByRole("button", { name: "Cancel" }).click();
     await expect(host.webhooks.registrations.get(id)).resolves.toMatchObject({ id });
     await page.getByRole("button", { name: "Delete …" }).click();
+    const typed = page.getByLabel("Type hooks.example.com to delete it");
+    await expect.poll(() => focused(page)).toBe(await typed.getAttribute("id"));
+    await typed.fill("hooks.example");
+    await page.getByRole("button", { name: "Delete the webhook" }).click();
+    await page.getByText("This is not the host of the endpoint.").waitFor();
+    await expect(host.webhooks.registrations.get(id)).resolves.toMatchObject({ id });
+    await typed.fill("hooks.example.com");
     await page.getByRole("button", { name: "Delete the webhook" }).click();
     await page.getByText("There is no webhook yet.").waitFor();
     await page.getByRole("status").getByText("The webhook was deleted.").waitFor();
@@ -175,7 +240,7 @@ describe("the settings of a webhook", () => {
     const { page } = await open(browser, host.origin);
     await page.clock.install();
     await page.goto(`${host.url}#/webhooks/${id}/settings`);
-    const save = page.getByRole("button", { name: "Save" });
+    const save = page.getByRole("button", { name: "Save the event types" });
     await save.click();
     await page.getByText("There is nothing to save.").waitFor();
     await host.webhooks.registrations.update(id, { url: "https://new.example.com/" });
@@ -193,7 +258,7 @@ describe("the settings of a webhook", () => {
     const { page } = await open(browser, host.origin);
     await page.goto(`${host.url}#/webhooks/${id}/settings`);
     await page.getByLabel("Endpoint URL").fill("https://new.example.com/in");
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
     await page
       .getByText("Saved. Pending deliveries go to the new URL; the failure timer restarts.")
       .waitFor();
@@ -203,5 +268,25 @@ describe("the settings of a webhook", () => {
       pending: 0,
       health: { status: "ok" },
     });
+  });
+});
+
+describe("hostile names and addresses", () => {
+  it("are text in the settings, also where the host must be typed", async () => {
+    const id = await host.register("https://hooks.example.com/%3Cimg%20src=x%20onerror=alert(1)%3E");
+    const hostile = "<img src=x onerror=\"document.title='owned'\">";
+    await host.webhooks.registrations.update(id, {
+      url: "https://hooks.example.com/x",
+      description: hostile,
+    });
+    const { page, faults } = await open(browser, host.origin);
+    await page.goto(`${host.url}#/webhooks/${id}/settings`);
+    expect(await page.getByLabel("Name").inputValue()).toBe(hostile);
+    await page.getByRole("button", { name: "Delete …" }).click();
+    await page.getByLabel("Type hooks.example.com to delete it").waitFor();
+    expect(await page.locator("main img").count()).toBe(0);
+    expect(await page.title()).not.toBe("owned");
+    expect(await axeFindings(page)).toEqual([]);
+    expect(faults).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@
 import { join, resolve } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { launch, open } from "./support/chromium.js";
+import { axeFindings, launch, open } from "./support/chromium.js";
 import { answered, HOUR, type PortalHost, startPortalHost } from "./support/portal-host.js";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -287,6 +287,13 @@ describe("the catalogue of event types", () => {
     const shown = JSON.parse(await page.locator("details pre").innerText()) as unknown;
     expect(shown).toEqual(JSON.parse(await host.webhooks.deliveries.sample({ type: "patient.created" })));
     expect(samples).toHaveLength(1);
+    const endpoints = page.getByLabel("Send as a test to");
+    // The disabled one cannot be tested.
+    expect(await endpoints.locator("option").count()).toBe(2);
+    await endpoints.selectOption("hooks.example.com/other?…");
+    await page.getByRole("button", { name: "Send test" }).click();
+    await page.getByRole("status").getByText("Delivered: HTTP 204").waitFor();
+    expect(await axeFindings(page)).toEqual([]);
     await page.getByLabel("Search event types").fill("consent.created");
     await page.getByText("consent.created").click();
     await page.getByText("No webhook", { exact: true }).waitFor();
@@ -310,17 +317,54 @@ describe("the activity of an account", () => {
     const { page, faults } = await open(browser, host.origin);
     await page.goto(host.url);
     await page.getByRole("link", { name: "Activity" }).click();
-    await page.getByRole("table").waitFor();
-    const rows = await page.locator("tbody tr").allTextContents();
-    expect(rows).toEqual([
-      expect.stringMatching(/^DisabledWard 3Key key-7/),
-      expect.stringMatching(/^Changed: descriptionWard 3The application/),
-      expect.stringMatching(new RegExp(`^Deleted${gone.slice(0, 8)}The application`)),
-      expect.stringMatching(new RegExp(`^Created${gone.slice(0, 8)}The application`)),
-      expect.stringMatching(/^CreatedWard 3The application/),
+    await page.getByRole("heading", { name: "Today, 12 Jan" }).waitFor();
+    const entries = page.getByRole("region", { name: "Today, 12 Jan" }).getByRole("listitem");
+    const deleted = `a deleted webhook ${gone.slice(0, 8)}`;
+    expect(await entries.allTextContents()).toEqual([
+      "08:00Key key-7 disabled Ward 3.",
+      "08:00The application changed the settings of Ward 3: name.",
+      `08:00The application deleted ${deleted}.`,
+      `08:00The application registered ${deleted}.`,
+      "08:00The application registered Ward 3.",
     ]);
+    await page.getByLabel("Action").selectOption("Registered");
+    await expect.poll(() => entries.count()).toBe(2);
+    expect(new URL(page.url()).hash).toBe("#/activity?action=webhook.created");
+    await page.reload();
+    await expect.poll(() => entries.count()).toBe(2);
+    expect(await page.getByLabel("Action").inputValue()).toBe("webhook.created");
+    expect(await axeFindings(page)).toEqual([]);
+    await page.goBack();
+    await expect.poll(() => entries.count()).toBe(5);
     await page.getByRole("link", { name: "Ward 3" }).first().click();
     await page.getByRole("heading", { name: "Ward 3" }).waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it("has a heading for each day of the zone, and older entries behind a button", async () => {
+    await host.close();
+    host = await startPortalHost({ auditEntries: 200 });
+    const id = await host.register("https://hooks.example.com/?a=<img>");
+    for (let count = 1; count <= 60; count += 1) {
+      if (count === 58) await host.clock.advance(24 * HOUR);
+      await host.webhooks.registrations.update(id, { description: `<b>Ward</b> ${count}` });
+    }
+    const { page, faults } = await open(browser, host.origin);
+    await page.goto(`${host.url}/#/activity`);
+    await page.getByRole("heading", { name: "Today, 13 Jan" }).waitFor();
+    const entries = page.locator(".activity li");
+    expect(await page.locator("main h2").allTextContents()).toEqual(["Today, 13 Jan UTC", "12 Jan UTC"]);
+    expect(await entries.count()).toBe(50);
+    expect(await page.locator("main img, main b").count()).toBe(0);
+    await page.getByRole("button", { name: "Older" }).click();
+    await expect.poll(() => entries.count()).toBe(11);
+    // A filter reads on until it has enough.
+    await page.goto(`${host.url}/#/activity?action=webhook.created`);
+    await expect
+      .poll(() => entries.allTextContents())
+      .toEqual(["08:00The application registered <b>Ward</b> 60."]);
+    await page.goto(`${host.url}/#/activity?action=webhook.painted`);
+    await expect.poll(() => entries.count()).toBe(50);
     expect(faults).toEqual([]);
   });
 });

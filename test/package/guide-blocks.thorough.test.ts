@@ -179,6 +179,18 @@ describe("the blocks of the guides", () => {
     });
   }
 
+  // The one for openssl is used by hand.
+  for (const program of of(["js", "python", "php", "go"], "verifies")) {
+    it.runIf(isThere(program.language))(`take both secrets of a rotation: ${program.name}`, () => {
+      const surroundings = surroundingsOf(program);
+      const received = { body: BODY, header: signed() };
+      for (const secret of [`${SECRET} ${SECRET}x`, `${SECRET}x ${SECRET}`])
+        expect([secret, accepts(program, surroundings, { ...received, secret })]).toEqual([secret, true]);
+      const secret = `${SECRET}x ${SECRET}y`;
+      expect(accepts(program, surroundings, { ...received, secret })).toBe(false);
+    });
+  }
+
   it.each(of(["ts"], "runs"))("compile as they stand: $name", async (program) => {
     expect(await compile(program, surroundingsOf(program))).toBe("");
   });

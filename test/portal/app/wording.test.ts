@@ -129,20 +129,26 @@ describe("an entry of the audit log in words", () => {
     describeAction({
       ...{ at: toIso(0), action: "webhook.created", actor: { type: "host" }, webhookId: "w" },
       ...fields,
-    } as Parameters<typeof describeAction>[0]);
+    } as Parameters<typeof describeAction>[0]).join(" W");
 
   it("says what was done, with the names, the reason or the number", () => {
-    expect(entry({})).toBe("Created");
-    expect(entry({ action: "webhook.changed", fields: ["url", "eventTypes"] })).toBe(
-      "Changed: url, eventTypes",
+    expect(entry({})).toBe("The application registered W.");
+    const actor = { type: "key", id: "ada" };
+    expect(entry({ action: "webhook.changed", actor, fields: ["url", "eventTypes", "other"] })).toBe(
+      "Key ada changed the settings of W: URL, event types, other.",
     );
-    expect(entry({ action: "webhook.recovered", count: 0 })).toBe("Missed events recovered: 0");
-    expect(entry({ action: "delivery.failed", reason: "exhausted" })).toBe(
-      "Delivery failed: all attempts of the schedule failed",
+    expect(entry({ action: "webhook.recovered", count: 0 })).toBe(
+      "The application recovered missed events of W: 0.",
     );
-    expect(entry({ action: "delivery.withheld", reason: "new_reason" })).toBe(
-      "Delivery withheld: new_reason",
+    expect(entry({ action: "webhook.rotation_finished" })).toBe(
+      "The application let the new secret of W sign.",
     );
-    expect(entry({ action: "webhook.painted" })).toBe("webhook.painted");
+    expect(entry({ action: "delivery.failed", actor: { type: "service" }, reason: "exhausted" })).toBe(
+      "Postbell gave up a delivery to W: all attempts of the schedule failed.",
+    );
+    expect(entry({ action: "delivery.withheld", actor: { type: "service" }, reason: "new_reason" })).toBe(
+      "Postbell withheld a delivery to W: new_reason.",
+    );
+    expect(entry({ action: "webhook.painted" })).toBe("The application did webhook.painted to W.");
   });
 });

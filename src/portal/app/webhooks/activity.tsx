@@ -1,28 +1,53 @@
 /** The audit log of the account: who did what to its webhooks, and when. */
 
 import type { AuditEntryJson, AuditPageJson, NamedWebhookJson } from "../../shapes.js";
-import { ErrorMessage, Heading, Loading, RelativeTime } from "../components/small.js";
-import { type Column, PagerButtons, Table, usePager } from "../components/table.js";
+import type { Api } from "../api.js";
+import { SelectField } from "../components/form.js";
+import { ErrorMessage, Heading, Loading } from "../components/small.js";
+import { PagerButtons, usePager } from "../components/table.js";
+import { usePage } from "../page-context.js";
+import { formatDay, formatExactTime, formatMinute, nameZone } from "../times.js";
 import { useResource } from "../use-resource.js";
+import type { ViewProps } from "../view.js";
 import { deliveryLink, readSubscriptions } from "./calls.js";
 import { EndpointName } from "./list.js";
-import { describeAction, shortenId } from "./wording.js";
+import { ACTION_LABELS, describeAction, shortenId } from "./wording.js";
 
 const REFRESH_MS = 10_000;
+const ENTRIES_PER_PAGE = 50;
+/** Pages that are read for one of the view, if the filter leaves few of their entries. */
+const MAX_PAGES = 10;
 
-type ActivityRow = AuditEntryJson & {
-  readonly key: string;
-  /** `undefined`: the webhook was deleted. */
-  readonly webhook: NamedWebhookJson | undefined;
-};
-
-function Actor({ actor }: ActivityRow) {
-  if (actor.type === "key") return <>Key {actor.id}</>;
-  return actor.type === "host" ? <>The application</> : <span class="quiet">Automatic</span>;
+/** Reads entries until a page of the view is full. The API has no filter. */
+async function readEntries(
+  { get }: Pick<Api, "get">,
+  action: string,
+  from: string | undefined,
+): Promise<AuditPageJson> {
+  const entries: AuditEntryJson[] = [];
+  let cursor = from;
+  for (let pages = 1; ; pages += 1) {
+    const page: AuditPageJson = await get("v1/audit", { cursor, limit: ENTRIES_PER_PAGE });
+    entries.push(...page.entries.filter((entry) => action === "" || entry.action === action));
+    if (page.next === null || entries.length >= ENTRIES_PER_PAGE || pages === MAX_PAGES)
+      return { entries, next: page.next };
+    cursor = page.next;
+  }
 }
 
-function ActivityTarget({ webhookId, deliveryId, webhook }: ActivityRow) {
-  if (webhook === undefined) return <code title={webhookId}>{shortenId(webhookId)}</code>;
+interface EntryProps {
+  readonly entry: AuditEntryJson;
+  /** `undefined`: the webhook was deleted. */
+  readonly webhook: NamedWebhookJson | undefined;
+}
+
+function Target({ entry: { webhookId, deliveryId }, webhook }: EntryProps) {
+  if (webhook === undefined)
+    return (
+      <>
+        a deleted webhook <code title={webhookId}>{shortenId(webhookId)}</code>
+      </>
+    );
   const link =
     deliveryId === undefined ? `#/webhooks/${webhookId}` : deliveryLink({ webhookId, id: deliveryId });
   return (
@@ -32,49 +57,105 @@ function ActivityTarget({ webhookId, deliveryId, webhook }: ActivityRow) {
   );
 }
 
-const ACTIVITY_COLUMNS: readonly Column<ActivityRow>[] = [
-  { name: "Action", cell: (row) => describeAction(row) },
-  { name: "Webhook", cell: (row) => <ActivityTarget {...row} /> },
-  { name: "By", cell: (row) => <Actor {...row} /> },
-  { name: "When", cell: ({ at }) => <RelativeTime at={at} /> },
-];
+function Entry({ entry, webhook }: EntryProps) {
+  const { zone } = usePage();
+  const [before, after] = describeAction(entry);
+  return (
+    <li>
+      <time dateTime={entry.at} title={formatExactTime(entry.at, zone)}>
+        {formatMinute(new Date(entry.at).getTime(), zone)}
+      </time>
+      <p>
+        <bdi>{before}</bdi> <Target entry={entry} webhook={webhook} />
+        {after}
+      </p>
+    </li>
+  );
+}
 
-const ENTRIES_PER_PAGE = 50;
+interface Day {
+  readonly name: string;
+  readonly entries: readonly AuditEntryJson[];
+}
 
-/** The audit log of the account. */
-export function Activity() {
+/** Groups entries by their day in the zone of the page. Their order stays. */
+function useDays(entries: readonly AuditEntryJson[]): readonly Day[] {
+  const { zone, now } = usePage();
+  const today = formatDay(now(), zone);
+  const days = new Map<string, AuditEntryJson[]>();
+  for (const entry of entries) {
+    const day = formatDay(new Date(entry.at).getTime(), zone);
+    const same = days.get(day);
+    if (same === undefined) days.set(day, [entry]);
+    else same.push(entry);
+  }
+  return [...days].map(([name, found]) => ({
+    name: name === today ? `Today, ${name}` : name,
+    entries: found,
+  }));
+}
+
+function Entries({
+  entries,
+  byId,
+}: {
+  readonly entries: readonly AuditEntryJson[];
+  readonly byId: ReadonlyMap<string, NamedWebhookJson>;
+}) {
+  const { zone } = usePage();
+  return useDays(entries).map(({ name, entries: found }) => (
+    <section key={name} class="day" aria-label={name}>
+      <h2>
+        {name} <span class="quiet small">{nameZone(zone)}</span>
+      </h2>
+      <ul class="activity">
+        {found.map((entry, index) => (
+          <Entry key={`${entry.at} ${index}`} entry={entry} webhook={byId.get(entry.webhookId)} />
+        ))}
+      </ul>
+    </section>
+  ));
+}
+
+const ALL: readonly [action: string, label: string] = ["", "All actions"];
+
+/** The audit log. Its filter is part of the address. */
+export function Activity({ query }: ViewProps) {
+  const asked = query.get("action") ?? "";
+  const action = ACTION_LABELS.some(([name]) => name === asked) ? asked : "";
   const pager = usePager();
   const { data, error } = useResource(
     async (api) => {
       const [page, webhooks] = await Promise.all([
-        api.get<AuditPageJson>("v1/audit", { cursor: pager.cursor, limit: ENTRIES_PER_PAGE }),
+        readEntries(api, action, pager.cursor),
         readSubscriptions(api),
       ]);
-      const byId = new Map(webhooks.map((webhook) => [webhook.id, webhook]));
-      const rows = page.entries.map((entry, index) => ({
-        ...entry,
-        key: `${entry.at} ${index}`,
-        webhook: byId.get(entry.webhookId),
-      }));
-      return { rows, next: page.next };
+      return { ...page, action, byId: new Map(webhooks.map((webhook) => [webhook.id, webhook])) };
     },
-    [pager.cursor],
+    [action, pager.cursor],
     REFRESH_MS,
   );
+  const choose = (next: string): void => {
+    pager.reset();
+    location.hash = next === "" ? "/activity" : `/activity?${new URLSearchParams({ action: next })}`;
+  };
   return (
     <>
       <Heading title="Activity" />
       {error !== undefined && <ErrorMessage error={error} />}
       {data === undefined && error === undefined && <Loading />}
-      {data?.rows.length === 0 && <p>Nothing has been done yet.</p>}
-      {data !== undefined && data.rows.length > 0 && (
+      {data !== undefined && (
         <>
-          <Table
-            caption="What was done to the webhooks of the account"
-            columns={ACTIVITY_COLUMNS}
-            header="Action"
-            rows={data.rows}
-          />
+          <div class="row">
+            <SelectField label="Action" value={action} onChange={choose} options={[ALL, ...ACTION_LABELS]} />
+          </div>
+          {data.entries.length === 0 && (
+            <p>
+              {data.action === "" ? "Nothing has been done yet." : "No entry of this kind was found."}
+              {data.next !== null && " There may be older ones."}
+            </p>
+          )}
+          <Entries entries={data.entries} byId={data.byId} />
           <PagerButtons pager={pager} next={data.next} labels={["Newer", "Older"]} />
         </>
       )}

@@ -1,22 +1,17 @@
-/** All event types, with a sample of each and the webhooks that get it. */
+/** All event types by record, with a sample of each, the webhooks that get it, and a test. */
 
 import { useState } from "preact/hooks";
 import type { CatalogueJson, EventTypeJson, SubscriptionPageJson } from "../../shapes.js";
+import { Form, SelectField } from "../components/form.js";
 import { CodeBlock, ErrorMessage, Facts, Heading, Loading } from "../components/small.js";
+import { useLeaveSignal, usePage } from "../page-context.js";
+import { pluralise } from "../times.js";
 import { useResource } from "../use-resource.js";
-import { readSubscriptions } from "./calls.js";
-import { SearchField } from "./event-type-picker.js";
-import { findReceivers } from "./event-types.js";
+import { readSubscriptions, sendTest } from "./calls.js";
+import { formatJson, Sample, SearchField } from "./event-type-picker.js";
+import { findReceivers, groupEventTypes, searchEventTypes } from "./event-types.js";
 import { EndpointName } from "./list.js";
-
-function Sample({ type }: { readonly type: string }) {
-  const path = `v1/event-types/${encodeURIComponent(type)}/sample`;
-  const { data, error } = useResource((api) => api.get<object>(path), [path]);
-  if (error !== undefined) return <ErrorMessage error={error} />;
-  return data === undefined ? <Loading /> : <CodeBlock text={formatJson(data)} label="sample" />;
-}
-
-const formatJson = (value: object): string => JSON.stringify(value, null, 2);
+import { describeAttempt, nameWebhook } from "./wording.js";
 
 type Subscription = SubscriptionPageJson["webhooks"][number];
 
@@ -36,6 +31,38 @@ function Receivers({ receivers }: { readonly receivers: readonly Subscription[] 
   );
 }
 
+/** Sends a test of a type to an endpoint that the visitor chooses. Its result is announced. */
+function TestForm({ type, webhooks }: { readonly type: string; readonly webhooks: readonly Subscription[] }) {
+  const { api, say } = usePage();
+  const signal = useLeaveSignal();
+  const [chosen, setChosen] = useState(webhooks[0]?.id ?? "");
+  const act = async (): Promise<void> => {
+    const { attempt } = await sendTest(api.within(signal), chosen, type);
+    if (attempt === undefined)
+      say("The test still waits for its attempt. Its result will be under Deliveries.");
+    else say(describeAttempt(attempt), attempt.kind === "delivered" ? "done" : "failed");
+  };
+  if (webhooks.length === 0)
+    return <p class="quiet">To send it as a test, add an endpoint, or enable one.</p>;
+  return (
+    <Form label={`Test of ${type}`} submit="Send test" kind="plain" isRow act={act}>
+      <SelectField
+        label="Send as a test to"
+        names={["event_type"]}
+        value={chosen}
+        onChange={setChosen}
+        options={webhooks.map((webhook) => [webhook.id, nameWebhook(webhook).name] as const)}
+      />
+    </Form>
+  );
+}
+
+/** The enabled endpoints, those first that get the type. */
+const listTestable = (subscriptions: readonly Subscription[], receivers: readonly Subscription[]) =>
+  [...receivers, ...subscriptions.filter((webhook) => !receivers.includes(webhook))].filter(
+    ({ status }) => status === "ENABLED",
+  );
+
 function EventType({
   details: { type, description, resourceTypes, schema },
   subscriptions,
@@ -44,26 +71,29 @@ function EventType({
   readonly subscriptions: readonly Subscription[];
 }) {
   const [isOpen, setOpen] = useState(false);
+  const receivers = findReceivers(subscriptions, type);
   return (
-    <details class="panel" onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details class="card event-type" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <code>{type}</code> {description !== null && <span class="quiet">{description}</span>}
+        <span class="quiet small">{pluralise(receivers.length, "endpoint", "endpoints")}</span>
       </summary>
       {isOpen && (
         <>
           <Facts
             rows={[
               ["Record", resourceTypes?.join(" or ")],
-              ["Sent to", <Receivers key="to" receivers={findReceivers(subscriptions, type)} />],
+              ["Sent to", <Receivers key="to" receivers={receivers} />],
             ]}
           />
+          <TestForm type={type} webhooks={listTestable(subscriptions, receivers)} />
           {schema !== null && (
             <>
-              <h2>Schema of the data</h2>
+              <h3>Schema of the data</h3>
               <CodeBlock text={formatJson(schema)} label="schema" />
             </>
           )}
-          <h2>Sample</h2>
+          <h3>Sample</h3>
           <p class="quiet">A test of this type sends this, with other ids and times.</p>
           <Sample type={type} />
         </>
@@ -72,7 +102,7 @@ function EventType({
   );
 }
 
-/** All event types, with a sample of each and the webhooks that get it. */
+/** All event types by their record, with a sample of each and the webhooks that get it. */
 export function EventTypeCatalogue() {
   const [text, setText] = useState("");
   const { data, error } = useResource(async (api) => {
@@ -80,23 +110,36 @@ export function EventTypeCatalogue() {
       api.get<CatalogueJson>("v1/event-types", { include: "details" }),
       readSubscriptions(api),
     ]);
-    return { details, subscriptions };
+    return { byType: new Map(details.map((each) => [each.type, each])), subscriptions };
   }, []);
-  const wanted = text.trim().toLowerCase();
-  const found = data?.details.filter(({ type }) => type.toLowerCase().includes(wanted)) ?? [];
+  const groups = searchEventTypes(groupEventTypes([...(data?.byType.keys() ?? [])]), text);
+  const count = groups.reduce((sum, { types }) => sum + types.length, 0);
   return (
     <>
       <Heading title="Event types" />
       {error !== undefined && <ErrorMessage error={error} />}
       {data === undefined && error === undefined && <Loading />}
       {data !== undefined && (
-        <>
-          <SearchField text={text} onChange={setText} />
-          {found.length === 0 && <p class="quiet">No event type contains “{text.trim()}”.</p>}
-          {found.map((details) => (
-            <EventType key={details.type} details={details} subscriptions={data.subscriptions} />
+        <div class="catalogue">
+          <div class="row">
+            <SearchField text={text} onChange={setText} />
+            <p class="count" role="status">
+              {pluralise(count, "type", "types")}
+            </p>
+          </div>
+          {count === 0 && <p class="quiet">No event type contains “{text.trim()}”.</p>}
+          {groups.map(({ name, title, types }) => (
+            <section key={name} aria-label={title}>
+              <h2>{title}</h2>
+              {types.map((type) => {
+                const details = data.byType.get(type);
+                return (
+                  details && <EventType key={type} details={details} subscriptions={data.subscriptions} />
+                );
+              })}
+            </section>
           ))}
-        </>
+        </div>
       )}
     </>
   );

@@ -1,8 +1,10 @@
 /** Chooses the event types of a webhook: all of them, all of a record, or single ones. */
 
 import { useId, useState } from "preact/hooks";
-import { useFieldProblem } from "../components/form.js";
+import { SelectField, useFieldProblem } from "../components/form.js";
+import { CodeBlock, ErrorMessage, Loading } from "../components/small.js";
 import { pluralise } from "../times.js";
+import { useResource } from "../use-resource.js";
 import {
   actionOf,
   countCovered,
@@ -57,6 +59,40 @@ function Checkbox({
   );
 }
 
+/** What an event of a type looks like. A test of this type sends it, with other ids and times. */
+export function Sample({ type }: { readonly type: string }) {
+  const path = `v1/event-types/${encodeURIComponent(type)}/sample`;
+  const { data, error } = useResource((api) => api.get<object>(path), [path]);
+  if (error !== undefined) return <ErrorMessage error={error} />;
+  return data === undefined ? <Loading /> : <CodeBlock text={formatJson(data)} label="sample" />;
+}
+
+export const formatJson = (value: object): string => JSON.stringify(value, null, 2);
+
+/** Opens a sample of one of the types of a group. */
+function GroupSample({ group }: { readonly group: EventTypeGroup }) {
+  const [isOpen, setOpen] = useState(false);
+  const [type, setType] = useState(group.types[0] ?? "");
+  return (
+    <details class="sample" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary class="small">What does it look like?</summary>
+      {isOpen && (
+        <>
+          {group.types.length > 1 && (
+            <SelectField
+              label={`Sample of ${group.title}`}
+              value={type}
+              onChange={setType}
+              options={group.types.map((each) => [each, each] as const)}
+            />
+          )}
+          <Sample type={type} />
+        </>
+      )}
+    </details>
+  );
+}
+
 /** The types of one record: all of them, or some. */
 function Group({
   group,
@@ -71,7 +107,12 @@ function Group({
   const isAll = chosen.has(wildcard);
   return (
     <fieldset class="type-group">
-      <legend>{group.title}</legend>
+      <legend>
+        {group.title}{" "}
+        <span class="quiet small">
+          {countCovered(group.types, chosen)} of {group.types.length}
+        </span>
+      </legend>
       <Checkbox
         pattern={wildcard}
         name={`All of ${group.title} (${wildcard})`}
@@ -89,6 +130,7 @@ function Group({
           onToggle={() => onToggle(type)}
         />
       ))}
+      <GroupSample group={group} />
     </fieldset>
   );
 }

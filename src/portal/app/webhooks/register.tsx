@@ -7,7 +7,7 @@ import { ErrorMessage, Heading, Loading } from "../components/small.js";
 import { usePage } from "../page-context.js";
 import { useResource } from "../use-resource.js";
 import { type EventTypeChoice, EventTypePicker, fromChoice } from "./event-type-picker.js";
-import { SecretPanel } from "./secret.js";
+import { SecretPanel, VerificationSnippet } from "./secret.js";
 
 /** The longest URL that the service accepts. */
 export const URL_LENGTH = 2_048;
@@ -38,10 +38,20 @@ function Added({ webhook, secret }: CreatedWebhookJson) {
   return (
     <>
       <Heading title="Endpoint added" />
-      <SecretPanel secret={secret} />
-      <p>
-        <a href={`#/webhooks/${webhook.id}`}>Go to the webhook</a>
-      </p>
+      <div class="narrow">
+        <div class="card">
+          <SecretPanel secret={secret} isFirst />
+        </div>
+        <section class="card" aria-labelledby="code-heading">
+          <h2 id="code-heading">Verify what arrives</h2>
+          <VerificationSnippet />
+        </section>
+        <p>
+          <a class="button" href={`#/webhooks/${webhook.id}`}>
+            Go to the webhook
+          </a>
+        </p>
+      </div>
     </>
   );
 }
@@ -70,22 +80,30 @@ export function Register() {
       {error !== undefined && <ErrorMessage error={error} />}
       {data === undefined && error === undefined && <Loading />}
       {data !== undefined && (
-        <Form label="Add endpoint" submit="Add endpoint" act={act}>
-          <TextField
-            label="Endpoint URL"
-            names={["url"]}
-            hint="A public HTTPS address that accepts POST requests."
-            type="url"
-            class="wide"
-            autocomplete="off"
-            placeholder="https://hooks.example.com/events"
-            maxLength={URL_LENGTH}
-            value={url}
-            onChange={setUrl}
-          />
-          <NameField value={name} onChange={setName} />
-          <EventTypePicker catalogue={data.eventTypes} choice={choice} onChange={setChoice} />
-        </Form>
+        <div class="narrow">
+          <Form label="Add endpoint" submit="Add endpoint" act={act}>
+            <section class="card" aria-labelledby="endpoint-heading">
+              <h2 id="endpoint-heading">Endpoint</h2>
+              <TextField
+                label="Endpoint URL"
+                names={["url"]}
+                hint="A public HTTPS address that accepts POST requests."
+                type="url"
+                class="wide"
+                autocomplete="off"
+                placeholder="https://hooks.example.com/events"
+                maxLength={URL_LENGTH}
+                value={url}
+                onChange={setUrl}
+              />
+              <NameField value={name} onChange={setName} />
+            </section>
+            <section class="card" aria-labelledby="types-heading">
+              <h2 id="types-heading">Event types</h2>
+              <EventTypePicker catalogue={data.eventTypes} choice={choice} onChange={setChoice} />
+            </section>
+          </Form>
+        </div>
       )}
     </>
   );

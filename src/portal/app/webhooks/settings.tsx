@@ -1,46 +1,40 @@
-/** The settings of a webhook: its URL and event types, its secret, its status, and deleting it. */
+/** The settings of a webhook as cards: its endpoint, event types, secret, and what ends it. */
 
-import { useState } from "preact/hooks";
-import type { EventTypesJson, RotatedSecretJson } from "../../shapes.js";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { EventTypesJson } from "../../shapes.js";
 import { ActionButton, useConfirmation } from "../components/button.js";
-import { Form, SelectField, TextField } from "../components/form.js";
+import { FieldError, Form, TextField } from "../components/form.js";
 import { ErrorMessage, Loading } from "../components/small.js";
 import { usePage } from "../page-context.js";
-import { formatTime, nameZone } from "../times.js";
 import { useResource } from "../use-resource.js";
 import { updateWebhook, webhookPath } from "./calls.js";
-import { EnableButton, RotationNotice, type TabProps } from "./endpoint-actions.js";
+import { EnableButton, type TabProps } from "./endpoint-actions.js";
 import { type EventTypeChoice, EventTypePicker, fromChoice, toChoice } from "./event-type-picker.js";
 import { NameField, URL_LENGTH } from "./register.js";
-import { SecretPanel } from "./secret.js";
+import { Rotation } from "./secret.js";
+import { splitUrl } from "./wording.js";
 
 const isSameChoice = (a: EventTypeChoice, b: EventTypeChoice): boolean =>
   fromChoice(a).join() === fromChoice(b).join();
 
-/** Changes the URL, the name and the event types. Sends only what was changed. */
-function EndpointForm({
-  webhook: { id, url, description, stats },
-  reload,
-  catalogue,
-}: TabProps & { readonly catalogue: readonly string[] }) {
+/** Changes the URL and the name. Sends only what was changed. */
+function EndpointForm({ webhook: { id, url, description }, reload }: TabProps) {
   const { api, say } = usePage();
   const [typed, setTyped] = useState(url);
   const [name, setName] = useState(description ?? "");
-  const [choice, setChoice] = useState(() => toChoice(stats.eventTypes));
   const act = async (): Promise<void> => {
     const changes = {
       ...(typed.trim() !== url && { url: typed.trim() }),
       ...(name.trim() !== (description ?? "") && { description: name.trim() || null }),
-      ...(!isSameChoice(choice, toChoice(stats.eventTypes)) && { event_types: fromChoice(choice) }),
     };
     if (Object.keys(changes).length === 0) return say("There is nothing to save.");
     await updateWebhook(api, id, changes);
     await reload();
-    const effects = [
-      "url" in changes && "Pending deliveries go to the new URL; the failure timer restarts.",
-      "event_types" in changes && "New events are chosen by the new types.",
-    ];
-    say(["Saved.", ...effects.filter((effect) => effect !== false)].join(" "));
+    say(
+      "url" in changes
+        ? "Saved. Pending deliveries go to the new URL; the failure timer restarts."
+        : "Saved.",
+    );
   };
   return (
     <Form label="Endpoint" submit="Save" act={act}>
@@ -56,113 +50,134 @@ function EndpointForm({
         onChange={setTyped}
       />
       <NameField value={name} onChange={setName} />
+    </Form>
+  );
+}
+
+/** Changes the event types. */
+function EventTypesForm({
+  webhook: { id, stats },
+  reload,
+  catalogue,
+}: TabProps & { readonly catalogue: readonly string[] }) {
+  const { api, say } = usePage();
+  const [choice, setChoice] = useState(() => toChoice(stats.eventTypes));
+  const act = async (): Promise<void> => {
+    if (isSameChoice(choice, toChoice(stats.eventTypes))) return say("There is nothing to save.");
+    await updateWebhook(api, id, { event_types: fromChoice(choice) });
+    await reload();
+    say("Saved. New events are chosen by the new types.");
+  };
+  return (
+    <Form label="Event types" submit="Save the event types" act={act}>
       <EventTypePicker catalogue={catalogue} choice={choice} onChange={setChoice} />
     </Form>
   );
 }
 
-const OVERLAPS: readonly (readonly [seconds: string, label: string])[] = [
-  ["86400", "24 hours"],
-  ["3600", "1 hour"],
-  ["604800", "7 days"],
-  ["0", "Not at all: the old secret has leaked"],
-];
-
-function RotationForm({ webhook, reload }: TabProps) {
-  const { api, say, zone } = usePage();
-  const [overlap, setOverlap] = useState("86400");
-  const [rotated, setRotated] = useState<RotatedSecretJson>();
-  const isImmediate = overlap === "0";
-  const isPending = webhook.stats.rotatesAt !== null;
-  const act = async (): Promise<void> => {
-    const body = { overlap_seconds: Number(overlap) };
-    const created = await api.send<RotatedSecretJson>("POST", `${webhookPath(webhook.id)}/rotate`, body);
-    setRotated(created);
-    say(
-      isImmediate
-        ? "There is a new secret, and it signs from now on."
-        : `There is a new secret. The old one signs until ${formatTime(created.rotatesAt, zone)} ${nameZone(zone)}.`,
-    );
-    await reload();
-  };
-  return (
-    <section aria-label="Signing secret">
-      <h2>Signing secret</h2>
-      {rotated !== undefined && (
-        <SecretPanel secret={rotated.secret} {...(isPending && { rotatesAt: rotated.rotatesAt })} />
-      )}
-      <RotationNotice webhook={webhook} reload={reload} />
-      {isPending && (
-        <p>
-          If you rotate again now, a further secret takes the place of the one that waits, and the old one
-          continues to sign.
-        </p>
-      )}
-      <Form label="Rotate the secret" submit="Rotate the secret" kind="plain" act={act}>
-        <SelectField
-          label="The old secret continues to sign for"
-          names={["overlap_seconds"]}
-          value={overlap}
-          onChange={setOverlap}
-          options={OVERLAPS}
-          hint={
-            isImmediate
-              ? "The new secret signs at once. Until your endpoint has it, it refuses every delivery; they are retried."
-              : "The new secret begins to sign after this time. Until then your endpoint must accept both."
-          }
-        />
-      </Form>
-    </section>
-  );
-}
-
+/** Disables and enables the webhook. Disabling asks first, since events are missed meanwhile. */
 function StatusPanel({ webhook, reload }: TabProps) {
   const { api, say } = usePage();
+  const [ask, question] = useConfirmation();
   const disable = async (): Promise<void> => {
+    const isConfirmed = await ask({
+      title: "Disable this webhook?",
+      explanation:
+        "Nothing is sent while it is disabled, and events that happen meanwhile create no deliveries. Once it is enabled again, you can recover them for as long as the events are kept.",
+      confirm: "Disable the webhook",
+    });
+    if (!isConfirmed) return;
     await updateWebhook(api, webhook.id, { status: "DISABLED" });
     await reload();
     say("The webhook was disabled.");
   };
   const isEnabled = webhook.status === "ENABLED";
   return (
-    <section aria-label="Status">
-      <h2>Status</h2>
-      <p>
-        {isEnabled
-          ? "The webhook is enabled. While it is disabled, nothing is sent, and new events create no deliveries; you can retry them once it is enabled again."
-          : "The webhook is disabled. Nothing is sent."}
-      </p>
+    <div class="danger-row">
+      <div>
+        <h3>{isEnabled ? "Disable" : "Enable"}</h3>
+        <p>
+          {isEnabled
+            ? "Nothing is sent while it is disabled, and events meanwhile create no deliveries."
+            : "The webhook is disabled. Nothing is sent."}
+        </p>
+      </div>
       {isEnabled ? (
-        <ActionButton act={disable}>Disable</ActionButton>
+        <ActionButton kind="danger" act={disable}>
+          Disable …
+        </ActionButton>
       ) : (
         <EnableButton webhook={webhook} reload={reload} />
       )}
-    </section>
+      {question}
+    </div>
   );
 }
 
-function DeletePanel({ webhook: { id } }: TabProps) {
+/** Host names have at most 253 characters; a port follows. */
+const HOST_LENGTH = 260;
+
+/** Deletes the webhook once its host was typed: its deliveries are lost. */
+function DeleteForm({
+  webhook: { id, url },
+  close,
+}: Pick<TabProps, "webhook"> & { readonly close: () => void }) {
   const { api, say, go } = usePage();
-  const [ask, question] = useConfirmation();
+  const [typed, setTyped] = useState("");
+  const form = useRef<HTMLDivElement>(null);
+  useEffect(() => form.current?.querySelector("input")?.focus(), []);
+  const { host } = splitUrl(url);
   const remove = async (): Promise<void> => {
-    const isConfirmed = await ask({
-      title: "Delete this webhook?",
-      explanation: "Its deliveries are deleted with it, also those that are pending. This cannot be undone.",
-      confirm: "Delete the webhook",
-    });
-    if (!isConfirmed) return;
+    if (typed.trim().toLowerCase() !== host.toLowerCase())
+      throw new FieldError("host", "This is not the host of the endpoint.");
     await api.send("DELETE", webhookPath(id));
     say("The webhook was deleted.");
     go("/webhooks");
   };
   return (
-    <section aria-label="Delete">
-      <h2>Delete</h2>
-      <ActionButton kind="danger" act={remove}>
-        Delete …
-      </ActionButton>
-      {question}
-    </section>
+    <div ref={form}>
+      <Form
+        label="Delete the webhook"
+        submit="Delete the webhook"
+        kind="danger"
+        act={remove}
+        more={
+          <button type="button" class="plain" onClick={close}>
+            Cancel
+          </button>
+        }
+      >
+        <TextField
+          label={`Type ${host} to delete it`}
+          names={["host"]}
+          class="wide"
+          autocomplete="off"
+          maxLength={HOST_LENGTH}
+          value={typed}
+          onChange={setTyped}
+        />
+      </Form>
+    </div>
+  );
+}
+
+function DeletePanel({ webhook }: Pick<TabProps, "webhook">) {
+  const [isAsked, setAsked] = useState(false);
+  return (
+    <>
+      <div class="danger-row">
+        <div>
+          <h3>Delete</h3>
+          <p>Its deliveries are deleted with it, also those that are pending. This cannot be undone.</p>
+        </div>
+        {!isAsked && (
+          <button type="button" class="danger" onClick={() => setAsked(true)}>
+            Delete …
+          </button>
+        )}
+      </div>
+      {isAsked && <DeleteForm webhook={webhook} close={() => setAsked(false)} />}
+    </>
   );
 }
 
@@ -172,12 +187,24 @@ export function SettingsTab({ webhook, reload }: TabProps) {
   if (data === undefined) return <Loading />;
   const tab = { webhook, reload };
   return (
-    <>
-      <h2>Endpoint</h2>
-      <EndpointForm {...tab} catalogue={data.eventTypes} />
-      <RotationForm {...tab} />
-      <StatusPanel {...tab} />
-      <DeletePanel {...tab} />
-    </>
+    <div class="narrow">
+      <section class="card" aria-labelledby="endpoint-heading">
+        <h2 id="endpoint-heading">Endpoint</h2>
+        <EndpointForm {...tab} />
+      </section>
+      <section class="card" aria-labelledby="types-heading">
+        <h2 id="types-heading">Event types</h2>
+        <EventTypesForm {...tab} catalogue={data.eventTypes} />
+      </section>
+      <section class="card" aria-labelledby="secret-heading">
+        <h2 id="secret-heading">Signing secret</h2>
+        <Rotation {...tab} />
+      </section>
+      <section class="card danger-zone" aria-labelledby="danger-heading">
+        <h2 id="danger-heading">Danger</h2>
+        <StatusPanel {...tab} />
+        <DeletePanel {...tab} />
+      </section>
+    </div>
   );
 }

@@ -44,6 +44,7 @@ export const webhookViews: readonly View[] = [
     label: "Activity",
     icon: ActivityIcon,
     component: Activity,
+    key: () => "activity",
     isOffered: ({ hasAuditLog = false }) => hasAuditLog,
   },
 ];

@@ -104,26 +104,54 @@ const REASONS: Readonly<Record<string, string>> = {
   record_unreadable: "the stored delivery cannot be read",
 };
 
-const ACTIONS: Readonly<Record<string, string>> = {
-  "webhook.created": "Created",
-  "webhook.changed": "Changed",
-  "webhook.enabled": "Enabled",
-  "webhook.disabled": "Disabled",
-  "webhook.rotated": "New secret",
-  "webhook.rotation_finished": "Rotation finished",
-  "webhook.transferred": "Transferred to another key",
-  "webhook.deleted": "Deleted",
-  "webhook.recovered": "Missed events recovered",
-  "webhook.tested": "Test sent",
-  "delivery.resent": "Delivery sent again",
-  "delivery.failed": "Delivery failed",
-  "delivery.withheld": "Delivery withheld",
+/** The actions of the audit log: in a word or two, and what was done to the webhook `…`. */
+const ACTIONS: Readonly<Record<string, readonly [label: string, phrase: string]>> = {
+  "webhook.created": ["Registered", "registered …"],
+  "webhook.changed": ["Changed", "changed the settings of …"],
+  "webhook.enabled": ["Enabled", "enabled …"],
+  "webhook.disabled": ["Disabled", "disabled …"],
+  "webhook.rotated": ["New secret", "made a new secret for …"],
+  "webhook.rotation_finished": ["Rotation finished", "let the new secret of … sign"],
+  "webhook.transferred": ["Transferred", "transferred … to another key"],
+  "webhook.deleted": ["Deleted", "deleted …"],
+  "webhook.recovered": ["Events recovered", "recovered missed events of …"],
+  "webhook.tested": ["Test sent", "sent a test to …"],
+  "delivery.resent": ["Delivery sent again", "sent a delivery to … again"],
+  "delivery.failed": ["Delivery failed", "gave up a delivery to …"],
+  "delivery.withheld": ["Delivery withheld", "withheld a delivery to …"],
 };
 
-/** `Changed: url, eventTypes`, `Delivery failed: all attempts of the schedule failed` */
-export function describeAction({ action, fields, reason, count }: AuditEntryJson): string {
-  const detail = fields?.join(", ") ?? count?.toString() ?? describeReason(reason ?? null);
-  return `${ACTIONS[action] ?? action}${detail === "" ? "" : `: ${detail}`}`;
+/** The actions with their labels, for a filter. */
+export const ACTION_LABELS: readonly (readonly [action: string, label: string])[] = Object.entries(
+  ACTIONS,
+).map(([action, [label]]) => [action, label]);
+
+const FIELD_NAMES: Readonly<Record<string, string>> = {
+  url: "URL",
+  eventTypes: "event types",
+  description: "name",
+};
+
+function nameActor({ type, ...actor }: AuditEntryJson["actor"]): string {
+  if (type === "key") return `Key ${"id" in actor ? actor.id : ""}`;
+  return type === "host" ? "The application" : "Postbell";
+}
+
+/**
+ * Says in a sentence who did what. Returns what stands before and after the name of the webhook:
+ * `["Key ada changed the settings of", ": URL, event types."]`.
+ */
+export function describeAction({
+  action,
+  actor,
+  fields,
+  reason,
+  count,
+}: AuditEntryJson): readonly [before: string, after: string] {
+  const [before = "", after = ""] = (ACTIONS[action]?.[1] ?? `did ${action} to …`).split("…");
+  const named = fields?.map((field) => FIELD_NAMES[field] ?? field).join(", ");
+  const detail = named ?? count?.toString() ?? describeReason(reason ?? null);
+  return [`${nameActor(actor)} ${before.trim()}`, `${after}${detail === "" ? "" : `: ${detail}`}.`];
 }
 
 /** Says why a delivery ended undelivered; the empty text if there is no reason. */
