@@ -149,7 +149,7 @@ function Preview({ path, text }: { readonly path: string; readonly text: string 
     if (count > 0) form.current?.submit();
   }, [count]);
   return (
-    <section class="card" aria-labelledby="preview-heading">
+    <section class="card preview-card" aria-labelledby="preview-heading">
       <form method="post" action={api.url(`${path}/preview`)} target="preview" class="row" ref={form}>
         <h2 id="preview-heading">Preview</h2>
         <input type="hidden" name="content" value={text} />

@@ -117,12 +117,8 @@ function Entries({
   ));
 }
 
-const ALL: readonly [action: string, label: string] = ["", "All actions"];
-
-/** The audit log. Its filter is part of the address. */
-export function Activity({ query }: ViewProps) {
-  const asked = query.get("action") ?? "";
-  const action = ACTION_LABELS.some(([name]) => name === asked) ? asked : "";
+/** The entries with an action, from the newest on. */
+function FilteredEntries({ action }: { readonly action: string }) {
   const pager = usePager();
   const { data, error } = useResource(
     async (api) => {
@@ -130,35 +126,44 @@ export function Activity({ query }: ViewProps) {
         readEntries(api, action, pager.cursor),
         readSubscriptions(api),
       ]);
-      return { ...page, action, byId: new Map(webhooks.map((webhook) => [webhook.id, webhook])) };
+      return { ...page, byId: new Map(webhooks.map((webhook) => [webhook.id, webhook])) };
     },
-    [action, pager.cursor],
+    [pager.cursor],
     REFRESH_MS,
   );
-  const choose = (next: string): void => {
-    pager.reset();
-    location.hash = next === "" ? "/activity" : `/activity?${new URLSearchParams({ action: next })}`;
-  };
+  if (error !== undefined) return <ErrorMessage error={error} />;
+  if (data === undefined) return <Loading />;
+  return (
+    <>
+      {data.entries.length === 0 && (
+        <p>
+          {action === "" ? "Nothing has been done yet." : "No entry of this kind was found."}
+          {data.next !== null && " There may be older ones."}
+        </p>
+      )}
+      <Entries entries={data.entries} byId={data.byId} />
+      <PagerButtons pager={pager} next={data.next} labels={["Newer", "Older"]} />
+    </>
+  );
+}
+
+const ALL: readonly [action: string, label: string] = ["", "All actions"];
+
+const choose = (action: string): void => {
+  location.hash = action === "" ? "/activity" : `/activity?${new URLSearchParams({ action })}`;
+};
+
+/** The audit log. Its filter is part of the address. */
+export function Activity({ query }: ViewProps) {
+  const asked = query.get("action") ?? "";
+  const action = ACTION_LABELS.some(([name]) => name === asked) ? asked : "";
   return (
     <>
       <Heading title="Activity" />
-      {error !== undefined && <ErrorMessage error={error} />}
-      {data === undefined && error === undefined && <Loading />}
-      {data !== undefined && (
-        <>
-          <div class="row">
-            <SelectField label="Action" value={action} onChange={choose} options={[ALL, ...ACTION_LABELS]} />
-          </div>
-          {data.entries.length === 0 && (
-            <p>
-              {data.action === "" ? "Nothing has been done yet." : "No entry of this kind was found."}
-              {data.next !== null && " There may be older ones."}
-            </p>
-          )}
-          <Entries entries={data.entries} byId={data.byId} />
-          <PagerButtons pager={pager} next={data.next} labels={["Newer", "Older"]} />
-        </>
-      )}
+      <div class="row">
+        <SelectField label="Action" value={action} onChange={choose} options={[ALL, ...ACTION_LABELS]} />
+      </div>
+      <FilteredEntries key={action} action={action} />
     </>
   );
 }
