@@ -12,6 +12,7 @@ import { createContent, createNonces, discoveryLinks, rewriteRestRoute } from "p
 import { expressAdapter } from "postbell/express";
 import { memoryFiles } from "postbell/files";
 import { memoryStorage } from "postbell/memory";
+import { createPortal } from "postbell/portal";
 import { AVATAR, editorPage, listPage, noEditorPage, signInPage, sitePage } from "./support/editor-pages.js";
 import { createFinder } from "./support/find-content.js";
 import { writeSample } from "./support/sample-content.js";
@@ -75,6 +76,17 @@ app.use((request, _response, next) => {
 });
 app.use("/wp-json", expressAdapter(content));
 app.use("/uploads", expressAdapter(content.uploads));
+
+// The portal lists, schedules and trashes the same content, and links to the editor.
+const portal = createPortal({
+  content,
+  authorize({ headers }) {
+    const user = findSession(headers.cookie)?.user;
+    return user ? { name: user.name, userId: user.id } : null;
+  },
+  editUrl: ({ id }) => (hasEditor ? `${url}/wp-admin/post.php?post=${id}&action=edit` : null),
+});
+app.use("/portal", expressAdapter(portal));
 
 // 3. Sign-in, sign-out and nonces, at the addresses that clients of WordPress know.
 const COOKIE = { httpOnly: true, sameSite: "lax", secure: url.startsWith("https:") };
