@@ -64,7 +64,7 @@ it("repairs an endpoint that fails and one that was disabled, and gets both thei
     .getByText(/^Delivered: HTTP 204/)
     .first()
     .waitFor();
-  await page.getByRole("link", { name: "All deliveries of this webhook" }).click();
+  await page.getByRole("link", { name: "Deliveries of this webhook" }).click();
   await retrying.getByRole("button", { name: /Send again/ }).click();
   await retrying.waitFor({ state: "detached" });
   await expect.poll(() => arrivedAt("/lab"), { timeout: 10_000 }).toBe(4);
@@ -78,7 +78,7 @@ it("repairs an endpoint that fails and one that was disabled, and gets both thei
   await openTab("Deliveries");
   await deliveries.getByRole("link").click();
   await page.getByText("notifications go to /archive now").first().waitFor();
-  await page.getByRole("link", { name: "All deliveries of this webhook" }).click();
+  await page.getByRole("link", { name: "Deliveries of this webhook" }).click();
   await openTab("Settings");
   const url = page.getByLabel("Endpoint URL");
   await url.fill((await url.inputValue()).replace("old-archive", "archive"));

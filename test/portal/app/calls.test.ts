@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { findDeliveries, readSubscriptions } from "../../../src/portal/app/webhooks/calls.js";
+import {
+  formatListAddress,
+  parseListAddress,
+  readListPage,
+} from "../../../src/portal/app/webhooks/delivery-pages.js";
 import type { DeliveryPageJson } from "../../../src/portal/shapes.js";
 import { pendingDelivery } from "./support.js";
 
@@ -68,5 +73,74 @@ describe("the subscriptions of an account", () => {
     expect(asked.splice(0)).toEqual([undefined, "1"]);
     await read([{ webhooks: [], next: "0" }]);
     expect(asked).toHaveLength(20);
+  });
+});
+
+describe("the address of a list of deliveries", () => {
+  const parse = (query: string) => parseListAddress(new URLSearchParams(query));
+
+  it("holds filters and the page, and is read back as it was written", () => {
+    const address = {
+      state: "failed",
+      type: "patient.updated",
+      since: "2026-01-12T08:00:00.000Z",
+      until: "2026-01-12T09:00:00.000Z",
+      q: "Patient/p1 & <b>",
+      after: "1768204800000_0b7a1c5e-2f9d-4c0e-9d38-6c1f8d0a5e11_x=",
+      open: "a.b",
+    } as const;
+    const [path, query = ""] = formatListAddress("/deliveries", address).split("?");
+    expect(path).toBe("/deliveries");
+    expect(parse(query)).toEqual(address);
+    expect(formatListAddress("/deliveries", parse(""))).toBe("/deliveries");
+  });
+
+  it("prefers a period that ends now to times", () => {
+    expect(parse("period=24h&since=2026-01-12T08:00:00Z")).toEqual({ period: "24h" });
+  });
+
+  it("leaves out what is no filter, whoever wrote it", () => {
+    expect(
+      parse(
+        `state=everything&period=constructor&since=tomorrow&until=&q=${"x".repeat(500)}&after=${"1".repeat(500)}&__proto__=x`,
+      ),
+    ).toEqual({});
+  });
+});
+
+describe("a page of a list of deliveries", () => {
+  const eventId = "0b7a1c5e-2f9d-4c0e-9d38-6c1f8d0a5e11";
+  const read = async (q: string, pages: readonly DeliveryPageJson[] = [{ deliveries: [], next: null }]) => {
+    const asked: Readonly<Record<string, unknown>>[] = [];
+    const get = async (_path: string, query: Readonly<Record<string, unknown>> = {}) => {
+      asked.push(query);
+      return pages[Number(query["cursor"] ?? 0) % pages.length] as never;
+    };
+    const address = { q, period: "1h" };
+    return { ...(await readListPage({ get }, "w", address, { limit: 50, now: 3_600_000 })), asked };
+  };
+
+  it("of an event is found by the event's ID and by the ID of a delivery", async () => {
+    for (const q of [eventId, eventId.toUpperCase(), `${eventId}.${eventId}`, `${eventId}.${eventId}.12`])
+      expect((await read(q)).asked).toEqual([
+        expect.objectContaining({ event_id: eventId, since: "1970-01-01T00:00:00.000Z", limit: 50 }),
+      ]);
+  });
+
+  it("of a record is looked for among the newest, but not without end", async () => {
+    const deliveries = [
+      pendingDelivery({ id: "a", subject: "Patient/p1" }),
+      pendingDelivery({ id: "b", subject: "Patient/p2" }),
+      pendingDelivery({ id: "c", subject: null }),
+    ];
+    const {
+      deliveries: found,
+      searched,
+      next,
+      asked,
+    } = await read("PATIENT/p1", [{ deliveries, next: "0" }]);
+    expect(found.map(({ id }) => id)).toEqual(["a", "a", "a", "a", "a"]);
+    expect([searched, next, asked.length]).toEqual([15, "0", 5]);
+    expect((await read("0b7a", [{ deliveries, next: null }])).deliveries).toHaveLength(3);
   });
 });

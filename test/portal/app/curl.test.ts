@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { buildCurlCommand, findSignatureHeader } from "../../../src/portal/app/webhooks/curl.js";
+import { buildCurlCommand, findSignatureHeader } from "../../../src/portal/app/webhooks/calls.js";
 
 const headers = {
   "content-type": "application/json",

@@ -1,8 +1,9 @@
-/** Buttons that run an action, and the question before one that cannot be undone. */
+/** Buttons that run an action, menus of them, and the question before one that cannot be undone. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { usePage } from "../page-context.js";
+import { Ellipsis } from "./icons.js";
 
 /** How long a button rests that has sent something, so that a second press does not send it twice. */
 const REST_MS = 2_000;
@@ -143,4 +144,123 @@ export function useConfirmation() {
       />
     );
   return [ask, element] as const;
+}
+
+export interface MenuAction {
+  readonly text: string;
+  /** Why it is not possible now. */
+  readonly disabledReason?: string | undefined;
+  readonly act: () => unknown;
+}
+
+/** The place of the menu: a style sheet, because the page has no inline styles. */
+const menuSheet = new CSSStyleSheet();
+
+/** The items of a menu, in the top layer, so that no table cuts them off. */
+function MenuList({
+  label,
+  items,
+  anchor,
+  onClose,
+}: {
+  readonly label: string;
+  readonly items: readonly MenuAction[];
+  readonly anchor: DOMRect;
+  readonly onClose: () => void;
+}) {
+  const list = useRef<HTMLDivElement>(null);
+  const [, run] = useAction(async (item: MenuAction) => item.act());
+  useLayoutEffect(() => {
+    const menu = list.current;
+    if (menu === null) return undefined;
+    menu.showPopover();
+    const { width, height } = menu.getBoundingClientRect();
+    const isBelow = anchor.bottom + height < innerHeight;
+    const top = Math.max(0, isBelow ? anchor.bottom : anchor.top - height);
+    const left = Math.max(0, Math.min(anchor.right, innerWidth) - width);
+    // One menu is open at a time.
+    menuSheet.replaceSync(`.action-menu { top: ${top}px; left: ${left}px }`);
+    document.adoptedStyleSheets = [menuSheet];
+    menu.querySelector<HTMLElement>("button")?.focus();
+    const onToggle = (event: Event): void => {
+      if ((event as ToggleEvent).newState === "closed") onClose();
+    };
+    menu.addEventListener("toggle", onToggle);
+    // What it belongs to has moved away from it.
+    const close = (): void => menu.hidePopover();
+    addEventListener("scroll", close, { once: true, capture: true });
+    return () => {
+      menu.removeEventListener("toggle", onToggle);
+      removeEventListener("scroll", close, { capture: true });
+    };
+  }, []);
+  const move = (event: KeyboardEvent): void => {
+    const buttons = [...(list.current?.querySelectorAll<HTMLElement>("button") ?? [])];
+    const index = buttons.indexOf(document.activeElement as HTMLElement);
+    const places: Readonly<Record<string, number>> = {
+      ArrowDown: index + 1,
+      ArrowUp: index - 1 + buttons.length,
+      Home: 0,
+      End: buttons.length - 1,
+    };
+    const place = places[event.key];
+    // The focus goes back to the button, and from there on.
+    if (event.key === "Tab") list.current?.hidePopover();
+    if (place === undefined) return;
+    event.preventDefault();
+    buttons[place % buttons.length]?.focus();
+  };
+  return (
+    <div ref={list} popover="auto" role="menu" aria-label={label} class="action-menu" onKeyDown={move}>
+      {items.map((item) => (
+        <button
+          type="button"
+          role="menuitem"
+          key={item.text}
+          tabIndex={-1}
+          aria-disabled={item.disabledReason !== undefined}
+          title={item.disabledReason}
+          onClick={() => {
+            if (item.disabledReason !== undefined) return;
+            list.current?.hidePopover();
+            run(item);
+          }}
+        >
+          {item.text}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+/** A button with a menu of further actions. */
+export function Menu({
+  label,
+  items,
+  children = <Ellipsis class="icon" aria-hidden="true" />,
+}: {
+  readonly label: string;
+  readonly items: readonly MenuAction[];
+  readonly children?: ComponentChildren;
+}) {
+  const [anchor, setAnchor] = useState<DOMRect>();
+  const button = useRef<HTMLButtonElement>(null);
+  return (
+    <>
+      <button
+        ref={button}
+        type="button"
+        class="bare small icon-only"
+        aria-label={label}
+        aria-haspopup="menu"
+        aria-expanded={anchor !== undefined}
+        onClick={() => setAnchor(button.current?.getBoundingClientRect())}
+      >
+        {children}
+      </button>
+      {anchor !== undefined && (
+        <MenuList label={label} items={items} anchor={anchor} onClose={() => setAnchor(undefined)} />
+      )}
+    </>
+  );
 }

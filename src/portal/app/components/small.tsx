@@ -76,7 +76,27 @@ export function Tabs({
   );
 }
 
-/** Copies a text. Without the permission to do so, it says so, and the visitor copies by hand. */
+/**
+ * Returns a function that copies a text, says so, and resolves with true. Without the permission to
+ * do so, it says that, and the visitor copies by hand. `label`: what is copied, such as `event ID`.
+ * `tell`: says that it was copied. Default: on the page.
+ */
+export function useCopy(tell?: (text: string) => void): (text: string, label: string) => Promise<boolean> {
+  const { say } = usePage();
+  return async (text, label) => {
+    try {
+      await navigator.clipboard.writeText(text);
+      (tell ?? say)(`The ${label} was copied.`);
+      return true;
+    } catch {
+      // No permission, or no HTTPS.
+      say(`This browser did not allow copying: select the ${label} and copy it with the keyboard.`, "failed");
+      return false;
+    }
+  };
+}
+
+/** Copies a text. */
 export function CopyButton({
   text,
   label,
@@ -88,27 +108,22 @@ export function CopyButton({
   /** A text behind the icon. */
   readonly children?: ComponentChildren;
 }) {
-  const { say } = usePage();
+  // Its icon shows it.
+  const copy = useCopy(announce);
   const [isCopied, setCopied] = useState(false);
-  const copy = async (): Promise<void> => {
-    try {
-      await navigator.clipboard.writeText(text);
-      setCopied(true);
-      setTimeout(() => setCopied(false), 2_000);
-      announce(`The ${label} was copied.`);
-    } catch {
-      // No permission, or no HTTPS.
-      say(`This browser did not allow copying: select the ${label} and copy it with the keyboard.`, "failed");
-    }
+  const act = async (): Promise<void> => {
+    if (!(await copy(text, label))) return;
+    setCopied(true);
+    setTimeout(() => setCopied(false), 2_000);
   };
   const name = `Copy the ${label}`;
   return (
     <button
       type="button"
       class={children === undefined ? "bare small icon-only" : "plain small"}
-      aria-label={name}
+      aria-label={children === undefined ? name : undefined}
       title={name}
-      onClick={() => void copy()}
+      onClick={() => void act()}
     >
       {isCopied ? <Check /> : <Copy />}
       {children}

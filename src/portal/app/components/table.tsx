@@ -149,3 +149,76 @@ export function PagerButtons({
     </nav>
   );
 }
+
+const KEYS = [
+  ["j", "Next row"],
+  ["k", "Previous row"],
+  ["Enter", "Open it"],
+  ["x", "Select it, or not"],
+  ["Esc", "Close what is open beside the table"],
+  ["?", "Show these keys"],
+] as const;
+
+/** Says which keys a table has. */
+export function KeysDialog({ onClose }: { readonly onClose: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} aria-labelledby="keys-title" onClose={onClose}>
+      <h2 id="keys-title">Keys</h2>
+      <dl class="keys">
+        {KEYS.map(([key, text]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
+      </dl>
+      <button type="button" class="plain" onClick={() => dialog.current?.close()}>
+        Close
+      </button>
+    </dialog>
+  );
+}
+
+const TYPING = "input:not([type=checkbox]), select, textarea, [contenteditable], dialog, [role=menu]";
+
+/** Returns the link of a row, which has its id as `data-row`. */
+export const findRowLink = (id: string | undefined): HTMLElement | null =>
+  id === undefined ? null : document.querySelector(`[data-row="${CSS.escape(id)}"]`);
+
+/**
+ * Calls `onKey` with each key that is pressed and the id of the row with the focus, but not while
+ * the visitor is typing. It returns true for a key that it has used.
+ */
+export function useRowKeys(onKey: (key: string, focusedId: string | undefined) => boolean): void {
+  const newest = useRef(onKey);
+  newest.current = onKey;
+  useEffect(() => {
+    const handle = (event: KeyboardEvent): void => {
+      const { target, key, ctrlKey, metaKey, altKey } = event;
+      if (ctrlKey || metaKey || altKey || !(target instanceof Element) || target.closest(TYPING)) return;
+      const link = target.closest("tr")?.querySelector<HTMLElement>("[data-row]");
+      if (newest.current(key, link?.dataset["row"])) event.preventDefault();
+    };
+    addEventListener("keydown", handle);
+    return () => removeEventListener("keydown", handle);
+  }, []);
+}
+
+/** Returns which of the rows that are shown are selected, and what changes that. */
+export function useRowChoice<T extends { readonly key: string }>(rows: readonly T[]) {
+  const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
+  const set = (id: string, isChosen: boolean): void =>
+    setIds((before) => new Set(isChosen ? [...before, id] : [...before].filter((other) => other !== id)));
+  const chosen = rows.filter(({ key }) => ids.has(key));
+  return {
+    chosen,
+    isChosen: (key: string) => ids.has(key),
+    toggle: (id: string) => set(id, !ids.has(id)),
+    deselect: (id: string) => set(id, false),
+    toggleAll: () => setIds(new Set(chosen.length === rows.length ? [] : rows.map(({ key }) => key))),
+  };
+}

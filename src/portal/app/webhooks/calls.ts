@@ -4,11 +4,13 @@ import type {
   AttemptJson,
   DeliveryJson,
   DeliveryPageJson,
+  DeliveryRequestJson,
   DeliveryRowJson,
   DeliveryStateJson,
   SubscriptionPageJson,
   WebhookJson,
   WebhookListJson,
+  WebhookWithStatsJson,
 } from "../../shapes.js";
 import type { Api } from "../api.js";
 import type { Target, Tone } from "../tone.js";
@@ -38,37 +40,63 @@ export interface DeliveryFilter {
  */
 const MAX_PAGES = 20;
 
+interface PageOptions {
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+  /** Reads the attempts of each delivery too. */
+  readonly withAttempts?: boolean;
+}
+
+/** Reads one page, which may be short before the end. */
+export const readPage = (
+  { get }: Pick<Api, "get">,
+  webhookId: string | undefined,
+  { eventId, ...filter }: DeliveryFilter,
+  { limit, cursor, withAttempts = false }: PageOptions,
+): Promise<DeliveryPageJson> =>
+  get(webhookId === undefined ? "v1/deliveries" : `${webhookPath(webhookId)}/deliveries`, {
+    ...filter,
+    event_id: eventId,
+    include: withAttempts ? "attempts" : undefined,
+    cursor,
+    limit,
+  });
+
 /**
  * Finds up to `limit` deliveries, newest first, page by page. Without a `webhookId`: of all
  * webhooks of the account.
  */
 export async function findDeliveries(
-  { get }: Pick<Api, "get">,
+  api: Pick<Api, "get">,
   webhookId: string | undefined,
-  { eventId, ...filter }: DeliveryFilter,
-  options: {
-    readonly limit: number;
-    readonly cursor?: string | undefined;
-    /** Reads the attempts of each delivery too. */
-    readonly withAttempts?: boolean;
-  },
+  filter: DeliveryFilter,
+  options: PageOptions,
 ): Promise<DeliveryPageJson> {
   const deliveries: DeliveryRowJson[] = [];
-  const path = webhookId === undefined ? "v1/deliveries" : `${webhookPath(webhookId)}/deliveries`;
   let { cursor } = options;
   for (let pages = 1; ; pages += 1) {
-    const page: DeliveryPageJson = await get(path, {
-      ...filter,
-      event_id: eventId,
-      include: options.withAttempts ? "attempts" : undefined,
-      cursor,
-      limit: options.limit - deliveries.length,
-    });
+    const limit = options.limit - deliveries.length;
+    const page = await readPage(api, webhookId, filter, { ...options, cursor, limit });
     deliveries.push(...page.deliveries);
     if (page.next === null || deliveries.length >= options.limit || pages === MAX_PAGES)
       return { deliveries, next: page.next };
     cursor = page.next;
   }
+}
+
+/** Reads all webhooks of the account, by id. */
+export async function readAllWebhooks({
+  get,
+}: Pick<Api, "get">): Promise<ReadonlyMap<string, WebhookWithStatsJson>> {
+  const found = new Map<string, WebhookWithStatsJson>();
+  let cursor: string | undefined;
+  do {
+    const query = { include: WEBHOOK_PARTS, cursor, limit: 100 };
+    const page: WebhookListJson = await get("v1/webhooks", query);
+    for (const webhook of page.webhooks) found.set(webhook.id, webhook);
+    cursor = page.next ?? undefined;
+  } while (cursor !== undefined);
+  return found;
 }
 
 /** Reads the webhooks of the account with their event types. */
@@ -171,3 +199,39 @@ export async function updateWebhook(
   const { url, status } = await get<WebhookJson>(path);
   return send("PUT", path, { url, status, ...change });
 }
+
+// A delivery as a shell command, to replay it to an endpoint.
+
+/** Quotes a text for a POSIX shell. */
+const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+
+/** The headers that the command computes, or that curl adds. */
+const isComputed = (name: string): boolean => /signature|timestamp/i.test(name);
+
+/**
+ * Builds a command that sends the same request, signed for now with the secret in `WEBHOOK_SECRET`.
+ * Without the body it reads `notification.json`.
+ */
+export function buildCurlCommand(
+  { url, headers, body }: DeliveryRequestJson,
+  signatureHeader: string,
+): string {
+  const sent = Object.entries(headers)
+    .filter(([name]) => !isComputed(name))
+    .map(([name, value]) => `  -H ${quote(`${name}: ${value}`)} \\`);
+  return [
+    ...(body === null ? [] : [`printf '%s' ${quote(body)} > notification.json`]),
+    "t=$(date +%s)",
+    `s=$( (printf '%s.' "$t"; cat notification.json) | openssl dgst -sha256 -hmac "$WEBHOOK_SECRET" | sed 's/.* //')`,
+    `curl ${quote(url)} \\`,
+    ...sent,
+    `  -H ${quote(`${signatureHeader}: t=`)}"$t, s=$s" \\`,
+    "  --data-binary @notification.json",
+  ].join("\n");
+}
+
+/** The name of the header with the signature; the host may have changed it. */
+export const findSignatureHeader = ({ headers }: Pick<DeliveryRequestJson, "headers">): string =>
+  Object.keys(headers).find(
+    (name) => /signature/i.test(name) && name.toLowerCase() !== "webhook-signature",
+  ) ?? "X-Service-Signature";

@@ -1,326 +1,345 @@
-/** The delivery log of a webhook, and of the account: search, filters, pages, and sending again. */
+/** The delivery log of a webhook, and of the account: pages, keys, and sending again. */
 
-import { useState } from "preact/hooks";
-import type {
-  DeliveryPageJson,
-  DeliveryRowJson,
-  DeliveryStateJson,
-  EventTypesJson,
-  NamedWebhookJson,
-  WebhookJson,
-  WebhookListJson,
-} from "../../shapes.js";
-import type { Api } from "../api.js";
-import { FieldError, Form, readTimeField, SelectField, TextField, TimeField } from "../components/form.js";
-import { Badge, ErrorMessage, Heading, Loading, RelativeTime } from "../components/small.js";
-import { type Column, PagerButtons, Table, usePager } from "../components/table.js";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { WebhookWithStatsJson } from "../../shapes.js";
+import { announce } from "../components/live.js";
+import { ErrorMessage, Heading, Loading, RelativeTime, useCopy } from "../components/small.js";
+import {
+  type Column,
+  findRowLink,
+  KeysDialog,
+  Table,
+  useRowChoice,
+  useRowKeys,
+} from "../components/table.js";
 import { usePage } from "../page-context.js";
+import { formatTime } from "../times.js";
 import { useResource } from "../use-resource.js";
-import { type DeliveryFilter, deliveryLink, findDeliveries } from "./calls.js";
-import { DeliveryName } from "./delivery-name.js";
+import type { ViewProps } from "../view.js";
+import { deliveryLink, readAllWebhooks } from "./calls.js";
+import { DeliveryPanel, keepPlace, takePlace } from "./delivery.js";
+import { DeliveryFilters, DeliveryPages, useListAddress } from "./delivery-filters.js";
+import { createContentColumns, type Row, toRows } from "./delivery-name.js";
+import {
+  describePage,
+  type FoundPage,
+  type ListAddress,
+  parseListAddress,
+  readListPage,
+  type StateCounts,
+} from "./delivery-pages.js";
 import type { TabProps } from "./endpoint-actions.js";
 import { EndpointName } from "./list.js";
-import { BulkResend, ResendButton, RetryMissed } from "./resend.js";
-import { describeAttempt, describeReason, getNextAttempt, labelState, TEST_TYPE } from "./wording.js";
+import { nameDelivery, RetryMissed, RowActions, Selection } from "./resend.js";
+import { getNextAttempt } from "./wording.js";
 
-const PER_PAGE = 25;
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-const UUID_LENGTH = 36;
+const PER_PAGE = 50;
 
-const STATES: readonly (readonly [DeliveryStateJson | "", string])[] = [
-  ["", "Any"],
-  ["pending", "Pending or retrying"],
-  ["delivered", "Delivered"],
-  ["failed", "Failed"],
-  ["withheld", "Withheld"],
-];
+/** From this width a delivery opens beside the list. */
+const WIDE = "(min-width: 1440px)";
 
-const NO_TEXTS = { eventId: "", state: "", type: "", since: "", until: "" };
-
-/** What the visitor set the filters to. */
-type FilterTexts = Readonly<typeof NO_TEXTS>;
-
-function readEventId(text: string): string | undefined {
-  const id = text.trim();
-  if (id === "") return undefined;
-  if (!UUID.test(id)) throw new FieldError("event_id", "Paste the whole event ID: it has 36 characters.");
-  return id.toLowerCase();
+interface LogProps {
+  /** Absent: the deliveries of all webhooks. */
+  readonly webhookId?: string;
+  readonly webhooks: ReadonlyMap<string, WebhookWithStatsJson>;
+  readonly counts: StateCounts;
+  /** Reads the webhooks again. */
+  readonly reload: () => Promise<void>;
 }
 
-function Filters({
-  eventTypes,
-  onChange,
-}: {
-  readonly eventTypes: readonly string[];
-  readonly onChange: (filter: DeliveryFilter) => void;
-}) {
-  const { zone } = usePage();
-  const [texts, setTexts] = useState<FilterTexts>(NO_TEXTS);
-  const set = (name: keyof FilterTexts) => (value: string) => setTexts({ ...texts, [name]: value });
-  const act = async (): Promise<void> =>
-    onChange({
-      eventId: readEventId(texts.eventId),
-      state: (texts.state as DeliveryStateJson) || undefined,
-      type: texts.type || undefined,
-      since: readTimeField("since", texts.since, zone),
-      until: readTimeField("until", texts.until, zone),
-    });
-  return (
-    <Form label="Filter the deliveries" submit="Filter" kind="plain" isRow act={act}>
-      <TextField
-        label="Event ID"
-        names={["event_id"]}
-        type="search"
-        class="code"
-        maxLength={UUID_LENGTH}
-        value={texts.eventId}
-        onChange={set("eventId")}
-      />
-      <SelectField
-        label="State"
-        names={["state"]}
-        value={texts.state}
-        onChange={set("state")}
-        options={STATES}
-      />
-      <SelectField
-        label="Event type"
-        names={["type"]}
-        value={texts.type}
-        onChange={set("type")}
-        options={[["", "Any"], ...[...eventTypes, TEST_TYPE].map((name) => [name, name] as const)]}
-      />
-      <TimeField label="From" name="since" value={texts.since} onChange={set("since")} />
-      <TimeField label="Before" name="until" value={texts.until} onChange={set("until")} />
-    </Form>
-  );
+function useMedia(query: string): boolean {
+  const [matches, setMatches] = useState(() => matchMedia(query).matches);
+  useEffect(() => {
+    const list = matchMedia(query);
+    const update = (): void => setMatches(list.matches);
+    list.addEventListener("change", update);
+    return () => list.removeEventListener("change", update);
+  }, [query]);
+  return matches;
 }
 
-interface Row extends DeliveryRowJson {
+interface Shown extends FoundPage {
+  /** The address that this page was read for. */
   readonly key: string;
-  /** True if a newer delivery of the same event is on this page. */
-  readonly isSentAgain: boolean;
+}
+
+/** Reads the page of an address. It is read again when the statistics of a webhook change. */
+function useLog({ webhookId, webhooks }: LogProps, shown: ListAddress) {
+  const address = { ...shown, open: undefined };
+  const { now } = usePage();
+  const key = JSON.stringify(address);
+  // The deliveries change only if the statistics do.
+  const version = JSON.stringify([...webhooks.values()].map(({ stats }) => stats));
+  const log = useResource(
+    async (api): Promise<Shown> => ({
+      ...(await readListPage(api, webhookId, address, { limit: PER_PAGE, now: now() })),
+      key,
+    }),
+    [key, version],
+  );
+  return { ...log, isStale: log.data?.key !== key };
 }
 
 /**
- * Marks deliveries that have a newer one of the same event to the same webhook. `deliveries`: newest
- * first.
+ * Announces how much a filter leaves, moves to the top of another page, and returns the visitor to
+ * the place that a delivery was opened from. Returns the heading, and what to call before a page.
  */
-function toRows(deliveries: readonly DeliveryRowJson[]): readonly Row[] {
-  const seen = new Set<string>();
-  return deliveries.map((delivery) => {
-    const sent = `${delivery.webhookId} ${delivery.eventId}`;
-    const isSentAgain = seen.has(sent);
-    seen.add(sent);
-    return { ...delivery, key: delivery.id, isSentAgain };
-  });
+function useArrival(data: Shown | undefined, count: string) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  const isPaging = useRef(false);
+  const lastKey = useRef<string | undefined>(undefined);
+  const key = data?.key;
+  useEffect(() => {
+    if (key === undefined || key === lastKey.current) return;
+    const isFirst = lastKey.current === undefined;
+    lastKey.current = key;
+    if (isFirst) {
+      const place = takePlace();
+      if (place === undefined) return;
+      scrollTo(0, place.top);
+      findRowLink(place.id)?.focus({ preventScroll: true });
+    } else announce(count);
+    if (!isPaging.current) return;
+    isPaging.current = false;
+    heading.current?.focus({ preventScroll: true });
+    heading.current?.scrollIntoView({ block: "start" });
+  }, [key]);
+  const startPaging = (): void => {
+    isPaging.current = true;
+  };
+  return [heading, startPaging] as const;
 }
 
-function State(row: Row) {
-  const { label, tone } = labelState(row);
-  return (
-    <>
-      <Badge tone={tone}>{label}</Badge>
-      {row.reason !== null && <div class="quiet small">{describeReason(row.reason)}</div>}
-    </>
-  );
+interface ColumnProps extends LogProps {
+  readonly openId: string | undefined;
+  readonly onOpen: (event: MouseEvent, row: Row) => void;
+  readonly isChosen: (id: string) => boolean;
+  readonly onToggle: (id: string) => void;
 }
 
-function Attempts({ attemptCount, lastAttempt }: Row) {
-  if (lastAttempt === null) return <>None yet</>;
-  return (
-    <>
-      {attemptCount > 1 && <div>{attemptCount} attempts</div>}
-      <div>{describeAttempt(lastAttempt)}</div>
-    </>
-  );
-}
-
-const CONTENT: readonly Column<Row>[] = [
-  { name: "Event", cell: (row) => <DeliveryName delivery={row} link={deliveryLink(row)} /> },
-  { name: "State", cell: (row) => <State {...row} /> },
-  { name: "Created", cell: (row) => <RelativeTime at={row.createdAt} /> },
-  { name: "Attempts", cell: (row) => <Attempts {...row} /> },
-];
-
-/** The columns about what comes next. `statusOf`: the status of the webhook of a row. */
-const createNextColumns = (
-  statusOf: (row: Row) => WebhookJson["status"],
-  reload: () => Promise<void>,
-): readonly Column<Row>[] => [
-  {
-    name: "Next attempt",
-    cell: (row) => {
-      const next = getNextAttempt({ status: statusOf(row) }, row.nextAttemptAt);
-      return next === null ? "–" : <RelativeTime at={next} />;
-    },
-  },
-  {
-    name: "Send again",
-    isUnnamed: true,
-    cell: (row) =>
-      row.isSentAgain ? (
-        <span class="quiet">Sent again since</span>
-      ) : (
-        <ResendButton delivery={row} isDisabled={statusOf(row) === "DISABLED"} onSent={reload} />
-      ),
-  },
-];
-
-/** The columns of the table, with those that act. */
-function createColumns(
-  chosen: ReadonlySet<string>,
-  onToggle: (id: string) => void,
-  { webhook, reload }: TabProps,
-): readonly Column<Row>[] {
+/** All columns of the table. A list of the account also names the endpoint. */
+function useColumns({ webhookId, webhooks, reload, openId, onOpen, isChosen, onToggle }: ColumnProps) {
+  const { zone } = usePage();
+  const copy = useCopy();
+  const statusOf = (row: Row) => webhooks.get(row.webhookId)?.status ?? "ENABLED";
   const choice: Column<Row> = {
     name: "Select",
     isUnnamed: true,
+    class: "choice",
     cell: (row) => (
       <input
         type="checkbox"
-        aria-label={`Select ${row.type}, ${row.createdAt}`}
-        checked={chosen.has(row.id)}
+        aria-label={`Select ${nameDelivery(row)}, ${formatTime(row.createdAt, zone)}`}
+        checked={isChosen(row.id)}
         onChange={() => onToggle(row.id)}
       />
     ),
   };
-  return [choice, ...CONTENT, ...createNextColumns(() => webhook.status, reload)];
+  const endpoint: Column<Row> = {
+    name: "Endpoint",
+    class: "cut endpoint",
+    cell: ({ webhookId: id }) => {
+      const webhook = webhooks.get(id);
+      return (
+        <a href={`#/webhooks/${id}`}>{webhook === undefined ? id : <EndpointName webhook={webhook} />}</a>
+      );
+    },
+  };
+  const next: Column<Row> = {
+    name: "Next",
+    class: "time next",
+    cell: (row) => {
+      if (row.isSentAgain) return <span class="quiet">Sent again since</span>;
+      const at = getNextAttempt({ status: statusOf(row) }, row.nextAttemptAt);
+      return at === null ? "–" : <RelativeTime at={at} />;
+    },
+  };
+  const actions: Column<Row> = {
+    name: "Actions",
+    isUnnamed: true,
+    class: "actions",
+    cell: (row) => (
+      <RowActions
+        delivery={row}
+        isDisabled={statusOf(row) === "DISABLED"}
+        onSent={reload}
+        more={[
+          { text: "Copy event ID", act: () => copy(row.eventId, "event ID") },
+          { text: "Copy delivery ID", act: () => copy(row.id, "delivery ID") },
+          {
+            text: "Copy address",
+            act: () => copy(new URL(deliveryLink(row), location.href).href, "address"),
+          },
+        ]}
+      />
+    ),
+  };
+  const content = createContentColumns(onOpen, openId);
+  return [choice, ...(webhookId === undefined ? [endpoint] : []), ...content, next, actions];
 }
 
-export function DeliveriesTab({ webhook, reload }: TabProps) {
-  const [filter, setFilter] = useState<DeliveryFilter>({});
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const pager = usePager();
-  const types = useResource((api) => api.get<EventTypesJson>("v1/event-types"), []);
-  // The deliveries change only if the statistics do.
-  const log = useResource(
-    (api) => findDeliveries(api, webhook.id, filter, { limit: PER_PAGE, cursor: pager.cursor }),
-    [pager.cursor, filter, JSON.stringify(webhook.stats)],
+/** Opens deliveries, beside the list where there is room, and moves among them with keys. */
+function useOpening(
+  rows: readonly Row[],
+  [address, change]: ReturnType<typeof useListAddress>,
+  toggle: (id: string) => void,
+) {
+  const isWide = useMedia(WIDE);
+  const [areKeysShown, showKeys] = useState(false);
+  const { open } = address;
+  useEffect(() => {
+    const [webhookId = ""] = open?.split(".", 1) ?? [];
+    if (open !== undefined && !isWide) location.replace(deliveryLink({ webhookId, id: open }));
+  }, [open, isWide]);
+  const close = (): void => {
+    change({ ...address, open: undefined }, true);
+    findRowLink(open)?.focus();
+  };
+  const onOpen = (event: MouseEvent, { id }: Row): void => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (isWide) {
+      event.preventDefault();
+      change({ ...address, open: id }, open !== undefined);
+    } else keepPlace(id);
+  };
+  const move = (from: string | undefined, step: number): void => {
+    const at = rows.findIndex(({ id }) => id === from);
+    const row = rows[at === -1 && step < 0 ? rows.length - 1 : at + step];
+    if (row === undefined) return;
+    const link = findRowLink(row.id);
+    link?.scrollIntoView({ block: "nearest" });
+    if (open !== undefined) change({ ...address, open: row.id }, true);
+    if (document.activeElement?.closest(".delivery-panel") == null) link?.focus();
+  };
+  useRowKeys((key, focused) => {
+    const marked = focused ?? open;
+    if (key === "j" || key === "k") move(open ?? focused, key === "j" ? 1 : -1);
+    else if (key === "x" && marked !== undefined) toggle(marked);
+    else if (key === "?") showKeys(true);
+    else if (key === "Escape" && open !== undefined) close();
+    else return false;
+    return true;
+  });
+  const keys = areKeysShown && <KeysDialog onClose={() => showKeys(false)} />;
+  return { openId: isWide ? open : undefined, onOpen, close, keys, showKeys: () => showKeys(true) };
+}
+
+/** The rows, or what stands in their place. */
+function LogTable({
+  log: { data, error, isStale },
+  rows,
+  columns,
+}: {
+  readonly log: ReturnType<typeof useLog>;
+  readonly rows: readonly Row[];
+  readonly columns: readonly Column<Row>[];
+}) {
+  if (error !== undefined && isStale) return <ErrorMessage error={error} />;
+  if (data === undefined) return <Loading />;
+  if (rows.length === 0) return <p class="empty">No delivery here.</p>;
+  return (
+    <div class="log-table" aria-busy={isStale}>
+      <Table caption="Deliveries, newest first" columns={columns} header="Event" rows={rows} />
+    </div>
   );
+}
+
+function DeliveryLog(props: LogProps) {
+  const { webhookId, webhooks, counts, reload } = props;
+  const location = useListAddress();
+  const [address, change] = location;
+  const log = useLog(props, address);
+  const { data } = log;
+  const rows = toRows(data?.deliveries ?? []);
+  const choice = useRowChoice(rows);
+  const opening = useOpening(rows, location, choice.toggle);
+  const count = data === undefined ? "" : describePage(data, address, counts);
+  const [heading, startPaging] = useArrival(data, count);
+  const { openId, onOpen } = opening;
   const reloadAll = async (): Promise<void> => {
     await Promise.all([reload(), log.reload()]);
   };
-  const toggle = (id: string): void =>
-    setChosen((before) => {
-      const next = new Set(before);
-      if (!next.delete(id)) next.add(id);
-      return next;
-    });
-  const deselect = (id: string): void =>
-    setChosen((before) => new Set([...before].filter((other) => other !== id)));
-  const change = (next: DeliveryFilter): void => {
-    setFilter(next);
-    pager.reset();
-    setChosen(new Set());
+  const columns = useColumns({
+    ...props,
+    ...{ reload: reloadAll, openId, onOpen, isChosen: choice.isChosen, onToggle: choice.toggle },
+  });
+  const filter = (next: ListAddress, isReplaced?: boolean): void =>
+    change({ ...next, after: undefined, open: undefined }, isReplaced);
+  const page = (next: ListAddress): void => {
+    startPaging();
+    change(next);
   };
-  const { data, error } = log;
-  const tab = { webhook, reload: reloadAll };
   return (
-    <>
-      <Filters eventTypes={types.data?.eventTypes ?? []} onChange={change} />
-      <RetryMissed {...tab} />
-      {error !== undefined && <ErrorMessage error={error} />}
-      {data === undefined && error === undefined && <Loading />}
-      {data !== undefined && data.deliveries.length > 0 && (
-        <BulkResend {...tab} chosen={chosen} onSent={deselect} />
-      )}
-      {data !== undefined && (
-        <LogTable page={data} pager={pager} columns={createColumns(chosen, toggle, tab)} />
-      )}
-    </>
-  );
-}
-
-function LogTable({
-  page: { deliveries, next },
-  pager,
-  columns,
-}: {
-  readonly page: DeliveryPageJson;
-  readonly pager: ReturnType<typeof usePager>;
-  readonly columns: readonly Column<Row>[];
-}) {
-  return (
-    <>
-      {deliveries.length === 0 ? (
-        <p>{next === null ? "No delivery here." : "None so far; older ones may follow."}</p>
-      ) : (
-        <Table
-          caption="Deliveries, newest first"
-          columns={columns}
-          header="Event"
-          rows={toRows(deliveries)}
+    <div class={openId === undefined ? "log" : "log with-panel"}>
+      <div class="log-list">
+        <DeliveryFilters address={address} change={filter} counts={counts} />
+        <div class="log-head">
+          <h2 tabIndex={-1} ref={heading}>
+            <span class="unseen">Deliveries: </span>
+            {count}
+          </h2>
+          <button type="button" class="bare small keys-button" onClick={opening.showKeys}>
+            <kbd>?</kbd> Keys
+          </button>
+        </div>
+        <LogTable log={log} rows={rows} columns={columns} />
+        <div class="log-foot">
+          {rows.length > 0 && (
+            <Selection
+              choice={choice}
+              total={rows.length}
+              isDisabled={webhookId !== undefined && webhooks.get(webhookId)?.status === "DISABLED"}
+              onDone={reloadAll}
+            />
+          )}
+          {data !== undefined && <DeliveryPages address={address} page={data} onPage={page} />}
+        </div>
+      </div>
+      {openId !== undefined && (
+        <DeliveryPanel
+          id={openId}
+          onClose={opening.close}
+          onOther={(id) => change({ ...address, open: id }, true)}
         />
       )}
-      <PagerButtons pager={pager} next={next} labels={["Newer", "Older"]} />
-    </>
+      {opening.keys}
+    </div>
   );
 }
 
-/** Reads all webhooks of the account, by id. */
-async function readWebhooks({ get }: Pick<Api, "get">): Promise<ReadonlyMap<string, NamedWebhookJson>> {
-  const found = new Map<string, NamedWebhookJson>();
-  let cursor: string | undefined;
-  do {
-    const page: WebhookListJson<NamedWebhookJson> = await get("v1/webhooks", {
-      include: "details",
-      cursor,
-      limit: 100,
-    });
-    for (const webhook of page.webhooks) found.set(webhook.id, webhook);
-    cursor = page.next ?? undefined;
-  } while (cursor !== undefined);
-  return found;
+export function DeliveriesTab({ webhook, reload }: TabProps) {
+  return (
+    <>
+      <DeliveryLog
+        webhookId={webhook.id}
+        webhooks={new Map([[webhook.id, webhook]])}
+        counts={webhook.stats}
+        reload={reload}
+      />
+      <RetryMissed webhook={webhook} reload={reload} />
+    </>
+  );
 }
 
 const REFRESH_MS = 30_000;
 
 /** The deliveries of all webhooks of the account. */
-export function AllDeliveries() {
-  const [filter, setFilter] = useState<DeliveryFilter>({});
-  const pager = usePager();
-  const types = useResource((api) => api.get<EventTypesJson>("v1/event-types"), []);
-  const { data, error, reload } = useResource(
-    async (api) => {
-      const [webhooks, page] = await Promise.all([
-        readWebhooks(api),
-        findDeliveries(api, undefined, filter, { limit: PER_PAGE, cursor: pager.cursor }),
-      ]);
-      return { webhooks, page };
-    },
-    [pager.cursor, filter],
-    REFRESH_MS,
-  );
-  const endpoint: Column<Row> = {
-    name: "Endpoint",
-    cell: ({ webhookId }) => {
-      const webhook = data?.webhooks.get(webhookId);
-      return (
-        <a href={`#/webhooks/${webhookId}`} class="address">
-          {webhook === undefined ? webhookId : <EndpointName webhook={webhook} />}
-        </a>
-      );
-    },
-  };
-  const statusOf = ({ webhookId }: Row) => data?.webhooks.get(webhookId)?.status ?? "ENABLED";
-  const change = (next: DeliveryFilter): void => {
-    setFilter(next);
-    pager.reset();
-  };
+export function AllDeliveries({ query }: ViewProps) {
+  const filter = JSON.stringify({ ...parseListAddress(query), open: undefined });
+  const { data, error, reload } = useResource(readAllWebhooks, [filter], REFRESH_MS);
+  const counts = { pending: 0, delivered: 0, failed: 0, withheld: 0 };
+  for (const { stats } of data?.values() ?? []) {
+    counts.pending += stats.pending;
+    counts.delivered += stats.delivered;
+    counts.failed += stats.failed;
+    counts.withheld += stats.withheld;
+  }
   return (
     <>
       <Heading title="All deliveries" />
-      <Filters eventTypes={types.data?.eventTypes ?? []} onChange={change} />
       {error !== undefined && <ErrorMessage error={error} />}
       {data === undefined && error === undefined && <Loading />}
-      {data !== undefined && (
-        <LogTable
-          page={data.page}
-          pager={pager}
-          columns={[endpoint, ...CONTENT, ...createNextColumns(statusOf, reload)]}
-        />
-      )}
+      {data !== undefined && <DeliveryLog webhooks={data} counts={counts} reload={reload} />}
     </>
   );
 }

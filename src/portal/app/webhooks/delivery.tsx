@@ -1,10 +1,13 @@
 /** One delivery: what was sent, and what the endpoint answered to each attempt. */
 
-import { useState } from "preact/hooks";
-import type { AttemptJson, DeliveryJson, DeliveryRequestJson, WebhookWithStatsJson } from "../../shapes.js";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { DeliveryJson, DeliveryRequestJson, WebhookWithStatsJson } from "../../shapes.js";
+import { ChevronLeft, X } from "../components/icons.js";
+import { JsonText } from "../components/json-tree.js";
 import {
-  Badge,
   CodeBlock,
+  CopyButton,
   ErrorMessage,
   Facts,
   Heading,
@@ -15,73 +18,57 @@ import {
 import { usePage } from "../page-context.js";
 import { useResource } from "../use-resource.js";
 import type { ViewProps } from "../view.js";
-import { deliveryPath, type SentDelivery, WEBHOOK_PARTS, webhookPath } from "./calls.js";
-import { buildCurlCommand, findSignatureHeader } from "./curl.js";
-import { EventId } from "./delivery-name.js";
+import {
+  buildCurlCommand,
+  deliveryLink,
+  deliveryPath,
+  findSignatureHeader,
+  type SentDelivery,
+  WEBHOOK_PARTS,
+  webhookPath,
+} from "./calls.js";
+import { ChosenAttempt, EventId, FoldButton, foldAttempts, StateBadge } from "./delivery-name.js";
 import { EndpointUrl } from "./list.js";
-import { ResendButton } from "./resend.js";
+import { nameDelivery, ResendButton } from "./resend.js";
 import { VerificationSnippet } from "./secret.js";
-import { describeAttempt, describeReason, getNextAttempt, labelState } from "./wording.js";
+import { describeReason, getNextAttempt } from "./wording.js";
 
 const REFRESH_MS = 5_000;
-
-/** True if there was a response and the log has none of it. */
-const isWithoutExcerpt = ({ kind, excerpt }: AttemptJson): boolean => kind === "http" && !excerpt;
-
-function Attempt({ attempt, number }: { readonly attempt: AttemptJson; readonly number: number }) {
-  const isGood = attempt.kind === "delivered";
-  return (
-    <li>
-      <h3>
-        Attempt {number}
-        {attempt.isExtra && ", on request"}
-      </h3>
-      <p>
-        <span class={isGood ? "result good" : "result bad"}>{describeAttempt(attempt)}</span>
-        {", "}
-        <Time at={attempt.at} /> (<RelativeTime at={attempt.at} />)
-      </p>
-      {attempt.excerpt && (
-        <>
-          <p class="quiet">The endpoint answered:</p>
-          <CodeBlock text={attempt.excerpt} label="answer" />
-        </>
-      )}
-      {isWithoutExcerpt(attempt) && (
-        <p class="quiet">Its answer was empty, or is not kept or not shown to you.</p>
-      )}
-    </li>
-  );
-}
 
 interface Found {
   readonly webhook: WebhookWithStatsJson;
   readonly delivery: DeliveryJson;
 }
 
-/** All attempts in order, and the next one that is planned. */
-function Attempts({ webhook, delivery: { attempts, nextAttemptAt } }: Found) {
-  const next = getNextAttempt(webhook, nextAttemptAt);
+/** The attempts, newest first, with the chosen one beside them. */
+function Attempts({ delivery: { attempts }, children }: Found & { readonly children: ComponentChildren }) {
+  // Without a choice it is the newest one, also once there is another.
+  const [chosen, setChosen] = useState<number>();
+  const folds = foldAttempts(attempts);
+  const fold = folds.find(({ number }) => number === chosen) ?? folds[0];
   return (
-    <section aria-label="Attempts">
-      <h2>Attempts</h2>
-      {attempts.length === 0 && <p>None yet.</p>}
-      <ol class="attempts">
-        {attempts.map((attempt, index) => (
-          <Attempt key={index + 1} attempt={attempt} number={index + 1} />
-        ))}
-      </ol>
-      {next !== null && (
-        <p>
-          Next attempt planned: <Time at={next} /> (<RelativeTime at={next} />)
-        </p>
-      )}
-      {attempts.some(isWithoutExcerpt) && (
-        <p class="quiet">
-          The beginning of an answer is kept if the service sets <code>delivery.excerptCharacters</code>.
-        </p>
-      )}
-    </section>
+    <div class="delivery-parts">
+      <section aria-label="Attempts" class="attempts-part">
+        <h2>
+          Attempts <span class="quiet">{attempts.length}</span>
+        </h2>
+        {attempts.length === 0 && <p>None yet.</p>}
+        <ol class="attempts" reversed>
+          {folds.map((each) => (
+            <FoldButton
+              key={each.number}
+              fold={each}
+              isChosen={each === fold}
+              onChoose={() => setChosen(each.number)}
+            />
+          ))}
+        </ol>
+      </section>
+      <div class="delivery-part">
+        {fold !== undefined && <ChosenAttempt fold={fold} />}
+        {children}
+      </div>
+    </div>
   );
 }
 
@@ -93,68 +80,84 @@ function SentRequest({ path }: { readonly path: string }) {
     (api) => api.get<DeliveryRequestJson>(`${path}/request`, { include: isBodyShown ? "body" : undefined }),
     [path, isBodyShown],
   );
+  if (data === undefined)
+    return (
+      <section aria-label="Request">
+        <h3>Request</h3>
+        {error === undefined ? <Loading /> : <ErrorMessage error={error} />}
+      </section>
+    );
+  const curl = buildCurlCommand(data, findSignatureHeader(data));
+  const headers = Object.entries(data.headers).map(([name, value]) => `${name}: ${value}`);
   return (
     <section aria-label="Request">
-      <h2>Request</h2>
-      {error !== undefined && <ErrorMessage error={error} />}
-      {data !== undefined && (
-        <>
-          <pre class="panel">
-            <code>
-              {[
-                `${data.method} ${data.url}`,
-                ...Object.entries(data.headers).map(([name, value]) => `${name}: ${value}`),
-              ].join("\n")}
-            </code>
-          </pre>
-          <p class="quiet">
-            {data.bytes.toLocaleString("en-GB")} bytes of JSON. Signature and time are those of each attempt.
-          </p>
-          {data.body !== null && <CodeBlock text={data.body} label="body" />}
-          {session.canReadRecords && data.body === null && (
-            <button type="button" class="plain" onClick={() => setBodyShown(true)}>
-              Show the body
-            </button>
-          )}
-          {!session.canReadRecords && (
-            <p class="quiet">The body contains the record. It is not shown to you.</p>
-          )}
-          <details class="panel">
-            <summary>Send it yourself with curl</summary>
-            {data.body === null && (
-              <p>
-                Put the body into <code>notification.json</code> first.
-              </p>
-            )}
-            <CodeBlock text={buildCurlCommand(data, findSignatureHeader(data))} label="command" />
-          </details>
-          <details class="panel">
-            <summary>Verify its signature</summary>
-            <VerificationSnippet />
-          </details>
-        </>
+      <div class="title-row">
+        <h3>Request</h3>
+        <CopyButton text={curl} label="curl command">
+          Copy as curl
+        </CopyButton>
+      </div>
+      <p>
+        <code class="address">
+          {data.method} {data.url}
+        </code>
+        <br />
+        <span class="quiet">
+          {data.bytes.toLocaleString("en-GB")} bytes of JSON. Signature and time are those of each attempt.
+        </span>
+      </p>
+      <details>
+        <summary>{headers.length} headers</summary>
+        <CodeBlock text={headers.join("\n")} label="headers" />
+      </details>
+      {data.body !== null && <JsonText text={data.body} label="body" />}
+      {session.canReadRecords && data.body === null && (
+        <button type="button" class="plain" onClick={() => setBodyShown(true)}>
+          Show the body
+        </button>
       )}
+      {!session.canReadRecords && <p class="quiet">The body contains the record. It is not shown to you.</p>}
+      <details>
+        <summary>Send it yourself with curl</summary>
+        {data.body === null && (
+          <p>
+            Put the body into <code>notification.json</code> first.
+          </p>
+        )}
+        <CodeBlock text={curl} label="command" />
+      </details>
+      <details>
+        <summary>Verify its signature</summary>
+        <VerificationSnippet />
+      </details>
     </section>
   );
 }
 
+/** State, next attempt, facts, attempts and request of a delivery. */
 function Details({
   webhook,
   delivery,
+  heading,
   onSent,
-}: Found & { readonly onSent: (sent: SentDelivery) => Promise<void> }) {
-  const { label, tone } = labelState({ ...delivery, attemptCount: delivery.attempts.length });
+}: Found & {
+  readonly heading: ComponentChildren;
+  readonly onSent: (sent: SentDelivery) => Promise<void>;
+}) {
+  const next = getNextAttempt(webhook, delivery.nextAttemptAt);
   return (
-    <>
-      <p>
-        <Badge tone={tone}>{label}</Badge> {describeReason(delivery.reason)}
-      </p>
-      <ResendButton
-        delivery={delivery}
-        isDisabled={webhook.status === "DISABLED"}
-        kind={delivery.state === "delivered" ? "plain" : "primary"}
-        onSent={onSent}
-      />
+    <div class="delivery">
+      <div class="title-row">
+        {heading}
+        <StateBadge delivery={{ ...delivery, attemptCount: delivery.attempts.length }} />
+        <ResendButton
+          delivery={delivery}
+          isDisabled={webhook.status === "DISABLED"}
+          kind={delivery.state === "delivered" ? "plain" : "primary"}
+          onSent={onSent}
+        />
+      </div>
+      {delivery.reason !== null && <p class="quiet">{describeReason(delivery.reason)}</p>}
       <Facts
         rows={[
           [
@@ -163,20 +166,38 @@ function Details({
               <EndpointUrl url={webhook.url} />
             </a>,
           ],
-          ["Record", delivery.subject],
+          ["Record", delivery.subject !== null && <bdi key="record">{delivery.subject}</bdi>],
           ["Event ID", <EventId key="event" id={delivery.eventId} />],
           ["Created", <Time key="created" at={delivery.createdAt} />],
           ["Completed", delivery.endedAt !== null && <Time at={delivery.endedAt} />],
+          [
+            "Next attempt",
+            next !== null && (
+              <>
+                <Time at={next} /> (<RelativeTime at={next} />)
+              </>
+            ),
+          ],
         ]}
       />
-      <Attempts webhook={webhook} delivery={delivery} />
-      <SentRequest path={deliveryPath(webhook.id, delivery.id)} />
-    </>
+      <Attempts key={delivery.id} webhook={webhook} delivery={delivery}>
+        <SentRequest path={deliveryPath(webhook.id, delivery.id)} />
+      </Attempts>
+    </div>
   );
 }
 
-export function DeliveryView({ params: { webhookId = "", deliveryId = "" } }: ViewProps) {
-  const { go } = usePage();
+interface DeliveryProps {
+  readonly webhookId: string;
+  readonly deliveryId: string;
+  /** Shows the delivery that was sent in its place. */
+  readonly onOther: (deliveryId: string) => void;
+  /** The heading of a delivery with this name. */
+  readonly heading: (name: string) => ComponentChildren;
+}
+
+/** A delivery that is read and kept fresh. */
+function DeliveryDetails({ webhookId, deliveryId, onOther, heading }: DeliveryProps) {
   const { data, error, reload } = useResource(
     async (api): Promise<Found> => {
       const [webhook, delivery] = await Promise.all([
@@ -190,17 +211,102 @@ export function DeliveryView({ params: { webhookId = "", deliveryId = "" } }: Vi
   );
   const onSent = async ({ id }: SentDelivery): Promise<void> => {
     if (id === deliveryId) await reload();
-    else go(`/webhooks/${webhookId}/deliveries/${encodeURIComponent(id)}`);
+    else onOther(id);
   };
+  const found = data?.delivery.id === deliveryId ? data : undefined;
+  if (found !== undefined)
+    return <Details {...found} heading={heading(nameDelivery(found.delivery))} onSent={onSent} />;
+  return (
+    <>
+      {heading("Delivery")}
+      {error === undefined ? <Loading /> : <ErrorMessage error={error} />}
+    </>
+  );
+}
+
+/** Where the visitor was in a list when a delivery was opened from it. */
+export interface ListPlace {
+  /** The address of the list. */
+  readonly hash: string;
+  readonly top: number;
+  /** The delivery. */
+  readonly id: string;
+}
+
+let lastPlace: ListPlace | undefined;
+let isReturning = false;
+
+/** Keeps the place, with the entry of the history too, so that Back and a reload find it. */
+export function keepPlace(id: string): void {
+  lastPlace = { hash: location.hash, top: scrollY, id };
+  history.replaceState({ place: lastPlace }, "");
+}
+
+/** Returns the place in the list that is shown now, if the visitor comes back to it. */
+export function takePlace(): ListPlace | undefined {
+  const kept = (history.state as { place?: ListPlace } | null)?.place;
+  const place = kept ?? (isReturning ? lastPlace : undefined);
+  isReturning = false;
+  return place?.hash === location.hash ? place : undefined;
+}
+
+export function DeliveryView({ params: { webhookId = "", deliveryId = "" } }: ViewProps) {
+  const { go } = usePage();
+  const own = `#/webhooks/${webhookId}/deliveries`;
+  const path = lastPlace?.hash.split("?", 1)[0];
+  const back = lastPlace !== undefined && (path === own || path === "#/deliveries") ? lastPlace.hash : own;
   return (
     <>
       <p>
-        <a href={`#/webhooks/${webhookId}/deliveries`}>All deliveries of this webhook</a>
+        <a
+          href={back}
+          class="back"
+          onClick={() => {
+            isReturning = true;
+          }}
+        >
+          <ChevronLeft class="icon" aria-hidden="true" />
+          {path === "#/deliveries" && back !== own ? "All deliveries" : "Deliveries of this webhook"}
+        </a>
       </p>
-      <Heading title={data === undefined ? "Delivery" : `Delivery of ${data.delivery.type}`} />
-      {error !== undefined && <ErrorMessage error={error} />}
-      {data === undefined && error === undefined && <Loading />}
-      {data !== undefined && <Details {...data} onSent={onSent} />}
+      <DeliveryDetails
+        webhookId={webhookId}
+        deliveryId={deliveryId}
+        onOther={(id) => go(`/webhooks/${webhookId}/deliveries/${encodeURIComponent(id)}`)}
+        heading={(name) => <Heading title={name} />}
+      />
     </>
+  );
+}
+
+/** A delivery that is open beside the list, at an address of its own. */
+export function DeliveryPanel({
+  id,
+  onClose,
+  onOther,
+}: {
+  readonly id: string;
+  readonly onClose: () => void;
+  readonly onOther: (id: string) => void;
+}) {
+  const panel = useRef<HTMLElement>(null);
+  const [webhookId = ""] = id.split(".", 1);
+  // Not for each delivery: who moves with the keys in the list stays there.
+  useEffect(() => panel.current?.focus({ preventScroll: true }), []);
+  return (
+    <aside class="delivery-panel" aria-label="Delivery" tabIndex={-1} ref={panel}>
+      <div class="panel-bar">
+        <a href={deliveryLink({ webhookId, id })}>Open on its own</a>
+        <button type="button" class="bare small icon-only" aria-label="Close the delivery" onClick={onClose}>
+          <X class="icon" aria-hidden="true" />
+        </button>
+      </div>
+      <DeliveryDetails
+        webhookId={webhookId}
+        deliveryId={id}
+        onOther={onOther}
+        heading={(name) => <h2>{name}</h2>}
+      />
+    </aside>
   );
 }

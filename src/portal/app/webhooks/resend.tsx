@@ -1,123 +1,280 @@
 /** Sends deliveries again: one, several, or all that failed since a time. */
 
-import { useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useState } from "preact/hooks";
 import type { DeliveryRowJson } from "../../shapes.js";
 import { ApiError } from "../api.js";
-import { ActionButton } from "../components/button.js";
+import { ActionButton, Menu, type MenuAction, useAction } from "../components/button.js";
 import { FieldError, Form, readTimeField, TimeField } from "../components/form.js";
+import { RotateCcw } from "../components/icons.js";
+import { CopyButton, getMessage, isAbort } from "../components/small.js";
+import type { useRowChoice } from "../components/table.js";
 import { useLeaveSignal, usePage } from "../page-context.js";
-import { pluralise, toTimeInput } from "../times.js";
+import { formatTime, pluralise, toTimeInput } from "../times.js";
 import { deliveryPath, resendDelivery, type SentDelivery, webhookPath } from "./calls.js";
 import { DISABLED_REASON, type TabProps } from "./endpoint-actions.js";
 import { describeAttempt } from "./wording.js";
 
-const describeSent = ({ attempt }: SentDelivery): string =>
-  attempt === undefined ? "It waits for a free slot; its result will follow here." : describeAttempt(attempt);
+type Sendable = Pick<
+  DeliveryRowJson,
+  "id" | "webhookId" | "eventId" | "type" | "subject" | "createdAt" | "state"
+>;
+
+/** `patient.updated, Patient/p1` */
+export const nameDelivery = ({ type, subject }: Pick<DeliveryRowJson, "type" | "subject">): string =>
+  subject === null ? type : `${type}, ${subject}`;
+
+/** After a result, the buttons of its event rest for so long: a second click was meant for the first. */
+const REST_MS = 2_000;
+
+type Hold = "sending" | "resting";
 
 /**
- * Sends one delivery again. The button stays disabled until the result of the attempt is there, and
- * the result takes the place next to it.
+ * The events that are being sent, or were a moment ago. Kept for the page and not for a button: the
+ * result of a failed delivery is another delivery, with a button of its own.
  */
+const holds = new Map<string, Hold>();
+const watchers = new Set<() => void>();
+
+function setHold(key: string, hold: Hold | undefined): void {
+  if (hold === undefined) holds.delete(key);
+  else holds.set(key, hold);
+  for (const update of watchers) update();
+}
+
+/** Returns whether an event may be sent now, and a function that sends it and announces the result. */
+function useResend(delivery: Sendable, onSent: (sent: SentDelivery) => Promise<void>) {
+  const { api, say } = usePage();
+  const signal = useLeaveSignal();
+  const [, update] = useState({});
+  useEffect(() => {
+    const watcher = (): void => update({});
+    watchers.add(watcher);
+    return () => void watchers.delete(watcher);
+  }, []);
+  const { id, webhookId, eventId, state } = delivery;
+  const key = `${webhookId} ${eventId}`;
+  const act = async (): Promise<void> => {
+    if (holds.has(key)) return;
+    setHold(key, "sending");
+    let isSent = false;
+    try {
+      say(
+        state === "pending"
+          ? "Sending now. The retry schedule is unchanged."
+          : "Sending now, as a new delivery of the same event.",
+      );
+      const sent = await resendDelivery(api.within(signal), webhookId, id);
+      isSent = true;
+      announceResult(sent);
+      await onSent(sent);
+    } catch (error) {
+      // The view was left: it cannot say any more how the attempt went.
+      if (!isAbort(error)) throw error;
+    } finally {
+      setHold(key, isSent ? "resting" : undefined);
+      if (isSent) setTimeout(() => setHold(key, undefined), REST_MS);
+    }
+  };
+  // It replaces "Sending now" in the one status line, which is read out.
+  const announceResult = ({ attempt }: SentDelivery): void => {
+    if (attempt === undefined) say("It waits for a free slot; its result will follow here.");
+    else
+      say(
+        `${describeAttempt(attempt)} (${nameDelivery(delivery)})`,
+        attempt.kind === "delivered" ? "done" : "failed",
+      );
+  };
+  return [holds.get(key), act] as const;
+}
+
+const SEND_LABELS: Readonly<Record<Hold, string>> = { sending: "Sending …", resting: "Sent" };
+
+/** Sends one delivery again. The button stays disabled until two seconds after the result. */
 export function ResendButton({
-  delivery: { id, webhookId, type, createdAt, state },
+  delivery,
   isDisabled,
   kind = "plain",
+  isSmall = false,
   onSent,
 }: {
-  readonly delivery: Pick<DeliveryRowJson, "id" | "webhookId" | "type" | "createdAt" | "state">;
+  readonly delivery: Sendable;
   /** True while the webhook is disabled. */
   readonly isDisabled: boolean;
   readonly kind?: "primary" | "plain";
+  /** An icon alone, for a row of a table. */
+  readonly isSmall?: boolean;
   readonly onSent: (sent: SentDelivery) => Promise<void>;
 }) {
-  const { api, say } = usePage();
-  const signal = useLeaveSignal();
-  const [result, setResult] = useState<SentDelivery>();
-  const act = async (): Promise<void> => {
-    setResult(undefined);
-    say(
-      state === "pending"
-        ? "Sending now. The retry schedule is unchanged."
-        : "Sending now, as a new delivery of the same event.",
-    );
-    const sent = await resendDelivery(api.within(signal), webhookId, id);
-    setResult(sent);
-    await onSent(sent);
-  };
+  const { zone } = usePage();
+  const [hold, act] = useResend(delivery, onSent);
+  const [, run] = useAction(act);
+  const id = useId();
+  const reason = isDisabled ? DISABLED_REASON : undefined;
+  const name = `Send again: ${nameDelivery(delivery)}, ${formatTime(delivery.createdAt, zone)}`;
+  const label = hold === undefined ? "Send again" : SEND_LABELS[hold];
   return (
-    <div class="resend">
-      <ActionButton
-        act={act}
-        kind={kind}
-        busyLabel="Sending …"
-        label={`Send again: ${type}, ${createdAt}`}
-        disabledReason={isDisabled ? DISABLED_REASON : undefined}
+    <>
+      <button
+        type="button"
+        class={isSmall ? "bare small icon-only" : kind}
+        aria-disabled={hold !== undefined || isDisabled}
+        aria-label={name}
+        aria-describedby={reason !== undefined && !isSmall ? id : undefined}
+        title={reason ?? (isSmall ? label : undefined)}
+        onClick={() => hold === undefined && !isDisabled && run()}
       >
-        Send again
-      </ActionButton>
-      {result !== undefined && (
-        <span role="status" class={result.attempt?.kind === "delivered" ? "result good" : "result bad"}>
-          {describeSent(result)}
+        <RotateCcw class="icon" aria-hidden="true" />
+        {!isSmall && label}
+      </button>
+      {reason !== undefined && !isSmall && (
+        <span id={id} class="reason">
+          {reason}
         </span>
       )}
-    </div>
+    </>
   );
 }
 
-/** Requests an attempt of each delivery, one after another. Returns how many were refused. */
-async function resendAll(
-  api: ReturnType<typeof usePage>["api"],
-  webhookId: string,
-  ids: readonly string[],
-  onSent: (deliveryId: string) => void,
-): Promise<number> {
-  let refused = 0;
-  for (const id of ids) {
-    try {
-      await api.send("POST", `${deliveryPath(webhookId, id)}/resend`);
-    } catch (error) {
-      // In flight, or sent again too often: the others are sent all the same.
-      if (!(error instanceof ApiError && error.status === 409)) throw error;
-      refused += 1;
-    }
-    onSent(id);
-  }
-  return refused;
+/** The actions of a row: one on hover and focus, and all of them in a menu. */
+export function RowActions({
+  delivery,
+  isDisabled,
+  more,
+  onSent,
+}: {
+  readonly delivery: Sendable;
+  readonly isDisabled: boolean;
+  readonly more: readonly MenuAction[];
+  readonly onSent: (sent: SentDelivery) => Promise<void>;
+}) {
+  const [hold, act] = useResend(delivery, onSent);
+  const reason = hold === undefined ? undefined : SEND_LABELS[hold];
+  const send = { text: "Send again", disabledReason: isDisabled ? DISABLED_REASON : reason, act };
+  return (
+    <span class="row-actions">
+      <span class="on-hover">
+        <ResendButton delivery={delivery} isDisabled={isDisabled} isSmall onSent={onSent} />
+      </span>
+      <Menu label={`Actions: ${nameDelivery(delivery)}`} items={[send, ...more]} />
+    </span>
+  );
+}
+
+/** A delivery that was not sent with the others, and why. */
+interface Refusal {
+  readonly delivery: Sendable;
+  readonly message: string;
 }
 
 /**
- * Sends the chosen deliveries again. `onSent` gets each as soon as it is requested, so that a
- * visitor who repeats an interrupted run sends none of them twice.
+ * Sends the chosen deliveries again, one after another. `onSent` gets each as soon as it is
+ * requested, so that a visitor who repeats an interrupted run sends none of them twice.
  */
-export function BulkResend({
-  webhook: { id, status },
-  reload,
+function BulkResend({
   chosen,
   onSent,
-}: TabProps & { readonly chosen: ReadonlySet<string>; readonly onSent: (deliveryId: string) => void }) {
+  onDone,
+  isDisabled = false,
+  children,
+}: {
+  readonly chosen: readonly Sendable[];
+  readonly onSent: (deliveryId: string) => void;
+  readonly onDone: () => Promise<void>;
+  readonly isDisabled?: boolean;
+  /** Further actions for what is chosen. */
+  readonly children: ComponentChildren;
+}) {
   const { api, say } = usePage();
   const [total, setTotal] = useState(0);
+  const [refusals, setRefusals] = useState<readonly Refusal[]>([]);
   const act = async (): Promise<void> => {
-    setTotal(chosen.size);
-    const refused = await resendAll(api, id, [...chosen], onSent);
-    const sent = chosen.size - refused;
-    const rest = `${refused} refused: an attempt is in flight, or the limit is reached.`;
-    if (sent === 0) say(rest, "failed");
-    else
-      say(
-        `${pluralise(sent, "delivery is", "deliveries are")} being sent again.${refused > 0 ? ` ${rest}` : ""}`,
-      );
-    await reload();
+    setTotal(chosen.length);
+    setRefusals([]);
+    const refused: Refusal[] = [];
+    let [sent, interruption] = [0, ""];
+    for (const delivery of chosen) {
+      try {
+        await api.send("POST", `${deliveryPath(delivery.webhookId, delivery.id)}/resend`);
+        sent += 1;
+      } catch (error) {
+        // In flight, disabled or gone: the others are sent all the same.
+        if (!(error instanceof ApiError && [403, 404, 409].includes(error.status))) {
+          interruption = getMessage(error);
+          break;
+        }
+        refused.push({ delivery, message: error.message });
+      }
+      onSent(delivery.id);
+    }
+    setRefusals(refused);
+    say(
+      [
+        sent > 0 && `${pluralise(sent, "delivery is", "deliveries are")} being sent again.`,
+        refused.length > 0 && `${refused.length} refused.`,
+        interruption !== "" && `${interruption} The others are still selected.`,
+      ]
+        .filter(Boolean)
+        .join(" "),
+      sent === 0 || interruption !== "" ? "failed" : "done",
+    );
+    await onDone();
   };
-  const reason = chosen.size === 0 ? "Select deliveries in the list first." : undefined;
+  const reason = chosen.length === 0 ? "Select deliveries in the list first." : undefined;
   return (
-    <ActionButton
-      act={act}
-      busyLabel={`Sending ${total - chosen.size + 1} of ${total} …`}
-      disabledReason={status === "DISABLED" ? DISABLED_REASON : reason}
-    >
-      {chosen.size === 0 ? "Send selected again" : `Send ${chosen.size} again`}
-    </ActionButton>
+    <>
+      <div class="bulk">
+        <ActionButton
+          act={act}
+          busyLabel={`Sending ${total - chosen.length + 1} of ${total} …`}
+          disabledReason={isDisabled ? DISABLED_REASON : reason}
+        >
+          {chosen.length === 0 ? "Send selected again" : `Send ${chosen.length} again`}
+        </ActionButton>
+        {children}
+      </div>
+      {refusals.length > 0 && (
+        <section class="notice" aria-label="Not sent again">
+          <h3>Not sent again</h3>
+          <ul>
+            {refusals.map(({ delivery, message }) => (
+              <li key={delivery.id}>
+                <bdi>{nameDelivery(delivery)}</bdi>: {message}
+              </li>
+            ))}
+          </ul>
+          <button type="button" class="plain small" onClick={() => setRefusals([])}>
+            Close
+          </button>
+        </section>
+      )}
+    </>
+  );
+}
+
+/** The actions for the selected rows of a list. */
+export function Selection({
+  choice: { chosen, toggleAll, deselect },
+  total,
+  isDisabled,
+  onDone,
+}: {
+  readonly choice: ReturnType<typeof useRowChoice<DeliveryRowJson & { readonly key: string }>>;
+  readonly total: number;
+  readonly isDisabled: boolean;
+  readonly onDone: () => Promise<void>;
+}) {
+  return (
+    <BulkResend chosen={chosen} onSent={deselect} onDone={onDone} isDisabled={isDisabled}>
+      <label>
+        <input type="checkbox" checked={chosen.length === total} onChange={toggleAll} /> Select all {total}
+      </label>
+      {chosen.length > 0 && (
+        <CopyButton text={chosen.map(({ id }) => id).join("\n")} label="delivery IDs">
+          Copy IDs
+        </CopyButton>
+      )}
+    </BulkResend>
   );
 }
 

@@ -1,0 +1,227 @@
+/** The filters and pages of a list of deliveries. They act at once, and are its address. */
+
+import { useEffect, useState } from "preact/hooks";
+import type { DeliveryStateJson, EventTypesJson } from "../../shapes.js";
+import { Form, readTimeField, SelectField, TextField, TimeField } from "../components/form.js";
+import { ChevronLeft, ChevronRight, X } from "../components/icons.js";
+import { usePage } from "../page-context.js";
+import { formatTime, toTimeInput } from "../times.js";
+import { useResource } from "../use-resource.js";
+import { useLocation } from "../view.js";
+import {
+  countDeliveries,
+  type FoundPage,
+  findNextPage,
+  findPreviousPage,
+  formatListAddress,
+  isNarrowed,
+  type ListAddress,
+  parseListAddress,
+  type StateCounts,
+} from "./delivery-pages.js";
+import { TEST_TYPE } from "./wording.js";
+
+/** Returns the filters of the address, and a function that shows another address of the list. */
+export function useListAddress() {
+  const { path, query } = useLocation();
+  const address = parseListAddress(query);
+  const change = (next: ListAddress, isReplaced = false): void => {
+    const hash = `#${formatListAddress(path, next)}`;
+    if (isReplaced) location.replace(hash);
+    else location.hash = hash;
+  };
+  return [address, change] as const;
+}
+
+interface FilterProps {
+  readonly address: ListAddress;
+  /** Shows the first page at another address. `isReplaced`: in place of this one in the history. */
+  readonly change: (next: ListAddress, isReplaced?: boolean) => void;
+  readonly counts: StateCounts | undefined;
+}
+
+const TYPING_MS = 400;
+
+/** The search acts a moment after the last key, and at once on Enter. */
+function Search({ address, change }: FilterProps) {
+  const { q = "" } = address;
+  const [text, setText] = useState(q);
+  useEffect(() => setText(q), [q]);
+  const search = (): void => {
+    if (text.trim() !== q) change({ ...address, q: text.trim() || undefined }, true);
+  };
+  useEffect(() => {
+    const timer = setTimeout(search, TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return (
+    <form
+      aria-label="Search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        search();
+      }}
+    >
+      <TextField
+        label="Event ID or record"
+        type="search"
+        maxLength={200}
+        placeholder="Patient/123"
+        value={text}
+        onChange={setText}
+      />
+    </form>
+  );
+}
+
+const STATES: readonly (readonly [DeliveryStateJson | undefined, string])[] = [
+  [undefined, "All"],
+  ["pending", "Waiting"],
+  ["failed", "Failed"],
+  ["delivered", "Delivered"],
+  ["withheld", "Withheld"],
+];
+
+/** The states with their counts, as long as nothing else narrows what is counted. */
+function StateFilter({ address, change, counts }: FilterProps) {
+  return (
+    <fieldset class="field state-filter">
+      <legend>State</legend>
+      <div class="segments">
+        {STATES.map(([state, label]) => {
+          const count = isNarrowed(address) ? undefined : countDeliveries(counts, state);
+          return (
+            <button
+              type="button"
+              key={label}
+              aria-pressed={address.state === state}
+              onClick={() => change({ ...address, state })}
+            >
+              {label}
+              {count !== undefined && <span class="count"> {count.toLocaleString("en-GB")}</span>}
+            </button>
+          );
+        })}
+      </div>
+    </fieldset>
+  );
+}
+
+const BETWEEN = "between";
+
+/** A period of two times, which the visitor types. */
+function Between({ address, change, onDone }: FilterProps & { readonly onDone: () => void }) {
+  const { zone } = usePage();
+  const show = (at: string | undefined): string =>
+    at === undefined ? "" : toTimeInput(Date.parse(at), zone);
+  const [since, setSince] = useState(show(address.since));
+  const [until, setUntil] = useState(show(address.until));
+  const act = async (): Promise<void> => {
+    const times = { since: readTimeField("since", since, zone), until: readTimeField("until", until, zone) };
+    change({ ...address, ...times, period: undefined });
+    onDone();
+  };
+  return (
+    <Form label="Period" submit="Apply" kind="plain" isRow act={act}>
+      <TimeField label="From" name="since" value={since} onChange={setSince} />
+      <TimeField label="Before" name="until" value={until} onChange={setUntil} />
+    </Form>
+  );
+}
+
+export function DeliveryFilters(props: FilterProps) {
+  const { address, change } = props;
+  const { zone } = usePage();
+  const [isBetween, setBetween] = useState(false);
+  const types = useResource((api) => api.get<EventTypesJson>("v1/event-types"), []);
+  const known = [...(types.data?.eventTypes ?? []), TEST_TYPE];
+  const { state, type = "", period = "", since, until } = address;
+  if (type !== "" && !known.includes(type)) known.push(type);
+  const isTimed = since !== undefined || until !== undefined;
+  const choosePeriod = (value: string): void => {
+    setBetween(value === BETWEEN);
+    if (value !== BETWEEN)
+      change({ ...address, period: value || undefined, since: undefined, until: undefined });
+  };
+  const show = (at: string | undefined): string => (at === undefined ? "…" : formatTime(at, zone));
+  return (
+    <section aria-label="Filter" class="filters">
+      <div class="filter-row">
+        <Search {...props} />
+        <StateFilter {...props} />
+        <SelectField
+          label="Event type"
+          value={type}
+          onChange={(value) => change({ ...address, type: value || undefined })}
+          options={[["", "Any"], ...known.map((name) => [name, name] as const)]}
+        />
+        <SelectField
+          label="Created"
+          value={isBetween || isTimed ? BETWEEN : period}
+          onChange={choosePeriod}
+          options={[
+            ["", "At any time"],
+            ["1h", "Last hour"],
+            ["24h", "Last 24 h"],
+            ["72h", "Last 72 h"],
+            [BETWEEN, "Between …"],
+          ]}
+        />
+        {(isNarrowed(address) || state !== undefined) && (
+          <button type="button" class="bare clear" onClick={() => change({})}>
+            <X class="icon" aria-hidden="true" />
+            Clear
+          </button>
+        )}
+      </div>
+      {isBetween && <Between {...props} onDone={() => setBetween(false)} />}
+      {isTimed && !isBetween && (
+        <p class="chips">
+          <button
+            type="button"
+            class="chip small"
+            aria-label={`Remove the period ${show(since)} to ${show(until)}`}
+            onClick={() => change({ ...address, since: undefined, until: undefined })}
+          >
+            {show(since)} – {show(until)}
+            <X class="icon" aria-hidden="true" />
+          </button>
+        </p>
+      )}
+    </section>
+  );
+}
+
+/** Moves to the newer and the older deliveries. */
+export function DeliveryPages({
+  address,
+  page: { deliveries, next },
+  onPage,
+}: {
+  readonly address: ListAddress;
+  readonly page: FoundPage;
+  readonly onPage: (next: ListAddress) => void;
+}) {
+  if (address.after === undefined && next === null) return null;
+  const previous = findPreviousPage(address);
+  return (
+    <nav class="pager" aria-label="Pages">
+      <button
+        type="button"
+        disabled={address.after === undefined}
+        onClick={() => onPage({ ...address, after: previous?.previous, open: undefined })}
+      >
+        <ChevronLeft class="icon" aria-hidden="true" />
+        {previous === undefined ? "Newest" : "Newer"}
+      </button>
+      <button
+        type="button"
+        disabled={next === null}
+        onClick={() => next !== null && onPage(findNextPage(address, next, deliveries.length))}
+      >
+        Older
+        <ChevronRight class="icon" aria-hidden="true" />
+      </button>
+    </nav>
+  );
+}
