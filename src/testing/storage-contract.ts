@@ -10,6 +10,7 @@ import { testEventIds } from "./storage-contract/event-ids.js";
 import { testFanOut, testPayloads, testWebhookCounts } from "./storage-contract/events.js";
 import { createScenario, type DeclareTest, type StorageUnderTest } from "./storage-contract/fixture.js";
 import { testHealthClaims, testHealthSettlements } from "./storage-contract/health-notifications.js";
+import { testHourlyStats } from "./storage-contract/hourly-stats.js";
 import { testIdempotencyKeys } from "./storage-contract/idempotency-keys.js";
 import { testLateSuccesses, testStaleSettlements } from "./storage-contract/late-settlement.js";
 import { testLists } from "./storage-contract/lists.js";
@@ -50,6 +51,7 @@ const SUITES = [
   testEventIds,
   testTestEvents,
   testSubjectsAndRecentAttempts,
+  testHourlyStats,
   testClaims,
   testLeases,
   testLanes,

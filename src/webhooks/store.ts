@@ -34,7 +34,12 @@ export type {
   Settlement,
   SettleResult,
 } from "./store/claims.js";
-export type { DeliveryLogStore, DeliveryStats, RecentAttempts } from "./store/delivery-log-store.js";
+export type {
+  DeliveryLogStore,
+  DeliveryStats,
+  HourStats,
+  RecentAttempts,
+} from "./store/delivery-log-store.js";
 export {
   type AppendedEvent,
   type AppendRequest,

@@ -9,7 +9,7 @@ import type {
   RecoverableState,
   WebhookStore,
 } from "../../src/webhooks/store.js";
-import { sumRecentAttempts } from "../recent-attempts.js";
+import { summariseAttempts } from "../recent-attempts.js";
 import { addDelivery } from "./add-delivery.js";
 import { checkPending, DELIVERY_BYTES, memoryFull } from "./bounds.js";
 import { enqueue, offer } from "./claim-order.js";
@@ -141,12 +141,12 @@ export function createMemoryDeliveryLog(
     async deliveryStats(webhookId, now) {
       const endpoint = state.endpoints.get(webhookId);
       if (!endpoint) return undefined;
-      const { counts, failedTests, recent, queue, lastAttempt } = endpoint;
+      const { counts, failedTests, recent, pastHours, queue, lastAttempt } = endpoint;
       const head = queue.head();
       return {
         ...counts,
         failedTests,
-        lastDay: sumRecentAttempts(recent, now),
+        ...summariseAttempts(recent, pastHours, now),
         nextDueAt: head ? (head.extraAt ?? head.dueAt) : null,
         lastAttempt: lastAttempt && toSummary(lastAttempt),
       };

@@ -15,7 +15,7 @@ import type {
 } from "../../src/webhooks/store.js";
 import { nextSlowStart } from "../endpoint-limits.js";
 import { copyEvent } from "../event-copy.js";
-import { addRecentAttempt } from "../recent-attempts.js";
+import { addRecentAttempts, KEPT_HOURS, toAddedAttempts } from "../recent-attempts.js";
 import { addDelivery } from "./add-delivery.js";
 import { attemptBytes, checkPending, DELIVERY_BYTES, eventBytes, memoryFull, resize } from "./bounds.js";
 import { claimDue, enqueue, moveToLane, offer, releaseLease } from "./claim-order.js";
@@ -225,8 +225,9 @@ function apply(context: MemoryStoreContext, delivery: MemoryDelivery, settlement
   if (seen !== null) applyReport(context, delivery.endpoint, seen);
   if (attempt !== null && seen !== null) {
     const { endpoint } = delivery;
-    const { durationMs } = attempt;
-    endpoint.recent = addRecentAttempt(endpoint.recent, now, { isOk: seen.ok, durationMs });
+    const { hours, ended } = addRecentAttempts(endpoint.recent, now, toAddedAttempts(seen.ok, attempt));
+    endpoint.recent = hours;
+    if (ended.length > 0) endpoint.pastHours = [...endpoint.pastHours, ...ended].slice(1 - KEPT_HOURS);
   }
   if (outcome.state === "pending") {
     delivery.step = outcome.step;

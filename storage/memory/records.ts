@@ -12,7 +12,7 @@ import type {
   WebhookRecord,
 } from "../../src/webhooks/store.js";
 import type { ClaimedSecond, SlowStart } from "../endpoint-limits.js";
-import type { RecentHour } from "../recent-attempts.js";
+import type { PastHour, RecentHour } from "../recent-attempts.js";
 import type { FifoTimeQueue, Queued } from "./fifo-time-queue.js";
 import type { OrderedRows, Rows } from "./rows.js";
 
@@ -75,8 +75,9 @@ export interface MemoryEndpoint {
   readonly counts: Record<DeliveryState, number>;
   /** How many of the `failed` ones are failed tests. */
   failedTests: number;
-  /** Its attempts of the last hours, newest first. */
   recent: readonly RecentHour[];
+  /** The hours before, oldest first. */
+  pastHours: readonly PastHour[];
   /** Without its excerpt, which may be long. */
   lastAttempt: Attempt | null;
   isRemoved: boolean;

@@ -76,6 +76,7 @@ function addEndpoint(state: State, webhook: WebhookRecord): MemoryEndpoint {
     counts: { pending: 0, delivered: 0, failed: 0, withheld: 0 },
     failedTests: 0,
     recent: [],
+    pastHours: [],
     lastAttempt: null,
     isRemoved: false,
   };

@@ -7,10 +7,12 @@
  * leases have expired. `settle_delivered` changes nothing unless all endpoints are healthy and all
  * deliveries are still leased.
  *
- * Each function is there twice: the one with another argument, `perSecond`, limits the rate. The
- * first one, of layout 2, has no part in that.
+ * Layout 2 has each function once. Layout 3 added those that limit the rate, with `perSecond` as
+ * their last argument, and that keep sketches of durations. Those of layout 2 stay for processes
+ * that were started before the migration.
  */
 
+import { SKETCH_CHARACTERS } from "../duration-sketch.js";
 import { MOST_SECONDS_AHEAD } from "../endpoint-limits.js";
 import type { DeliveredBatch, LeasedRound, SqlValues } from "../sql/database.js";
 import type { DueRow } from "../sql/webhook-tables.js";
@@ -66,11 +68,11 @@ const LEASE_RATE: RateParts = {
   opensAt: ", CASE WHEN s.rate_count >= $9 THEN (s.rate_second + 1) * 1000 END",
 };
 
-/** `settle_delivered` with `perSecond` as `$21`. */
+/** `settle_delivered` with `perSecond` as `$22`. */
 const SETTLE_RATE: RateParts = {
   ...NO_RATE,
   argument: ", bigint",
-  opensAt: `, CASE WHEN ${IS_COUNTED} AND e.claimed_count >= $21 THEN (e.claimed_second + 1) * 1000 END`,
+  opensAt: `, CASE WHEN ${IS_COUNTED} AND e.claimed_count >= $22 THEN (e.claimed_second + 1) * 1000 END`,
 };
 
 /** When an endpoint may be served next: `offerEndpoint` of `endpoint-rows.ts`. */
@@ -148,6 +150,8 @@ const LEASED = `endpoint bigint, at bigint, "position" bigint, event bigint, ser
 const ENDPOINTS =
   "$4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::text[], $11::text[]";
 const GIVEN = `unnest(${ENDPOINTS}) WITH ORDINALITY AS g(id, account, generation, hour, many, duration, lane, last_attempt, place)`;
+/** The same with sketches, which are `$21`. */
+const GIVEN_SKETCHES = GIVEN.replace(") WITH", ", $21::text[]) WITH").replace("place)", "sketch, place)");
 
 /** The attempts of all deliveries, in one text. JSON and stored texts never contain `chr(2)`. */
 const ATTEMPTS = "string_to_array($20, chr(2))";
@@ -164,16 +168,52 @@ const writeIsOther = (toName: ToName): string => `EXISTS (
       OR e.failing_since IS NOT NULL OR e.recent NOT LIKE '[{"hour":' || g.hour || ',%'
   ) OR cardinality($14) <> (SELECT count(*) FROM (${writeLeased(toName, "l.token, x.value::bigint")} INTERSECT SELECT ($12)[u.token], u.position FROM unnest($13, $14) AS u(token, position)) AS held)`;
 
-/** Counts successes in the newest hour: `addRecentAttempt` of `recent-attempts.ts`. */
-const RECENT = `format('[{"hour":%s,"succeeded":%s,"failed":%s,"durationMs":%s}', g.hour, (e.recent::json -> 0 ->> 'succeeded')::bigint + g.many,
-        e.recent::json -> 0 ->> 'failed', (e.recent::json -> 0 ->> 'durationMs')::bigint + g.duration) || substr(e.recent, strpos(e.recent, '}') + 1)`;
+/** The counts of the newest hour with successes: `addRecentAttempts` of `recent-attempts.ts`. */
+const COUNTS = `g.hour, (e.recent::json -> 0 ->> 'succeeded')::bigint + g.many,
+        e.recent::json -> 0 ->> 'failed', (e.recent::json -> 0 ->> 'durationMs')::bigint + g.duration`;
+const OTHER_HOURS = "substr(e.recent, strpos(e.recent, '}') + 1)";
+
+/** Adds up the entries of a sketch. */
+const writeCompact = (sketch: string): string =>
+  `(SELECT string_agg(name || many, '' ORDER BY name COLLATE "C") FROM (SELECT x[1] AS name, sum(x[2]::bigint) AS many
+        FROM regexp_matches(${sketch}, '([a-j]{2})([0-9]+)', 'g') AS x GROUP BY x[1]) AS entries)`;
+
+/** `addToSketch` of `duration-sketch.ts`. */
+const SKETCH = `(SELECT CASE WHEN length(own) <= ${SKETCH_CHARACTERS} THEN own ELSE ${writeCompact("own")} END
+        FROM (SELECT coalesce(e.recent::json -> 0 ->> 'sketch', '') || g.sketch AS own OFFSET 0) AS sketches)`;
+
+/** The parts of `settle_delivered` that differ between layouts. */
+interface SettleParts {
+  /** The types of further arguments. */
+  readonly arguments: string;
+  readonly given: string;
+  readonly recent: string;
+  readonly rate: RateParts;
+}
+
+const SETTLE_PLAIN: SettleParts = {
+  arguments: "",
+  given: GIVEN,
+  recent: `format('[{"hour":%s,"succeeded":%s,"failed":%s,"durationMs":%s}', ${COUNTS}) || ${OTHER_HOURS}`,
+  rate: NO_RATE,
+};
+
+const sketchWith = (rate: RateParts): SettleParts => ({
+  arguments: `, text[]${rate.argument}`,
+  given: GIVEN_SKETCHES,
+  recent: `format('[{"hour":%s,"succeeded":%s,"failed":%s,"durationMs":%s,"sketch":"%s"}', ${COUNTS}, ${SKETCH}) || ${OTHER_HOURS}`,
+  rate,
+});
 
 /** Applies successes as `settle-decision.ts` does. Returns when workers should claim. */
-const writeSettle = (toName: ToName, rate: RateParts): string => `WITH counted AS MATERIALIZED (
-    SELECT e.position, e.in_flight, g.place, g.many, g.lane, g.last_attempt, ${RECENT} AS recent, e.ready_at AS before,
+const writeSettle = (
+  toName: ToName,
+  { given, recent, rate }: SettleParts,
+): string => `WITH counted AS MATERIALIZED (
+    SELECT e.position, e.in_flight, g.place, g.many, g.lane, g.last_attempt, ${recent} AS recent, e.ready_at AS before,
       CASE WHEN e.slow_start + g.many < $2 THEN e.slow_start + g.many END AS slow_start, coalesce(e.ready_at <= $1, false) AS is_ready,
       CASE WHEN e.ready_at <= $1 THEN NULL ELSE (SELECT min(q.at) FROM ${toName("queue")} AS q WHERE q.endpoint = e.position) END AS head
-    FROM ${GIVEN} JOIN ${toName("endpoints")} AS e ON e.id = g.id
+    FROM ${given} JOIN ${toName("endpoints")} AS e ON e.id = g.id
   ), settled AS (
     UPDATE ${toName("deliveries")} AS d SET state = 'delivered', reason = NULL, started_at = g.started_at, ended_at = g.ended_at, is_recovered = 0, attempts = g.attempts
       FROM unnest($14, $18, $19, ${ATTEMPTS}) AS g(position, started_at, ended_at, attempts) WHERE d.position = g.position
@@ -205,19 +245,21 @@ const writeComplete = (
       WHERE ev.position = ANY (others) AND NOT EXISTS (SELECT 1 FROM ${toName("deliveries")} AS d WHERE d.event = ev.position AND d.state = 'pending')
       ON CONFLICT (event) DO NOTHING;`;
 
-const describeFunctions = (toName: ToName, ofLease: RateParts, ofSettle: RateParts): readonly string[] => [
-  `CREATE FUNCTION ${toName("lease_due")}(bigint, text, bigint, bigint, bigint, bigint, bigint, bigint${ofLease.argument}) RETURNS TABLE (${LEASED})
+const describeLease = (toName: ToName, rate: RateParts): string =>
+  `CREATE FUNCTION ${toName("lease_due")}(bigint, text, bigint, bigint, bigint, bigint, bigint, bigint${rate.argument}) RETURNS TABLE (${LEASED})
 LANGUAGE plpgsql ${SETTINGS} AS $function$
 #variable_conflict use_column
 DECLARE own bigint[];
 BEGIN
   IF $8 = 1 AND (EXISTS (SELECT 1 FROM ${toName("changes")}) OR EXISTS (SELECT 1 FROM ${toName("leases")} WHERE until <= $1)) THEN RETURN; END IF;
   own := ARRAY (${writeReady(toName, "fast", "$4")} UNION ALL ${writeReady(toName, "slow", "$5")});
-  RETURN QUERY ${writeLease(toName, ofLease)};
+  RETURN QUERY ${writeLease(toName, rate)};
   RETURN QUERY ${writeNext(toName)};
-END $function$;`,
+END $function$;`;
+
+const describeSettle = (toName: ToName, parts: SettleParts): string =>
   `CREATE FUNCTION ${toName("settle_delivered")}(bigint, bigint, bigint, text[], text[], bigint[], bigint[], bigint[], bigint[], text[], text[], text[],
-  bigint[], bigint[], bigint[], bigint[], bigint[], bigint[], bigint[], text${ofSettle.argument}) RETURNS bigint
+  bigint[], bigint[], bigint[], bigint[], bigint[], bigint[], bigint[], text${parts.arguments}) RETURNS bigint
 LANGUAGE plpgsql ${SETTINGS} AS $function$
 #variable_conflict use_column
 DECLARE others bigint[]; wake_at bigint;
@@ -227,21 +269,25 @@ BEGIN
   IF ${writeIsOther(toName)} THEN RETURN -1; END IF;
   others := ARRAY (SELECT DISTINCT g.event FROM unnest($15, $17) AS g(event, is_only) WHERE g.is_only = 0);
   IF cardinality(others) > 0 THEN PERFORM 1 FROM ${toName("events")} WHERE position = ANY (others) ORDER BY position FOR UPDATE; END IF;
-  ${writeSettle(toName, ofSettle).replace("SELECT min(ready_at) FROM updated", "SELECT min(ready_at) INTO wake_at FROM updated")};
+  ${writeSettle(toName, parts).replace("SELECT min(ready_at) FROM updated", "SELECT min(ready_at) INTO wake_at FROM updated")};
   IF cardinality(others) > 0 THEN
     ${writeComplete(toName)}
   END IF;
   RETURN wake_at;
-END $function$;`,
-];
+END $function$;`;
 
 /** Returns the statements that create the functions of layout 2. */
-export const describeDeliveryFunctions = (toName: ToName): readonly string[] =>
-  describeFunctions(toName, NO_RATE, NO_RATE);
+export const describeDeliveryFunctions = (toName: ToName): readonly string[] => [
+  describeLease(toName, NO_RATE),
+  describeSettle(toName, SETTLE_PLAIN),
+];
 
-/** Returns the statements that create the functions of layout 3, which limit the rate. */
-export const describeRatedFunctions = (toName: ToName): readonly string[] =>
-  describeFunctions(toName, LEASE_RATE, SETTLE_RATE);
+/** Returns the statements that create the functions of layout 3. */
+export const describeRatedFunctions = (toName: ToName): readonly string[] => [
+  describeLease(toName, LEASE_RATE),
+  describeSettle(toName, sketchWith(NO_RATE)),
+  describeSettle(toName, sketchWith(SETTLE_RATE)),
+];
 
 /** The texts of calls of the functions. */
 export interface DeliveryCalls {
@@ -263,9 +309,9 @@ export function writeDeliveryCalls(toName: ToName): DeliveryCalls {
     `SELECT ${toName("settle_delivered")}(${writeParameters(count)}) AS wake_at`;
   return {
     lease: writeLeaseCall(8),
-    settle: writeSettleCall(20),
+    settle: writeSettleCall(21),
     ratedLease: writeLeaseCall(9),
-    ratedSettle: writeSettleCall(21),
+    ratedSettle: writeSettleCall(22),
   };
 }
 
@@ -292,8 +338,8 @@ export const listDeliveredEndpoints = ({ endpoints }: DeliveredBatch): readonly 
     ...[own.id, own.account, own.generation, own.hour, own.count, own.durationMs, own.lane, own.lastAttempt],
   ]);
 
-/** Returns the arrays of deliveries that are settled, and the text of their attempts. */
-export const listDelivered = ({ deliveries }: DeliveredBatch): readonly string[] => [
+/** Returns the arrays of deliveries that are settled, the text of their attempts, and sketches. */
+export const listDelivered = ({ deliveries, endpoints }: DeliveredBatch): readonly string[] => [
   `{${deliveries.map((own) => own.token).join(",")}}`,
   `{${deliveries.map((own) => own.position).join(",")}}`,
   `{${deliveries.map((own) => own.event).join(",")}}`,
@@ -302,4 +348,5 @@ export const listDelivered = ({ deliveries }: DeliveredBatch): readonly string[]
   `{${deliveries.map((own) => own.startedAt).join(",")}}`,
   `{${deliveries.map((own) => own.endedAt).join(",")}}`,
   deliveries.map((own) => own.attempts).join(ATTEMPTS_SEPARATOR),
+  `{${endpoints.map(({ sketch }) => sketch).join(",")}}`,
 ];

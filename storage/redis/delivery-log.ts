@@ -4,7 +4,8 @@ import { randomUUID } from "node:crypto";
 import { MAX_RESENT, RECOVERED_STATES } from "../../src/webhooks/store/records.js";
 import type { AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
-import { type RecentHour, sumRecentAttempts } from "../recent-attempts.js";
+import { readClass } from "../duration-sketch.js";
+import { type PastHour, type RecentHour, summariseAttempts } from "../recent-attempts.js";
 import { decodeDelivery, decodeDeliveryId, encodeDeliveryId } from "./delivery-codec.js";
 import { decodeEvent, decodeLabel } from "./event-codec.js";
 import { partitionFull } from "./redis-errors.js";
@@ -30,15 +31,25 @@ const toRecord = (webhookId: string, [suffix, label, text]: Row): DeliveryRecord
   return decodeDelivery(text, { id, webhookId, eventId, type, subject });
 };
 
-/** Decodes `<hour> <succeeded> <failed> <ms>;…`, which recent.lua writes. */
-const decodeRecent = (text: string): readonly RecentHour[] =>
+/** Decodes `<hour> <succeeded> <failed> <ms> <class of p50> <class of p95>;…` of recent.lua. */
+const decodePast = (text: string): readonly PastHour[] =>
   text
     .split(";")
     .slice(0, -1)
     .map((line) => {
-      const [hour = 0, succeeded = 0, failed = 0, durationMs = 0] = line.split(" ").map(Number);
-      return { hour, succeeded, failed, durationMs };
+      const words = line.split(" ");
+      const [hour = 0, succeeded = 0, failed = 0, durationMs = 0] = words.slice(0, 4).map(Number);
+      return { hour, succeeded, failed, durationMs, p50: readClass(words[4]), p95: readClass(words[5]) };
     });
+
+/** Decodes the newest hour, and what an earlier version has kept with it. */
+function decodeRecent(text: string): readonly RecentHour[] {
+  const [lines = "", sketch = ""] = text.split("\n");
+  return decodePast(lines).map(({ hour, succeeded, failed, durationMs }, index) => ({
+    ...{ hour, succeeded, failed, durationMs },
+    ...(index === 0 && { sketch }),
+  }));
+}
 
 export function createRedisDeliveryLog(
   context: RedisStoreContext,
@@ -88,10 +99,11 @@ export function createRedisDeliveryLog(
       const at = await context.connect(now);
       const args = ["tally", webhookId];
       const row = await run(SCRIPTS.read, partitions.ofWebhook(webhookId), args, { now: at });
-      const [counts, nextAt, last, recent] = row as unknown as
-        | [counts: [number, number, number, number, number], nextAt: string, last: string, recent: string]
+      const [counts, ...texts] = row as unknown as
+        | [[number, number, number, number, number], ...string[]]
         | [];
       if (counts === undefined) return undefined;
+      const [nextAt = "", last, recent = "", past = ""] = texts;
       const [pending, delivered, failed, withheld, failedTests] = counts;
       return {
         pending,
@@ -99,7 +111,7 @@ export function createRedisDeliveryLog(
         failed,
         withheld,
         failedTests,
-        lastDay: sumRecentAttempts(decodeRecent(recent ?? ""), at),
+        ...summariseAttempts(decodeRecent(recent), decodePast(past), at),
         nextDueAt: decodeNumber(nextAt),
         lastAttempt: !last ? null : (JSON.parse(last) as AttemptSummary),
       };

@@ -4,6 +4,7 @@
  */
 
 import type { Attempt, AttemptSummary } from "../../src/webhooks/store.js";
+import { sketchDurations } from "../duration-sketch.js";
 import type { RedisArgument } from "./clients.js";
 import {
   encodeFirstDelivered,
@@ -234,8 +235,12 @@ function encodeSettlements<T extends FirstSettlement>(
     if (last === undefined) continue;
     const { account, attempt, endpoint } = last.settlement;
     args.push(last.lease.webhook, encodeText(account), endpoint.generation, own.length);
-    const durationMs = own.reduce((sum, { settlement }) => sum + settlement.attempt.durationMs, 0);
-    args.push(encodeLane(endpoint.lane), encodeAttemptSummary(attempt), durationMs);
+    const durations = own.map(({ settlement }) => settlement.attempt.durationMs);
+    args.push(encodeLane(endpoint.lane), encodeAttemptSummary(attempt));
+    args.push(
+      durations.reduce((sum, durationMs) => sum + durationMs),
+      sketchDurations(durations),
+    );
   }
   for (const [number, { name, count, events }] of accounts) {
     args.push(number, name, count, events.size);

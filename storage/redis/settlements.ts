@@ -6,6 +6,7 @@
 
 import type { Attempt, Claim, Settlement, SettleResult, WebhookStore } from "../../src/webhooks/store.js";
 import { createBatcher } from "../batcher.js";
+import { sketchDurations } from "../duration-sketch.js";
 import type { RedisArgument } from "./clients.js";
 import { decodeClaimLine, decodeDeliveryId, encodeDeliveryId } from "./delivery-codec.js";
 import { type FirstLeases, isFirstDelivered } from "./first-leases.js";
@@ -75,6 +76,7 @@ const encodeSettlement = (item: NamedSettlement): readonly RedisArgument[] => [
   encodeNumber(item.startedAt),
   ...encodeAttempt(item.attempt),
   ...encodeReport(item.endpoint),
+  item.attempt === null ? "" : sketchDurations([item.attempt.durationMs]),
 ];
 
 type ReleasedClaim = Pick<Claim, "token" | "step" | "isExtra" | "dueAt" | "postponed" | "crashes">;

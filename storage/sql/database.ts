@@ -113,6 +113,8 @@ export interface DeliveredEndpoint {
   readonly durationMs: number;
   /** The last attempt as JSON. */
   readonly lastAttempt: string;
+  /** How long all attempts took. */
+  readonly sketch: string;
 }
 
 /** A delivery in flight that was delivered. */

@@ -11,13 +11,13 @@ import type {
   WebhookStore,
 } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
-import { type RecentHour, sumRecentAttempts } from "../recent-attempts.js";
+import { type RecentHour, summariseAttempts } from "../recent-attempts.js";
 import { decodeStoredText, encodeStoredText } from "../stored-text.js";
 import { readChangesOf } from "./changes.js";
 import type { SqlTransaction, SqlValue } from "./database.js";
 import { decodeEventRow, toDeliveryId } from "./delivery-rows.js";
 import type { SqlStoreContext } from "./store-context.js";
-import type { DeliveryRow, EndpointRow, EventTexts } from "./webhook-tables.js";
+import type { DeliveryRow, EndpointRow, EventTexts, HourRow } from "./webhook-tables.js";
 
 /** The most deliveries that a page with a filter examines. */
 const MOST_EXAMINED = 1_000;
@@ -149,6 +149,8 @@ async function readStats(
       WHERE q.endpoint = $1 ORDER BY q.at, q.delivery LIMIT 1`,
     [position],
   );
+  const rows = await transaction.all<HourRow>("SELECT * FROM {hours} WHERE endpoint = $1", [position]);
+  const past = rows.map((row) => ({ ...row, durationMs: row.duration_ms }));
   const last = endpoint.last_attempt === null ? null : (JSON.parse(endpoint.last_attempt) as Attempt);
   return {
     pending: endpoint.pending + (added?.pending ?? 0),
@@ -156,7 +158,7 @@ async function readStats(
     failed: endpoint.failed + (added?.failed ?? 0),
     withheld: endpoint.withheld + (added?.withheld ?? 0),
     failedTests: endpoint.failed_tests + (added?.failed_tests ?? 0),
-    lastDay: sumRecentAttempts(JSON.parse(endpoint.recent) as RecentHour[], now),
+    ...summariseAttempts(JSON.parse(endpoint.recent) as RecentHour[], past, now),
     nextDueAt: head ? (head.extra_at ?? head.due_at) : null,
     lastAttempt: last && toSummary(last),
   };

@@ -6,9 +6,9 @@ import { WEBHOOK_TABLES } from "./webhook-tables.js";
 
 /**
  * The layout that this version of Postbell reads and writes. The tables of layout 2 are those of 1:
- * Postgres got the functions that claim and settle. Layout 3 added the audit log, and columns for
- * the description, the metadata and the rate of a webhook. Postgres also got the functions that
- * limit the rate.
+ * Postgres got the functions that claim and settle. Layout 3 added the audit log, the hours of
+ * webhooks, and columns for their description, metadata and rate. Postgres also got the functions
+ * that limit the rate and keep sketches.
  */
 export const LATEST_LAYOUT = 3;
 

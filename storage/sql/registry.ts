@@ -17,7 +17,7 @@ import {
   readWebhooksOfAccount,
 } from "./webhook-rows.js";
 import type { EndpointRow } from "./webhook-tables.js";
-import { endpoints, removals, replays, webhooks } from "./webhook-tables.js";
+import { endpoints, hours, removals, replays, webhooks } from "./webhook-tables.js";
 
 type CreateRequest = Parameters<WebhookStore["createWebhook"]>[0];
 type CreateResult = Awaited<ReturnType<WebhookStore["createWebhook"]>>;
@@ -225,6 +225,7 @@ export function createSqlRegistry(context: SqlStoreContext): RegistrationStore {
         const { position } = endpoint;
         await transaction.remove(webhooks, ["position"], [[position]]);
         await transaction.remove(endpoints, ["position"], [[position]]);
+        await transaction.remove(hours, ["endpoint"], [[position]]);
         await transaction.insert(removals, ["endpoint"], [[position]], ["endpoint"]);
         return true;
       }),

@@ -9,10 +9,17 @@ import {
   TEST_FAILED,
 } from "../../src/webhooks/store.js";
 import { nextSlowStart } from "../endpoint-limits.js";
-import { addRecentAttempt, type RecentHour } from "../recent-attempts.js";
+import {
+  addRecentAttempts,
+  KEPT_HOURS,
+  type PastHour,
+  type RecentHour,
+  sumAttempts,
+  toHour,
+} from "../recent-attempts.js";
 import { encodeStoredText } from "../stored-text.js";
 import { getQueuePlace } from "./delivery-rows.js";
-import type { DeliveryRow, EndpointRow } from "./webhook-tables.js";
+import type { DeliveryRow, EndpointRow, HourRow } from "./webhook-tables.js";
 
 /** Attempts that one delivery keeps. The schedule has 14; further ones come from `resend`. */
 const MAX_ATTEMPTS_KEPT = 50;
@@ -85,18 +92,33 @@ function applyReport(endpoint: EndpointRow, seen: EndpointReport, perEndpoint: n
   }
 }
 
-/** Counts the attempts of settlements of one endpoint, in their order, in its row. */
-export function countAttempts(endpoint: EndpointRow, settlements: readonly Settlement[]): void {
+/**
+ * Counts the attempts of settlements of one endpoint, in their order, in its row. Those of one hour
+ * are added at once, so that their sketch is as short as it can be. Returns the hours that are over.
+ */
+export function countAttempts(endpoint: EndpointRow, settlements: readonly Settlement[]): readonly HourRow[] {
+  const last = settlements.findLast(({ attempt }) => attempt !== null)?.attempt;
+  if (last) endpoint.last_attempt = encodeLastAttempt(last);
+  const counted = settlements.filter(
+    (settlement) => settlement.attempt !== null && settlement.endpoint !== null,
+  );
+  if (counted.length === 0) return [];
   let hours = JSON.parse(endpoint.recent) as readonly RecentHour[];
-  let last: Attempt | undefined;
-  for (const { now, attempt, endpoint: seen } of settlements) {
-    if (attempt === null) continue;
-    last = attempt;
-    if (seen === null) continue;
-    hours = addRecentAttempt(hours, now, { isOk: seen.ok, durationMs: attempt.durationMs });
+  const ended: PastHour[] = [];
+  for (let from = 0; from < counted.length; ) {
+    const { now } = counted[from] as Settlement;
+    const others = counted.slice(from).findIndex((other) => toHour(other.now) !== toHour(now));
+    const to = others < 0 ? counted.length : from + others;
+    const added = addRecentAttempts(hours, now, sumAttempts(counted.slice(from, to)));
+    hours = added.hours;
+    ended.push(...added.ended);
+    from = to;
   }
   endpoint.recent = JSON.stringify(hours);
-  if (last !== undefined) endpoint.last_attempt = encodeLastAttempt(last);
+  return ended.map(({ hour, succeeded, failed, durationMs, p50, p95 }) => ({
+    ...{ endpoint: endpoint.position, place: hour % KEPT_HOURS, hour, succeeded, failed },
+    ...{ duration_ms: Math.round(durationMs), p50, p95 },
+  }));
 }
 
 /** Applies a settlement that was classified as `settled`, but for {@link countAttempts}. */

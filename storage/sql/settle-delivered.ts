@@ -5,6 +5,7 @@
  */
 
 import type { Attempt, EndpointReport, Settlement } from "../../src/webhooks/store.js";
+import { sketchDurations } from "../duration-sketch.js";
 import { toHour } from "../recent-attempts.js";
 import type { DeliveredBatch, DeliveredRow } from "./database.js";
 import { reserveTurns } from "./endpoint-rows.js";
@@ -26,7 +27,7 @@ interface Sum {
   readonly first: Delivered;
   last: Delivered;
   readonly ids: Set<string>;
-  durationMs: number;
+  readonly durations: number[];
   /** False if they cannot be written together. */
   isCommon: boolean;
 }
@@ -54,7 +55,7 @@ function add(sum: Sum, next: Delivered): void {
   if (!isSame || sum.ids.has(id)) sum.isCommon = false;
   sum.ids.add(id);
   sum.last = next;
-  sum.durationMs += next.attempt.durationMs;
+  sum.durations.push(next.attempt.durationMs);
 }
 
 /** Groups settlements by webhook; `undefined` if one of them is not of the common kind. */
@@ -72,7 +73,13 @@ function sumDelivered(
     else if (sum !== undefined) add(sum, own);
     else if (!sums.has(webhookId)) {
       const { durationMs } = own.attempt;
-      sums.set(webhookId, { first: own, last: own, ids: new Set([id]), durationMs, isCommon: true });
+      sums.set(webhookId, {
+        first: own,
+        last: own,
+        ids: new Set([id]),
+        durations: [durationMs],
+        isCommon: true,
+      });
     }
     if (own !== undefined) found.push(own);
   }
@@ -103,8 +110,9 @@ function listDelivered(
       lane: seen.lane,
       hour: toHour(settlement.now),
       count: sum.ids.size,
-      durationMs: sum.durationMs,
+      durationMs: sum.durations.reduce((total, durationMs) => total + durationMs),
       lastAttempt: encodeLastAttempt(attempt),
+      sketch: sketchDurations(sum.durations),
     };
   });
   const tokens = [...new Set(common.map(({ settlement }) => settlement.token))];

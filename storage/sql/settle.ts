@@ -19,8 +19,8 @@ import {
 } from "./settle-decision.js";
 import { settleDelivered } from "./settle-delivered.js";
 import { type AfterCommit, noteWake, type SqlStoreContext, writeAndWake } from "./store-context.js";
-import type { DeliveryRow, DueRow, EndpointRow } from "./webhook-tables.js";
-import { deliveries, endpoints, leases, queue } from "./webhook-tables.js";
+import type { DeliveryRow, DueRow, EndpointRow, HourRow } from "./webhook-tables.js";
+import { deliveries, endpoints, hours, leases, queue } from "./webhook-tables.js";
 
 /**
  * The queries in brackets leave Postgres one index to read deliveries by, whatever it knows of how
@@ -277,6 +277,24 @@ function listEnded({ deliveries: all }: Working): {
   };
 }
 
+/** Writes hours that are over. Those that they replace were 72 hours before, or more. */
+async function saveHours(transaction: SqlTransaction, rows: readonly HourRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  const byPlace = new Map(rows.map((row) => [`${row.endpoint} ${row.place}`, row]));
+  const last = [...byPlace.values()];
+  const columns = Object.keys(hours.columns) as (keyof HourRow)[];
+  await transaction.remove(
+    hours,
+    ["endpoint", "place"],
+    last.map(({ endpoint, place }) => [endpoint, place]),
+  );
+  await transaction.insert(
+    hours,
+    columns,
+    last.map((row) => columns.map((column) => row[column])),
+  );
+}
+
 const HEALTH = ["failing_since", "warned_at", "notice_at"] as const;
 
 /** Settles deliveries of any endpoints in a transaction. Returns a result for each, in order. */
@@ -301,22 +319,23 @@ async function settleAny(
     else own.push(settlement);
     return result;
   });
-  for (const [endpoint, own] of touched) countAttempts(endpoint, own);
+  const ended = [...touched].flatMap(([endpoint, own]) => countAttempts(endpoint, own));
   const changed = [...touched.keys()];
   const unhealthy = changed.filter((endpoint) => {
     const before = stored.get(endpoint.id);
     return HEALTH.some((column) => endpoint[column] !== before?.[column]);
   });
   const now = settlements[0]?.now ?? 0;
-  const ended = listEnded(working);
-  const locked = await lockEvents(transaction, ended.others);
+  const completed = listEnded(working);
+  const locked = await lockEvents(transaction, completed.others);
   await saveDeliveries(transaction, working);
   const heads = findHeads(working);
   await offerAndSave(transaction, changed, { context, now, after, heads });
   await saveHealth(transaction, unhealthy);
+  await saveHours(transaction, ended);
   for (const { notice_at } of unhealthy) if (notice_at !== null) noteWake(after, notice_at);
   await completeEvents(transaction, locked, { context, now });
-  await keepCompleted(transaction, ended.alone, { context, now });
+  await keepCompleted(transaction, completed.alone, { context, now });
   return results;
 }
 

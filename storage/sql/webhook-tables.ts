@@ -54,7 +54,7 @@ export const endpoints = {
     failed: "int",
     withheld: "int",
     failed_tests: "int",
-    /** A JSON list of `RecentHour`. */
+    /** A JSON list of `RecentHour`, newest first. */
     recent: "text",
     /** An attempt as JSON, without its excerpt. */
     last_attempt: "text?",
@@ -69,6 +69,24 @@ export const endpoints = {
     { columns: ["lane", "ready_at", "turn"], present: "ready_at" },
     { columns: ["notice_at"], present: "notice_at" },
   ],
+} as const satisfies SqlTable;
+
+/** The hours before, each in the place of the one 72 hours earlier. Written when an hour is over. */
+export const hours = {
+  name: "hours",
+  columns: {
+    endpoint: "int",
+    /** The hour modulo 72. */
+    place: "int",
+    hour: "int",
+    succeeded: "int",
+    failed: "int",
+    duration_ms: "int",
+    p50: "int?",
+    p95: "int?",
+  },
+  primaryKey: ["endpoint", "place"],
+  since: 3,
 } as const satisfies SqlTable;
 
 /**
@@ -224,6 +242,7 @@ export const audit = {
 export const WEBHOOK_TABLES: readonly SqlTable[] = [
   webhooks,
   endpoints,
+  hours,
   changes,
   totals,
   events,
@@ -237,6 +256,8 @@ export const WEBHOOK_TABLES: readonly SqlTable[] = [
   replays,
   audit,
 ];
+
+export type HourRow = RowOf<typeof hours>;
 
 export type DeliveryRow = RowOf<typeof deliveries>;
 

@@ -189,6 +189,7 @@ export function testAccountLog(it: DeclareTest): void {
 const NO_DELIVERIES = {
   ...{ pending: 0, delivered: 0, failed: 0, withheld: 0, failedTests: 0 },
   lastDay: { succeeded: 0, failed: 0, durationMs: 0 },
+  hours: [],
   nextDueAt: null,
   lastAttempt: null,
 };
@@ -219,7 +220,8 @@ export function testDeliveryLookup(it: DeclareTest): void {
     const nextDueAt = s.now() + HOUR_MS;
     const counts = { pending: 2, delivered: 1, failed: 1, withheld: 1, failedTests: 0 };
     const lastDay = { succeeded: 1, failed: 1, durationMs: 12 };
-    assert.deepEqual(await count(), { ...counts, lastDay, nextDueAt, lastAttempt });
+    const hours = [{ at: dueAt, delivered: 1, failed: 1, p50: 12, p95: 12 }];
+    assert.deepEqual(await count(), { ...counts, lastDay, hours, nextDueAt, lastAttempt });
     await s.resend(d.id);
     assert.equal((await count())?.nextDueAt, s.now());
     await s.deliver(b);

@@ -44,6 +44,7 @@ export const deliveryOperations: Operations = {
           disableAt: "2026-03-05T12:00:00.500Z",
         },
         lastDay: { attempts: 350, succeeded: 340, averageMs: 42 },
+        hours: [{ at: "2026-03-01T12:00:00.000Z", delivered: 340, failed: 10, p50: 37, p95: 129 }],
         rotatesAt: null,
         nextAttemptAt: EXAMPLE_DELIVERY.nextAttemptAt,
         lastAttempt: EXAMPLE_ATTEMPT,

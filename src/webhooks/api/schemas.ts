@@ -270,6 +270,12 @@ const attempts: JsonObject = {
   }),
 };
 
+const describeQuantile = (attempts: string): JsonObject => ({
+  type: ["integer", "null"],
+  minimum: 0,
+  description: `The milliseconds that ${attempts} took at most, 5 % more or less; null if it was not measured.`,
+});
+
 /** The schemas of deliveries, by component name. */
 export const deliverySchemas: { readonly [name: string]: JsonObject } = {
   DeliveryState: { type: "string", enum: ["pending", "delivered", "failed", "withheld"] },
@@ -292,6 +298,19 @@ export const deliverySchemas: { readonly [name: string]: JsonObject } = {
         description: "How long those that succeeded took on average; null if none did.",
       },
     }),
+    hours: {
+      type: "array",
+      maxItems: 72,
+      description:
+        "The attempts of the last 72 hours, oldest first. An hour without attempts is absent. Failed tests do not count.",
+      items: describeObject({
+        at: { type: "string", format: "date-time", description: "When the hour began." },
+        delivered: { type: "integer", minimum: 0, description: "Attempts that succeeded." },
+        failed: { type: "integer", minimum: 0, description: "Attempts that failed." },
+        p50: describeQuantile("half of the attempts"),
+        p95: describeQuantile("95 of 100 attempts"),
+      }),
+    },
     eventTypes: orNull({
       type: "array",
       items: componentRef("schemas", "EventTypePattern"),

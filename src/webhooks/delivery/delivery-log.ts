@@ -185,7 +185,7 @@ function toCounts(
   webhook: WebhookRecord,
   { policy, now }: { readonly policy: HealthPolicy; readonly now: number },
 ): DeliveryCounts {
-  const { nextDueAt, lastAttempt, failedTests, lastDay, ...counts } = stats;
+  const { nextDueAt, lastAttempt, failedTests, lastDay, hours, ...counts } = stats;
   const { succeeded, failed, durationMs } = lastDay;
   const { status, failingSince, warnAt, disableAt } = endpointHealth(webhook, policy);
   return {
@@ -197,6 +197,7 @@ function toCounts(
       succeeded,
       averageMs: succeeded === 0 ? null : Math.round(durationMs / succeeded),
     },
+    hours: hours.map((hour) => ({ ...hour, at: new Date(hour.at) })),
     health: {
       status,
       failingSince: toDateOrNull(failingSince),

@@ -17,6 +17,8 @@ export interface DeliveryStats extends Readonly<Record<DeliveryState, number>> {
   readonly failedTests: number;
   /** The attempts of the last 24 hours. */
   readonly lastDay: RecentAttempts;
+  /** The last 72 hours, oldest first, without hours that had no attempts. */
+  readonly hours: readonly HourStats[];
   /** When the delivery at the head of its queue is due; `null` if the queue is empty. */
   readonly nextDueAt: number | null;
   /** The attempt that was recorded last, of any delivery. */
@@ -32,6 +34,25 @@ export interface RecentAttempts {
   readonly failed: number;
   /** The durations of those that succeeded, in milliseconds. */
   readonly durationMs: number;
+}
+
+/**
+ * The attempts of one hour, counted as those of `RecentAttempts`. What a clock that was ahead has
+ * counted in a later hour is part of the current one.
+ */
+export interface HourStats {
+  /** When the hour began. */
+  readonly at: number;
+  /** Attempts that succeeded. */
+  readonly delivered: number;
+  readonly failed: number;
+  /**
+   * The milliseconds that half, and 95 of 100 attempts did not exceed, whether they succeeded or
+   * failed. They may differ from the exact ones by 5 %, and are rounded; above 70 seconds they
+   * are a lower bound. `null` if a version without sketches has counted the hour.
+   */
+  readonly p50: number | null;
+  readonly p95: number | null;
 }
 
 /** Reads deliveries, and creates further ones for events that are kept. */

@@ -16,8 +16,8 @@ local function count(a, what, by)
 end
 
 -- `<delivered>,<failed>,<withheld>,<failed tests>` of the completed deliveries kept for each
--- webhook; failed tests count as failed, too. Two lines follow that only Node reads: its last
--- attempt, and its attempts of the last 24 hours.
+-- webhook; failed tests count as failed, too. Lines follow that only Node and recent.lua read: its
+-- last attempt, and its attempts of the newest hour.
 local tallies = records(TALLIES, function(value)
   local counts, last, recent = string.match(value, '^([^\n]*)\n([^\n]*)\n?(.*)$')
   local d, f, w, t = string.match(counts or '', '^(%d+),(%d+),(%d+),?(%d*)$')

@@ -133,7 +133,7 @@ local function tallyFor(id)
     local d = deliveries.get(w .. '/' .. string.match(head, '[^/]+$'))
     nextAt = d and not d.isBroken and (d.extraAt ~= '' and d.extraAt or d.dueAt) or text(headAt + HEAD_START_MS)
   end
-  return { { countPending(w), own.d, own.f, own.w, own.t }, nextAt, own.last, own.recent }
+  return { { countPending(w), own.d, own.f, own.w, own.t }, nextAt, own.last, own.recent, call('HGET', TALLIES, w .. '/h') or '' }
 end
 
 -- Counting more would hold up other calls for too long.

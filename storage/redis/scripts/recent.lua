@@ -1,19 +1,63 @@
--- The attempts of the last 24 hours of a webhook, per hour, newest first:
--- `<hour> <succeeded> <failed> <ms that those that succeeded took>;…`. storage/recent-attempts.ts
--- sums them up.
+-- The attempts of a webhook by the hour. Its tally ends with the newest hour, and a sketch of the
+-- durations on a line of its own: `<hour> <succeeded> <failed> <ms that those that succeeded took>;`.
+-- An earlier version has written up to 25 hours there, newest first. storage/recent-attempts.ts has
+-- the rules, storage/duration-sketch.ts describes sketches.
 
-local RECENT_HOURS = 24
+local PAST_HOURS, SKETCH_CHARACTERS = 71, 512
 
-local function addRecent(recent, succeeded, failed, durationMs)
+-- How many attempts each class of a sketch has, the names in ascending order, and the sum.
+local function countClasses(sketch)
+  local counts, names, total = {}, {}, 0
+  for name, count in string.gmatch(sketch, '(%l%l)(%d+)') do
+    if not counts[name] then names[#names + 1] = name end
+    counts[name] = (counts[name] or 0) + count
+    total = total + count
+  end
+  table.sort(names)
+  return counts, names, total
+end
+
+local function addToSketch(sketch, added)
+  local sum = sketch .. added
+  if #sum <= SKETCH_CHARACTERS then return sum end
+  local counts, names = countClasses(sum)
+  for i, name in ipairs(names) do names[i] = name .. text(counts[name]) end
+  return table.concat(names)
+end
+
+-- The classes of the quantiles.
+local function readQuantiles(sketch)
+  local counts, names, total = countClasses(sketch)
+  local p50, p95, reached = nil, nil, 0
+  for _, name in ipairs(names) do
+    reached = reached + counts[name]
+    if reached * 100 >= total * 50 then p50 = p50 or name end
+    if reached * 100 >= total * 95 then p95 = p95 or name end
+  end
+  return ' ' .. (p50 or '-') .. ' ' .. (p95 or '-')
+end
+
+-- Keeps hours that are over, oldest first, in the field `W/h` of the tallies.
+local function keepHours(w, ended)
+  local past = (call('HGET', TALLIES, w .. '/h') or '') .. ended
+  local _, count = string.gsub(past, ';', '')
+  for _ = PAST_HOURS + 1, count do past = string.sub(past, (string.find(past, ';', 1, true)) + 1) end
+  call('HSET', TALLIES, w .. '/h', past)
+end
+
+-- Adds attempts, with the sketch of their durations, and returns the new end of the tally.
+local function addRecent(w, recent, succeeded, failed, durationMs, added)
   local hour = math.floor(now / 3600000)
-  local newest, ok, bad, ms, rest = string.match(recent, '^(%d+) (%d+) (%d+) (%d+);(.*)$')
+  local newest, ok, bad, ms, rest, sketch = string.match(recent, '^(%d+) (%d+) (%d+) (%d+);([^\n]*)\n?(.*)$')
   -- A clock that went back counts in the newest hour.
   if newest and tonumber(newest) >= hour then
-    return newest .. ' ' .. text(ok + succeeded) .. ' ' .. text(bad + failed) .. ' ' .. text(ms + durationMs) .. ';' .. rest
+    return newest .. ' ' .. text(ok + succeeded) .. ' ' .. text(bad + failed) .. ' ' .. text(ms + durationMs) .. ';'
+      .. rest .. '\n' .. addToSketch(sketch, added)
   end
-  local kept = {}
-  for own, counts in string.gmatch(recent, '(%d+) ([^;]*);') do
-    if tonumber(own) >= hour - RECENT_HOURS then kept[#kept + 1] = own .. ' ' .. counts .. ';' end
+  local ended, quantiles = '', readQuantiles(sketch or '')
+  for line in string.gmatch(recent, '(%d+ %d+ %d+ %d+);') do
+    ended, quantiles = line .. quantiles .. ';' .. ended, ' - -'
   end
-  return text(hour) .. ' ' .. text(succeeded) .. ' ' .. text(failed) .. ' ' .. text(durationMs) .. ';' .. table.concat(kept)
+  if ended ~= '' then keepHours(w, ended) end
+  return text(hour) .. ' ' .. text(succeeded) .. ' ' .. text(failed) .. ' ' .. text(durationMs) .. ';\n' .. added
 end

@@ -34,7 +34,7 @@ local function recordEndpoints(ws, from)
     local delivered, others, recent = string.match(value or '', '^(%d+)(,[%d,]+)\n[^\n]*\n?(.*)$')
     set[#set + 1] = w
     set[#set + 1] = text(tonumber(delivered or 0) + count) .. (others or ',0,0,0') .. '\n' .. ARGV[at + 5]
-      .. '\n' .. addRecent(recent or '', count, 0, ARGV[at + 6])
+      .. '\n' .. addRecent(w, recent or '', count, 0, ARGV[at + 6], ARGV[at + 7])
   end
   call('HSET', TALLIES, unpack(set))
   offer(ws)

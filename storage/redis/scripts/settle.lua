@@ -2,14 +2,15 @@
 --
 -- ARGV, for each settlement: account, webhook's id, the suffix of the delivery, token, nonce, its
 -- time, state, reason, step, due, postponed, crashes, extra at, started at, attempt, its summary,
--- how long it took; then the report on the endpoint: `1`, `0` or empty, generation, time, notice at, lane.
+-- how long it took; then the report on the endpoint: `1`, `0` or empty, generation, time, notice at, lane;
+-- last the sketch of how long the attempt took.
 --
 -- Replies `settled`, `stale` or `gone` for each settlement. The last element is the time that
 -- workers are notified of.
 
 goOnWhenFull()
 
-local FIELDS = 22
+local FIELDS = 23
 local OUTCOMES = { delivered = 'd', failed = 'f', withheld = 'w' }
 
 -- All records that the settlements are about, read at once.
@@ -41,11 +42,11 @@ progresses.fetch(events)
 books.fetch(accounts)
 
 -- `ok`: what the attempt says about the endpoint, `1` or `0`; empty for a failed test.
-local function record(w, d, attempt, short, durationMs, ok)
+local function record(w, d, attempt, short, durationMs, ok, sketch)
   local own = getTally(w)
   own.last = short
   if ok ~= '' then
-    own.recent = addRecent(own.recent, ok == '1' and 1 or 0, ok == '1' and 0 or 1, ok == '1' and durationMs or 0)
+    own.recent = addRecent(w, own.recent, ok == '1' and 1 or 0, ok == '1' and 0 or 1, ok == '1' and durationMs or 0, sketch)
   end
   tallies.set(w, own)
   d.attempts = d.attempts .. '\n' .. attempt
@@ -109,7 +110,7 @@ local function settle(i)
   end
   d.token, d.recovered = nonce, '0'
   if ARGV[i + 13] ~= '' then d.startedAt = ARGV[i + 13] end
-  if ARGV[i + 14] ~= '' then record(w, d, ARGV[i + 14], ARGV[i + 15], ARGV[i + 16], ARGV[i + 17]) end
+  if ARGV[i + 14] ~= '' then record(w, d, ARGV[i + 14], ARGV[i + 15], ARGV[i + 16], ARGV[i + 17], ARGV[i + 22]) end
   if ARGV[i + 17] ~= '' then
     report(w, e, ARGV[i + 17] == '1', ARGV[i + 18], ARGV[i + 19], ARGV[i + 20], ARGV[i + 21])
   end

@@ -45,5 +45,6 @@ export const healthyStats = (changes: Partial<StatsJson> = {}): StatsJson => ({
   nextAttemptAt: null,
   lastAttempt: { at: toIso(0), kind: "delivered", status: 204, code: "HTTP_204" },
   lastDay: { attempts: 1, succeeded: 1, averageMs: 38 },
+  hours: [],
   ...changes,
 });

@@ -80,6 +80,7 @@ describe("check()", () => {
       ...right,
       lastAttempt: null,
       lastDay: { succeeded: 0, failed: 0, durationMs: 0 },
+      hours: [],
     });
     expect((await storage.check()).repaired).toBe(0);
     await storage.close();

@@ -191,6 +191,7 @@ describe("the delivery log over REST", () => {
       failed: 0,
       withheld: 0,
       lastDay: { attempts: 0, succeeded: 0, averageMs: null as number | null },
+      hours: [] as unknown[],
       eventTypes: null,
       rotatesAt: null,
       nextAttemptAt: null,
@@ -209,6 +210,7 @@ describe("the delivery log over REST", () => {
       delivered: 1,
       pending: 1,
       lastDay: { attempts: 2, succeeded: 1, averageMs: 0 },
+      hours: [{ at: iso(START), delivered: 1, failed: 1, p50: 0, p95: 0 }],
       health: {
         status: "failing",
         failingSince: iso(failingSince),
