@@ -33,6 +33,8 @@ type Row = Readonly<Record<string, unknown>>;
 const QUERIES = {
   endpoints: `SELECT id, status, generation, failing_since, warned_at, notice_at, lane, ready_at, in_flight, slow_start,
     pending, delivered, failed, withheld, failed_tests, recent, last_attempt, claimed_second, claimed_count FROM {endpoints} ORDER BY position`,
+  hours:
+    "SELECT endpoint, place, hour, succeeded, failed, duration_ms, p50, p95 FROM {hours} ORDER BY endpoint, place",
   turns: "SELECT id FROM {endpoints} WHERE ready_at IS NOT NULL ORDER BY lane, ready_at, turn",
   deliveries: `SELECT endpoint, event, serial, state, reason, started_at, step, due_at, extra_at, ended_at, postponed,
     crashes, is_recovered, queued_at, attempts FROM {deliveries} ORDER BY event, endpoint, serial`,

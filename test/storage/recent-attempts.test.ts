@@ -1,0 +1,114 @@
+/** Sketches of durations, and records of versions that kept the last day without them. */
+
+import { Redis } from "ioredis";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { manualClock } from "../../src/testing/manual-clock.js";
+import { createScenario, type Scenario } from "../../src/testing/storage-contract/fixture.js";
+import {
+  addToSketch,
+  readQuantiles,
+  SKETCH_CHARACTERS,
+  sketchDurations,
+} from "../../storage/duration-sketch.js";
+import { redisStorage } from "../../storage/redis/index.js";
+import { sqliteStorage } from "../../storage/sqlite/index.js";
+import { freshPrefix, redisUrl } from "../support/redis.js";
+import { createDatabaseFile, openDatabase } from "../support/sqlite.js";
+
+const HOUR = 3_600_000;
+
+describe("a sketch of durations", () => {
+  test("differs from each duration up to 73 seconds by 5 % at most, and half a millisecond", () => {
+    const wrong: number[] = [];
+    for (let ms = 0; ms <= 73_000; ms++) {
+      const { p50, p95 } = readQuantiles(sketchDurations([ms]));
+      if (p50 !== p95 || p50 === null || Math.abs(p50 - ms) > 0.05 * ms + 0.5) wrong.push(ms);
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test("has a bounded size, and counts every attempt", () => {
+    const { random } = manualClock(0, { seed: 1 });
+    const durations = Array.from({ length: 50_000 }, () => Math.round(90_000 ** random()));
+    let sketch = "";
+    let longest = 0;
+    for (const durationMs of durations) {
+      sketch = addToSketch(sketch, sketchDurations([durationMs]));
+      longest = Math.max(longest, sketch.length);
+    }
+    expect(longest).toBeLessThanOrEqual(SKETCH_CHARACTERS + 100);
+    const counted = addToSketch(sketch, "x".repeat(SKETCH_CHARACTERS));
+    expect(counted).toBe(sketchDurations(durations));
+  });
+
+  test.each([Number.NaN, -5, 1e300, Number.POSITIVE_INFINITY])("takes a duration of %d", (durationMs) => {
+    expect(readQuantiles(sketchDurations([durationMs])).p50).toBeTypeOf("number");
+  });
+
+  test("that something else has changed has the quantiles of what can be read", () => {
+    expect(readQuantiles("zz9bb,bd3 ch")).toEqual(readQuantiles("bd3"));
+    expect(readQuantiles("")).toEqual({ p50: null, p95: null });
+  });
+});
+
+describe("a webhook whose last day a version without sketches has counted", () => {
+  const check = async (s: Scenario, id: string, write: (hour: number) => Promise<unknown>): Promise<void> => {
+    const first = s.now();
+    await write(first / HOUR);
+    const read = async () => {
+      const stats = await s.store.deliveryStats(id, s.now());
+      return [stats?.lastDay, stats?.hours];
+    };
+    const day = { succeeded: 6, failed: 1, durationMs: 96 };
+    const past = { at: first - 23 * HOUR, delivered: 4, failed: 0, p50: null, p95: null };
+    const newest = { at: first, delivered: 2, failed: 1, p50: null, p95: null };
+    expect(await read()).toEqual([day, [past, newest]]);
+    const deliver = async () => {
+      await s.emit();
+      for (const claim of await s.claim()) await s.deliver(claim);
+    };
+    await deliver();
+    const measured = { ...newest, delivered: 3, p50: 12, p95: 12 };
+    expect(await read()).toEqual([{ succeeded: 7, failed: 1, durationMs: 108 }, [past, measured]]);
+    await s.advance(2 * HOUR);
+    await deliver();
+    const current = { at: s.now(), delivered: 1, failed: 0, p50: 12, p95: 12 };
+    const lastDay = { succeeded: 4, failed: 1, durationMs: 48 };
+    expect(await read()).toEqual([lastDay, [past, measured, current]]);
+  };
+
+  test("on Redis: keeps its hours", async () => {
+    const client = new Redis(redisUrl());
+    const prefix = freshPrefix();
+    const storage = redisStorage({ client, prefix, time: "clock" });
+    onTestFinished(async () => {
+      await storage.close();
+      client.disconnect();
+    });
+    const s = createScenario({ storage });
+    const { id } = await s.register();
+    await check(s, id, (hour) =>
+      client.hset(`{${prefix}:0}:tallies`, "1", `6,1,0,0\n\n${hour} 2 1 24;${hour - 23} 4 0 72;`),
+    );
+  });
+
+  test("on SQLite: keeps its hours", async () => {
+    const file = createDatabaseFile();
+    const database = openDatabase(file.path);
+    const storage = sqliteStorage({ database });
+    onTestFinished(async () => {
+      await storage.close();
+      database.close();
+      file.destroy();
+    });
+    const s = createScenario({ storage });
+    const { id } = await s.register();
+    await check(s, id, async (hour) => {
+      const hours = [
+        { hour, succeeded: 2, failed: 1, durationMs: 24 },
+        { hour: hour - 23, succeeded: 4, failed: 0, durationMs: 72 },
+      ];
+      database.exec(`UPDATE postbell_endpoints SET recent = '${JSON.stringify(hours)}'`);
+    });
+  });
+});
