@@ -3,7 +3,7 @@
 import { Redis } from "ioredis";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { manualClock } from "../../src/testing/manual-clock.js";
-import { createScenario, type Scenario } from "../../src/testing/storage-contract/fixture.js";
+import { createScenario } from "../../src/testing/storage-contract/fixture.js";
 import {
   addToSketch,
   readQuantiles,
@@ -28,8 +28,8 @@ describe("a sketch of durations", () => {
   });
 
   test("has a bounded size, and counts every attempt", () => {
-    const { random } = manualClock(0, { seed: 1 });
-    const durations = Array.from({ length: 50_000 }, () => Math.round(90_000 ** random()));
+    const clock = manualClock(0, { seed: 1 });
+    const durations = Array.from({ length: 50_000 }, () => Math.round(90_000 ** clock.random()));
     let sketch = "";
     let longest = 0;
     for (const durationMs of durations) {
@@ -51,64 +51,68 @@ describe("a sketch of durations", () => {
   });
 });
 
-describe("a webhook whose last day a version without sketches has counted", () => {
-  const check = async (s: Scenario, id: string, write: (hour: number) => Promise<unknown>): Promise<void> => {
-    const first = s.now();
-    await write(first / HOUR);
-    const read = async () => {
-      const stats = await s.store.deliveryStats(id, s.now());
-      return [stats?.lastDay, stats?.hours];
-    };
-    const day = { succeeded: 6, failed: 1, durationMs: 96 };
-    const past = { at: first - 23 * HOUR, delivered: 4, failed: 0, p50: null, p95: null };
-    const newest = { at: first, delivered: 2, failed: 1, p50: null, p95: null };
-    expect(await read()).toEqual([day, [past, newest]]);
-    const deliver = async () => {
-      await s.emit();
-      for (const claim of await s.claim()) await s.deliver(claim);
-    };
-    await deliver();
-    const measured = { ...newest, delivered: 3, p50: 12, p95: 12 };
-    expect(await read()).toEqual([{ succeeded: 7, failed: 1, durationMs: 108 }, [past, measured]]);
-    await s.advance(2 * HOUR);
-    await deliver();
-    const current = { at: s.now(), delivered: 1, failed: 0, p50: 12, p95: 12 };
-    const lastDay = { succeeded: 4, failed: 1, durationMs: 48 };
-    expect(await read()).toEqual([lastDay, [past, measured, current]]);
+/** The counts of the newest hour, and of 23 hours before it. */
+const OLD_HOURS = (hour: number) => [
+  { hour, succeeded: 2, failed: 1, durationMs: 24 },
+  { hour: hour - 23, succeeded: 4, failed: 0, durationMs: 72 },
+];
+
+/** A storage, and the function that writes the hours of its first webhook as they were before. */
+function openRedis() {
+  const client = new Redis(redisUrl());
+  const prefix = freshPrefix();
+  const storage = redisStorage({ client, prefix, time: "clock" });
+  onTestFinished(async () => {
+    await storage.close();
+    client.disconnect();
+  });
+  const write = async (hour: number) => {
+    const lines = OLD_HOURS(hour).map((own) => `${Object.values(own).join(" ")};`);
+    await client.hset(`{${prefix}:0}:tallies`, "1", `6,1,0,0\n\n${lines.join("")}`);
   };
+  return { storage, write };
+}
 
-  test("on Redis: keeps its hours", async () => {
-    const client = new Redis(redisUrl());
-    const prefix = freshPrefix();
-    const storage = redisStorage({ client, prefix, time: "clock" });
-    onTestFinished(async () => {
-      await storage.close();
-      client.disconnect();
-    });
-    const s = createScenario({ storage });
-    const { id } = await s.register();
-    await check(s, id, (hour) =>
-      client.hset(`{${prefix}:0}:tallies`, "1", `6,1,0,0\n\n${hour} 2 1 24;${hour - 23} 4 0 72;`),
-    );
+function openSqlite() {
+  const file = createDatabaseFile();
+  const database = openDatabase(file.path);
+  const storage = sqliteStorage({ database });
+  onTestFinished(async () => {
+    await storage.close();
+    database.close();
+    file.destroy();
   });
+  const write = async (hour: number) =>
+    database.exec(`UPDATE postbell_endpoints SET recent = '${JSON.stringify(OLD_HOURS(hour))}'`);
+  return { storage, write };
+}
 
-  test("on SQLite: keeps its hours", async () => {
-    const file = createDatabaseFile();
-    const database = openDatabase(file.path);
-    const storage = sqliteStorage({ database });
-    onTestFinished(async () => {
-      await storage.close();
-      database.close();
-      file.destroy();
-    });
-    const s = createScenario({ storage });
-    const { id } = await s.register();
-    await check(s, id, async (hour) => {
-      const hours = [
-        { hour, succeeded: 2, failed: 1, durationMs: 24 },
-        { hour: hour - 23, succeeded: 4, failed: 0, durationMs: 72 },
-      ];
-      database.exec(`UPDATE postbell_endpoints SET recent = '${JSON.stringify(hours)}'`);
-    });
-  });
+test.each([
+  { name: "Redis", open: openRedis },
+  { name: "SQLite", open: openSqlite },
+])("on $name, a day that a version without sketches has counted is kept", async ({ open }) => {
+  const { storage, write } = open();
+  const s = createScenario({ storage });
+  const { id } = await s.register();
+  const first = s.now();
+  await write(first / HOUR);
+  const read = async () => {
+    const stats = await s.store.deliveryStats(id, s.now());
+    return [stats?.lastDay, stats?.hours];
+  };
+  const past = { at: first - 23 * HOUR, delivered: 4, failed: 0, p50: null, p95: null };
+  const newest = { at: first, delivered: 2, failed: 1, p50: null, p95: null };
+  expect(await read()).toEqual([{ succeeded: 6, failed: 1, durationMs: 96 }, [past, newest]]);
+  const deliver = async () => {
+    await s.emit();
+    for (const claim of await s.claim()) await s.deliver(claim);
+  };
+  await deliver();
+  const measured = { ...newest, delivered: 3, p50: 12, p95: 12 };
+  expect(await read()).toEqual([{ succeeded: 7, failed: 1, durationMs: 108 }, [past, measured]]);
+  await s.advance(2 * HOUR);
+  await deliver();
+  const current = { at: s.now(), delivered: 1, failed: 0, p50: 12, p95: 12 };
+  const lastDay = { succeeded: 4, failed: 1, durationMs: 48 };
+  expect(await read()).toEqual([lastDay, [past, measured, current]]);
 });
