@@ -49,6 +49,9 @@ export type WebhookJson = Pick<Webhook, "id" | "url" | "status" | "createdDate" 
 
 export type StatsJson = Serialised<DeliveryCounts>;
 
+/** The attempts of an hour. */
+export type HourJson = StatsJson["hours"][number];
+
 /** A webhook that was read with `include=details`. */
 export type NamedWebhookJson = WebhookJson & Pick<Webhook, "description" | "metadata">;
 

@@ -2,15 +2,21 @@ import { describe, expect, it } from "vitest";
 import {
   describeAction,
   describeAttempt,
+  describeCause,
   describeHealth,
   describeReason,
+  estimatePercentile,
+  fillHours,
   formatSuccessRate,
   getNextAttempt,
   labelHealth,
   labelState,
   nameWebhook,
+  needsAttention,
+  quoteAnswer,
   sortByUrgency,
   splitUrl,
+  summariseHours,
   summariseWebhooks,
 } from "../../../src/portal/app/webhooks/wording.js";
 import { failedAttempt, HOUR, healthyStats, pendingDelivery, toIso } from "./support.js";
@@ -31,6 +37,32 @@ const untried = healthyStats({ lastAttempt: null });
 const moved = healthyStats({ lastAttempt: failedAttempt });
 
 describe("the health of a webhook in words", () => {
+  it("is unstable below 95 % of the attempts of a day, although the last one succeeded", () => {
+    const label = (succeeded: number, attempts: number) =>
+      labelHealth(healthyStats({ lastDay: { attempts, succeeded, averageMs: 1 } }));
+    expect([label(0, 0), label(95, 100), label(94, 100), label(736, 1_000)]).toEqual([
+      "Healthy",
+      "Healthy",
+      "Unstable",
+      "Unstable",
+    ]);
+    const unstable = healthyStats({ lastDay: { attempts: 1_000, succeeded: 736, averageMs: 1 } });
+    expect(describeHealth(unstable, "UTC")).toContain("73.6 % of the attempts");
+    expect(summariseWebhooks([{ status: "ENABLED", stats: unstable }])).toBe("1 unstable, 1 of 1 enabled");
+  });
+
+  it("needs nobody's attention if somebody disabled it on purpose", () => {
+    const onPurpose = { ...disabled, health: { ...disabled.health, failingSince: null } };
+    expect([healthyStats(), untried, failing, disabled, moved, onPurpose].map(needsAttention)).toEqual([
+      false,
+      false,
+      true,
+      true,
+      true,
+      false,
+    ]);
+  });
+
   it("has a word for each state", () => {
     expect([healthyStats(), failing, disabled, untried, moved].map(labelHealth)).toEqual([
       "Healthy",
@@ -150,5 +182,68 @@ describe("an entry of the audit log in words", () => {
       "Postbell withheld a delivery to W: new_reason.",
     );
     expect(entry({ action: "webhook.painted" })).toBe("The application did webhook.painted to W.");
+  });
+});
+
+describe("what an endpoint answered", () => {
+  it("is quoted in its own words, from JSON or from plain text", () => {
+    const quote = (value: unknown) => quoteAnswer(JSON.stringify(value));
+    expect(quote({ error: { code: "E_DISK_FULL", message: "The database is full." } })).toBe(
+      "“The database is full.”",
+    );
+    expect(quote({ type: "about:blank", title: "Gone", detail: "Moved to /archive" })).toBe(
+      "“Moved to /archive”",
+    );
+    expect(quoteAnswer("<h1>Bad\n  gateway</h1>")).toBe("“<h1>Bad gateway</h1>”");
+    expect(quoteAnswer('{"error":{"message":"The data')).toBe('“{"error":{"message":"The data”');
+    expect([quoteAnswer(null), quoteAnswer(" \n")]).toEqual([undefined, undefined]);
+    expect(quote({ message: "x".repeat(10_000) })).toHaveLength(162);
+    expect(describeCause({ ...failedAttempt, excerpt: "The disk is full" })).toBe(
+      "HTTP 500 “The disk is full”",
+    );
+    expect(describeCause(failedAttempt)).toBe("HTTP 500");
+  });
+
+  it("may be any JSON, however deep or strange", () => {
+    for (const text of [
+      "null",
+      "[]",
+      "12",
+      "[".repeat(5_000),
+      `${'{"error":'.repeat(500)}1${"}".repeat(500)}`,
+    ])
+      expect(quoteAnswer(text)).toMatch(/^“.+”$/);
+  });
+});
+
+describe("the hours of a webhook", () => {
+  const hour = (at: number, delivered: number, failed: number, p95: number | null) => ({
+    ...{ at: toIso(at * HOUR), delivered, failed, p50: p95, p95 },
+  });
+  const hours = [hour(1, 90, 10, 100), hour(3, 10, 0, 1_200)];
+
+  it("are filled up to now, with nothing for an hour without attempts", () => {
+    const filled = fillHours(hours, 3.5 * HOUR, 3);
+    expect(filled.map(({ from, delivered }) => [from / HOUR, delivered])).toEqual([
+      [1, 90],
+      [2, 0],
+      [3, 10],
+    ]);
+    expect(fillHours(hours, 4 * HOUR, 2).map(({ delivered }) => delivered)).toEqual([10, 0]);
+  });
+
+  it("have an estimated percentile, weighted by their attempts", () => {
+    const filled = fillHours(hours, 3.5 * HOUR, 3);
+    expect(estimatePercentile(filled, "p95")).toBe((100 * 100 + 1_200 * 10) / 110);
+    expect(estimatePercentile(fillHours([hour(1, 5, 0, null)], HOUR, 1), "p95")).toBeNull();
+    expect(estimatePercentile([], "p50")).toBeNull();
+  });
+
+  it("are summed up in a sentence", () => {
+    const filled = fillHours(hours, 3.5 * HOUR, 24);
+    expect(summariseHours(filled, "UTC")).toBe(
+      "In 24 hours 100 delivered, 10 failed attempts, the most at 1 Jan, 01:00.",
+    );
+    expect(summariseHours([], "UTC")).toBe("In 0 hours 0 delivered, 0 failed attempts.");
   });
 });

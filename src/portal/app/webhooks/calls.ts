@@ -13,8 +13,8 @@ import type {
   WebhookWithStatsJson,
 } from "../../shapes.js";
 import type { Api } from "../api.js";
-import type { Target, Tone } from "../tone.js";
-import { HEALTH_TONES, labelHealth, nameWebhook, splitUrl } from "./wording.js";
+import type { Target } from "../tone.js";
+import { nameWebhook, needsAttention, splitUrl } from "./wording.js";
 
 /** The parts of a webhook that the page reads in addition to the documented record. */
 export const WEBHOOK_PARTS = "stats,details";
@@ -115,12 +115,10 @@ export async function readSubscriptions({
   return webhooks;
 }
 
-const isTroubled = (tone: Tone): boolean => tone !== "good" && tone !== "neutral";
-
-/** Counts the webhooks that fail or were disabled, on the first page of the account's webhooks. */
+/** Counts the webhooks that need attention, on the first page of the account's webhooks. */
 export async function countTroubled({ get }: Pick<Api, "get">): Promise<number> {
   const { webhooks } = await get<WebhookListJson>("v1/webhooks", { include: WEBHOOK_PARTS, limit: 100 });
-  return webhooks.filter(({ stats }) => isTroubled(HEALTH_TONES[labelHealth(stats)])).length;
+  return webhooks.filter(({ stats }) => needsAttention(stats)).length;
 }
 
 /** Reads the endpoints of the account for the jump box. */

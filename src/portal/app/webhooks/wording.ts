@@ -3,9 +3,11 @@
  */
 
 import type {
+  AttemptJson,
   AttemptResultJson,
   AuditEntryJson,
   DeliveryRowJson,
+  HourJson,
   NamedWebhookJson,
   StatsJson,
   WebhookJson,
@@ -16,22 +18,36 @@ import type { Tone } from "../tone.js";
 /** The event type of tests, which are attempted once. */
 export const TEST_TYPE = "webhook.test";
 
-export type HealthLabel = "Healthy" | "Failing" | "Disabled" | "Not tried yet" | "Needs a test";
+export type HealthLabel = "Healthy" | "Unstable" | "Failing" | "Disabled" | "Not tried yet" | "Needs a test";
+
+/** Below this share of successes in 24 hours an endpoint is unstable, whatever its last answer was. */
+const STABLE_SHARE = 0.95;
 
 /**
  * The health of an endpoint in a word or two. It needs a test if the last attempt failed and no
- * failure is recorded: the webhook was enabled or moved after a failure.
+ * failure is recorded: the webhook was enabled or moved after a failure. It is unstable if the last
+ * attempt succeeded, but fewer than 95 % of those of the last 24 hours.
  */
-export function labelHealth({ health, lastAttempt }: StatsJson): HealthLabel {
+export function labelHealth({ health, lastAttempt, lastDay }: StatsJson): HealthLabel {
   if (health.status === "disabled") return "Disabled";
   if (health.status !== "ok") return "Failing";
   if (lastAttempt === null) return "Not tried yet";
-  return lastAttempt.kind === "delivered" ? "Healthy" : "Needs a test";
+  if (lastAttempt.kind !== "delivered") return "Needs a test";
+  return lastDay.succeeded < lastDay.attempts * STABLE_SHARE ? "Unstable" : "Healthy";
 }
+
+/** True if somebody should look at the endpoint. */
+export const isTroubled = (stats: StatsJson): boolean =>
+  !["Healthy", "Not tried yet"].includes(labelHealth(stats));
+
+/** True if an endpoint is in trouble, unless somebody disabled it on purpose. */
+export const needsAttention = (stats: StatsJson): boolean =>
+  isTroubled(stats) && (stats.health.status !== "disabled" || stats.health.failingSince !== null);
 
 export const HEALTH_TONES: Readonly<Record<HealthLabel, Tone>> = {
   Healthy: "good",
-  Failing: "warn",
+  Unstable: "warn",
+  Failing: "bad",
   Disabled: "bad",
   "Not tried yet": "neutral",
   "Needs a test": "info",
@@ -50,6 +66,8 @@ export function describeHealth(stats: StatsJson, zone: Zone): string {
       return "Nothing has been sent yet.";
     case "Healthy":
       return "The endpoint accepts deliveries.";
+    case "Unstable":
+      return `${formatSuccessRate(stats.lastDay)} of the attempts of the last 24 hours succeeded, the last one too.`;
     case "Failing": {
       const email = status === "warned" ? "Operator e-mail was sent on" : "Operator e-mail on";
       return [
@@ -221,11 +239,13 @@ export function summariseWebhooks(
   webhooks: readonly { readonly status: WebhookJson["status"]; readonly stats: StatsJson }[],
 ): string {
   const failing = webhooks.filter(({ stats }) => labelHealth(stats) === "Failing").length;
+  const unstable = webhooks.filter(({ stats }) => labelHealth(stats) === "Unstable").length;
   const untested = webhooks.filter(({ stats }) => labelHealth(stats) === "Needs a test").length;
   const enabled = webhooks.filter(({ status }) => status === "ENABLED").length;
   const disabled = webhooks.length - enabled;
   return [
     ...(failing > 0 ? [`${failing} failing`] : []),
+    ...(unstable > 0 ? [`${unstable} unstable`] : []),
     ...(untested > 0 ? [`${untested} to test`] : []),
     ...(disabled > 0 ? [`${disabled} disabled`] : []),
     `${enabled} of ${webhooks.length} enabled`,
@@ -236,11 +256,103 @@ const URGENCY: Readonly<Record<HealthLabel, number>> = {
   Failing: 0,
   Disabled: 1,
   "Needs a test": 2,
-  Healthy: 3,
-  "Not tried yet": 3,
+  Unstable: 3,
+  Healthy: 4,
+  "Not tried yet": 4,
 };
 
 /** Sorts webhooks with a problem before the others. The rest of the order stays. */
 export const sortByUrgency = <T extends { readonly stats: StatsJson }>(
   webhooks: readonly T[],
 ): readonly T[] => webhooks.toSorted((a, b) => URGENCY[labelHealth(a.stats)] - URGENCY[labelHealth(b.stats)]);
+
+/** The number of deliveries in the log. */
+export const countDeliveries = ({ pending, delivered, failed, withheld }: StatsJson): number =>
+  pending + delivered + failed + withheld;
+
+const HOUR = 3_600_000;
+
+/** An hour of a chart. */
+export interface Hour extends Omit<HourJson, "at"> {
+  /** Its start in epoch ms. */
+  readonly from: number;
+}
+
+/**
+ * Returns the last `count` hours, oldest first, up to and including the one of `now`. An hour
+ * without attempts counts 0.
+ */
+export function fillHours(hours: readonly HourJson[], now: number, count: number): readonly Hour[] {
+  const byStart = new Map(hours.map((hour) => [Date.parse(hour.at), hour]));
+  const last = Math.floor(now / HOUR) * HOUR;
+  return Array.from({ length: count }, (_, index) => {
+    const from = last - (count - 1 - index) * HOUR;
+    const { delivered = 0, failed = 0, p50 = null, p95 = null } = byStart.get(from) ?? {};
+    return { from, delivered, failed, p50, p95 };
+  });
+}
+
+/**
+ * Estimates the answer time of several hours in ms: the mean of the percentiles of the hours,
+ * weighted by their attempts. It is exact if the hours are alike, and too low for the 95th
+ * percentile if only a few hours were slow. Returns `null` without an answer.
+ */
+export function estimatePercentile(hours: readonly Hour[], name: "p50" | "p95"): number | null {
+  const measured = hours.flatMap(({ delivered, failed, [name]: value }) =>
+    value === null ? [] : [{ value, weight: delivered + failed }],
+  );
+  const weight = measured.reduce((sum, hour) => sum + hour.weight, 0);
+  const total = measured.reduce((sum, hour) => sum + hour.value * hour.weight, 0);
+  return weight === 0 ? null : total / weight;
+}
+
+/** `In 24 hours 930 delivered, 70 failed attempts, the most at 13 Jan, 10:00.` */
+export function summariseHours(hours: readonly Hour[], zone: Zone): string {
+  const sum = (name: "delivered" | "failed"): number => hours.reduce((total, hour) => total + hour[name], 0);
+  const [delivered, failed] = [sum("delivered"), sum("failed")];
+  const worst = hours.reduce<Hour | undefined>(
+    (found, hour) => (hour.failed > (found?.failed ?? 0) ? hour : found),
+    undefined,
+  );
+  const most = worst === undefined ? "" : `, the most at ${formatTime(worst.from, zone)}`;
+  return `In ${hours.length} hours ${delivered} delivered, ${failed} failed attempts${most}.`;
+}
+
+/** The longest quotation of an answer. */
+const QUOTE_LENGTH = 160;
+const WORDS = ["message", "error_description", "error", "detail", "title", "description"] as const;
+
+/** Finds the sentence in a JSON body: `{"error":{"message":"The database is full"}}`. */
+function findSentence(value: unknown, depth: number): string | undefined {
+  if (typeof value === "string") return value;
+  if (typeof value !== "object" || value === null || depth === 0) return undefined;
+  const fields = value as Readonly<Record<string, unknown>>;
+  for (const name of WORDS) {
+    const found = findSentence(fields[name], depth - 1);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/**
+ * Quotes what an endpoint answered, in one line: the message of a JSON body, or the beginning of
+ * the body. Returns `undefined` for an empty answer.
+ */
+export function quoteAnswer(excerpt: string | null): string | undefined {
+  if (excerpt === null) return undefined;
+  let text: string | undefined;
+  try {
+    text = findSentence(JSON.parse(excerpt), 3);
+  } catch {
+    // Not JSON, or only its beginning.
+  }
+  const line = (text ?? excerpt).split(/\s+/).join(" ").trim();
+  if (line === "") return undefined;
+  return line.length > QUOTE_LENGTH ? `“${line.slice(0, QUOTE_LENGTH - 1)}…”` : `“${line}”`;
+}
+
+/** `HTTP 500 “The database is full.”`, `no connection (ECONNREFUSED)` */
+export function describeCause({ durationMs: _, excerpt, ...result }: AttemptJson): string {
+  const quote = quoteAnswer(excerpt);
+  return quote === undefined ? describeResult(result) : `${describeResult(result)} ${quote}`;
+}
