@@ -67,7 +67,7 @@ describe("the name of a webhook", () => {
     const id = await host.register();
     const { page } = await open(browser, host.origin);
     await page.goto(`${host.url}/#/webhooks/${id}`);
-    await page.getByRole("heading", { name: "Test", exact: true }).waitFor();
+    await page.getByRole("heading", { name: "Details", exact: true }).waitFor();
     expect(await page.getByRole("heading", { name: "Metadata" }).count()).toBe(0);
     await host.webhooks.registrations.update(id, { metadata: { team: "ward", note: MARKUP } });
     await page.reload();

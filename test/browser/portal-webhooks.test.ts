@@ -1,7 +1,7 @@
 /** The list and the overview of a webhook: finding a failing endpoint, repairing it, testing it. */
 
 import { join, resolve } from "node:path";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { axeFindings, launch, open } from "./support/chromium.js";
 import { answered, HOUR, type PortalHost, startPortalHost } from "./support/portal-host.js";
@@ -19,6 +19,9 @@ beforeEach(async () => {
 });
 afterEach(() => host.close());
 
+const openTab = (page: Page, name: string): Promise<void> =>
+  page.getByRole("navigation", { name: "Webhook" }).getByRole("link", { name }).click();
+
 describe("the list of webhooks", () => {
   it("sums up, shows problems first, and says what will happen to them", async () => {
     const old = await host.register("https://old.example.com/archive");
@@ -27,14 +30,20 @@ describe("the list of webhooks", () => {
     const { page, faults } = await open(browser, host.origin);
     await page.goto(host.url);
     await page.getByText("1 failing, 1 disabled, 1 of 2 enabled").waitFor();
+    const attention = page.getByRole("region", { name: "Needs attention" });
+    await attention.getByText("HTTP 500 “database is away”").waitFor();
+    // The other one was disabled on purpose.
+    expect(await attention.getByRole("listitem").allTextContents()).toEqual([
+      expect.stringMatching(
+        /Failing.*hooks\.example\.com\/in.*Failing since 12 Jan, 10:00 · .* · disabled on 16 Jan, 10:00 unless it recovers/,
+      ),
+    ]);
     const [first] = await page.locator("tbody tr").allTextContents();
-    expect(first).toMatch(
-      /^hooks\.example\.com\/in.*Failing since 12 Jan, 10:00\. Operator e-mail on 15 Jan, 10:00\. Disabled on 16 Jan, 10:00 unless it recovers\./,
-    );
+    expect(first).toMatch(/^hooks\.example\.com\/in.*Failing/);
     expect(faults).toEqual([]);
   });
 
-  it("shows the success rate and the average time of the last 24 hours", async () => {
+  it("shows the success rate and what waits", async () => {
     const id = await host.register();
     await host.emit();
     await host.webhooks.idle();
@@ -47,7 +56,7 @@ describe("the list of webhooks", () => {
     await page.goto(host.url);
     const row = page.getByRole("row", { name: /hooks\.example\.com/ });
     await row.getByText("50 %").waitFor();
-    expect(await row.locator("td.number").allTextContents()).toEqual(["50 %", "0 ms", "1", "0"]);
+    expect(await row.locator("td.number").allTextContents()).toEqual(["50 %", expect.any(String), "1"]);
   });
 
   it("keeps the query of an address to itself, which may hold a token", async () => {
@@ -79,14 +88,14 @@ describe("one webhook", () => {
     const id = await host.registerTroubled();
     const { page, faults } = await open(browser, host.origin);
     await page.goto(host.url);
-    await page.getByRole("link", { name: "hooks.example.com/in" }).click();
-    const timeline = page.getByRole("region", { name: "Timeline" });
+    await page.getByRole("row").getByRole("link", { name: "hooks.example.com/in" }).click();
+    const timeline = page.getByRole("region", { name: "Retries" });
     await timeline.getByText("4 deliveries: 3 retrying, 0 failed.").waitFor();
     // The picture in the README is made on request only, because no two machines draw the same.
     if (process.env["SCREENSHOT"])
       await page.screenshot({ path: join(root, "docs", "portal.png"), fullPage: true });
 
-    await page.getByRole("main").getByRole("link", { name: "Deliveries", exact: true }).first().click();
+    await openTab(page, "Deliveries");
     const log = page.getByRole("region", { name: "Deliveries, newest first" });
     await log.getByRole("link").first().click();
     await page.getByText("database is away").first().waitFor();
@@ -105,7 +114,7 @@ describe("one webhook", () => {
     await page.goto(`${host.url}#/webhooks/${id}`);
     await page.getByRole("button", { name: "Enable" }).click();
     await page.getByRole("status").getByText("The webhook was enabled.").waitFor();
-    await page.getByRole("main").getByRole("link", { name: "Deliveries", exact: true }).first().click();
+    await openTab(page, "Deliveries");
     await page.getByText("Retry all failed since").click();
     await page.getByLabel("Since (UTC)").fill("2026-01-12 09:00");
     await page.getByRole("button", { name: "Retry all failed" }).click();
@@ -120,7 +129,7 @@ describe("one webhook", () => {
     const id = await host.registerTroubled();
     const { page } = await open(browser, host.origin);
     await page.goto(`${host.url}#/webhooks/${id}`);
-    const timeline = page.getByRole("region", { name: "Timeline" });
+    const timeline = page.getByRole("region", { name: "Retries" });
     const tracks = timeline.locator(".track");
     await tracks.first().waitFor();
     const { deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
@@ -140,7 +149,7 @@ describe("one webhook", () => {
     expect(await planned.count()).toBeGreaterThan(near);
     expect(await tracks.locator("line.now").count()).toBe(deliveries.length);
     const [name] = await timeline.getByRole("listitem").allTextContents();
-    expect(name).toContain(`patient.updatedPatient/p1${deliveries[0]?.eventId.slice(0, 8)}`);
+    expect(name).toContain(`patient.updated Patient/p1 ${deliveries[0]?.eventId.slice(0, 8)}`);
   });
 
   it("shows what fails behind many that wait for their first attempt", async () => {
@@ -157,11 +166,13 @@ describe("one webhook", () => {
     for (let count = 0; count < 60; count++) await host.emit();
     const { page } = await open(browser, host.origin);
     await page.goto(`${host.url}#/webhooks/${id}`);
-    const timeline = page.getByRole("region", { name: "Timeline" });
+    const timeline = page.getByRole("region", { name: "Retries" });
+    // Too many to open by itself.
+    await timeline.getByRole("button", { name: "Retries 61 waiting, 0 failed" }).click();
     await timeline
       .getByText("20 deliveries of 61, those with a problem first: 1 retrying, 0 failed.")
       .waitFor();
-    expect(await timeline.getByRole("listitem").filter({ hasText: "Failed: HTTP 500" }).count()).toBe(1);
+    expect(await timeline.locator(".track[aria-label*='Failed: HTTP 500']").count()).toBe(1);
     end();
   });
 
@@ -175,15 +186,19 @@ describe("one webhook", () => {
     );
     const { page } = await open(browser, host.origin);
     await page.goto(`${host.url}#/webhooks/${id}`);
-    const send = page.getByRole("button", { name: /Send test|Sending/ });
+    const send = page.getByRole("button", { name: /^(?:Send test|Sending …)$/ });
     await send.click();
     await page.getByText("Sending …").waitFor();
     expect(await send.getAttribute("aria-disabled")).toBe("true");
     await send.dispatchEvent("click");
     end();
-    await page.getByRole("region", { name: "Test" }).getByText("Failed: HTTP 500").waitFor();
+    await page.getByRole("status").getByText("Failed: HTTP 500").waitFor();
+    expect(await page.locator(".outcome.done").count()).toBe(0);
+    // It rests: whoever presses again at once does not send twice.
+    expect(await send.getAttribute("aria-disabled")).toBe("true");
+    await send.dispatchEvent("click");
     expect(await host.webhooks.deliveries.stats({ webhookId: id })).toMatchObject({ failed: 0 });
-    await page.getByRole("main").getByRole("link", { name: "Deliveries", exact: true }).first().click();
+    await openTab(page, "Deliveries");
     await page.getByText("Test failed").waitFor();
     expect(await page.locator("main").textContent()).not.toMatch(/attempts of the schedule/);
     const { deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
@@ -195,7 +210,7 @@ describe("one webhook", () => {
     await host.webhooks.registrations.update(id, { status: "DISABLED" });
     const { page } = await open(browser, host.origin);
     await page.goto(`${host.url}#/webhooks/${id}`);
-    const send = page.getByRole("button", { name: "Send test" });
+    const send = page.getByRole("button", { name: "Send test", exact: true });
     await send.waitFor();
     expect(await send.getAttribute("aria-disabled")).toBe("true");
     const reason = await send.getAttribute("aria-describedby");
@@ -203,7 +218,7 @@ describe("one webhook", () => {
       "The webhook is disabled: enable it first.",
     );
     await send.dispatchEvent("click");
-    await page.getByRole("main").getByRole("link", { name: "Deliveries", exact: true }).first().click();
+    await openTab(page, "Deliveries");
     await page.getByText("No delivery here.").waitFor();
     expect((await host.webhooks.deliveries.list({ webhookId: id })).deliveries).toEqual([]);
   });
@@ -222,8 +237,8 @@ describe("one webhook", () => {
       return page.locator(`tbody tr:first-child > :nth-child(${index + 1})`).innerText();
     };
     await page.goto(host.url);
-    await page.getByText("Disabled", { exact: true }).waitFor();
-    expect(await cellOf("Next attempt")).toBe("–");
+    await page.locator(".badge").getByText("Disabled", { exact: true }).waitFor();
+    expect(await cellOf("Next")).toBe("–");
     await page.goto(`${host.url}#/webhooks/${id}`);
     await page.getByText("planned, but the webhook is disabled by then").waitFor();
     expect(await page.locator("main").textContent()).not.toContain("Next attempt");
@@ -241,8 +256,11 @@ describe("one webhook", () => {
     const { page } = await open(browser, host.origin);
     await page.clock.install();
     await page.goto(`${host.url}#/webhooks/${id}`);
+    const retries = page.getByRole("button", { name: "Retries" });
+    await retries.getByText("0 waiting, 0 failed").waitFor();
+    await retries.click();
     await page.getByText("No delivery yet.").waitFor();
-    const test = page.getByRole("button", { name: "Send test" });
+    const test = page.getByRole("button", { name: "Send test", exact: true });
     await test.focus();
     await host.emit();
     await host.clock.advance(1_000);

@@ -1,4 +1,4 @@
-/** Small parts of views: facts, times, badges, tabs, copying, problems. */
+/** Small parts of views: facts, times, badges, copying, problems. */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -53,27 +53,6 @@ export function Time({ at }: { readonly at: string }) {
 
 export function Badge({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }) {
   return <span class={`badge ${tone}`}>{children}</span>;
-}
-
-/** Links to the parts of one thing. Each part has an address of its own. */
-export function Tabs({
-  label,
-  tabs,
-  current,
-}: {
-  readonly label: string;
-  readonly tabs: readonly (readonly [path: string, text: string])[];
-  readonly current: string;
-}) {
-  return (
-    <nav class="tabs" aria-label={label}>
-      {tabs.map(([path, text]) => (
-        <a key={path} href={`#${path}`} aria-current={path === current ? "page" : undefined}>
-          {text}
-        </a>
-      ))}
-    </nav>
-  );
 }
 
 /**

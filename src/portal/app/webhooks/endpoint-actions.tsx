@@ -1,10 +1,22 @@
-/** Actions of several views of a webhook: enabling it, and finishing a rotation of its secret. */
+/** Actions of a webhook: test, retry, enable, disable, and finishing a rotation of its secret. */
 
-import type { WebhookWithStatsJson } from "../../shapes.js";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { EventTypesJson, WebhookWithStatsJson } from "../../shapes.js";
+import { type Api, ApiError } from "../api.js";
 import { ActionButton, useConfirmation } from "../components/button.js";
-import { usePage } from "../page-context.js";
-import { formatTime, nameZone } from "../times.js";
-import { updateWebhook, webhookPath } from "./calls.js";
+import { useLeaveSignal, usePage } from "../page-context.js";
+import { formatTime, nameZone, pluralise } from "../times.js";
+import { useResource } from "../use-resource.js";
+import { deliveryPath, findDeliveries, sendTest, updateWebhook, webhookPath } from "./calls.js";
+import { findReceivers } from "./event-types.js";
+import { describeAttempt, isTroubled } from "./wording.js";
+
+export interface TabProps {
+  readonly webhook: WebhookWithStatsJson;
+  /** Reads the webhook again, after it was changed. */
+  readonly reload: () => Promise<void>;
+}
 
 export function RotationNotice({ webhook: { id, stats }, reload }: TabProps) {
   const { api, say, zone } = usePage();
@@ -45,7 +57,7 @@ export function EnableButton({ webhook, reload }: TabProps) {
   const enable = async (): Promise<void> => {
     await updateWebhook(api, webhook.id, { status: "ENABLED" });
     await reload();
-    say("The webhook was enabled. Send a test, then retry what it missed, under Deliveries.");
+    say("The webhook was enabled. Send a test, then retry what it missed.");
   };
   return (
     <ActionButton kind="primary" act={enable}>
@@ -54,8 +66,223 @@ export function EnableButton({ webhook, reload }: TabProps) {
   );
 }
 
-export interface TabProps {
-  readonly webhook: WebhookWithStatsJson;
-  /** Reads the webhook again, after it was changed. */
-  readonly reload: () => Promise<void>;
+/** Returns a function that disables a webhook once the visitor has confirmed, and its question. */
+export function useDisable({ webhook: { id }, reload }: TabProps) {
+  const { api, say } = usePage();
+  const [ask, question] = useConfirmation();
+  const disable = async (): Promise<void> => {
+    const isConfirmed = await ask({
+      title: "Disable this webhook?",
+      explanation:
+        "Nothing is sent while it is disabled, and events that are emitted meanwhile create no deliveries. Once it is enabled again, you can retry them as long as the events are kept.",
+      confirm: "Disable the webhook",
+    });
+    if (!isConfirmed) return;
+    await updateWebhook(api, id, { status: "DISABLED" });
+    await reload();
+    say("The webhook was disabled.");
+  };
+  return [disable, question] as const;
+}
+
+/** Returns a function that sends a test and announces its result. Without a type: the plain test. */
+function useTest({ webhook: { id }, reload }: TabProps): (type?: string) => Promise<void> {
+  const { api, say } = usePage();
+  const signal = useLeaveSignal();
+  return async (type) => {
+    say("");
+    const { attempt } = await sendTest(api.within(signal), id, type);
+    if (attempt === undefined)
+      say("The test still waits for its attempt. Its result will be under Deliveries.");
+    else say(describeAttempt(attempt), attempt.kind === "delivered" ? "done" : "failed");
+    await reload();
+  };
+}
+
+/** Sends a test. Its result is announced. `label`: its name for screen readers, where several stand on a page. */
+export function TestButton({ label, ...tab }: TabProps & { readonly label?: string }) {
+  const test = useTest(tab);
+  return (
+    <ActionButton
+      act={test}
+      rest
+      busyLabel="Sending …"
+      label={label}
+      disabledReason={tab.webhook.status === "DISABLED" ? DISABLED_REASON : undefined}
+    >
+      Send test
+    </ActionButton>
+  );
+}
+
+/** The types of which a sample can be sent to a webhook, as a menu beside the button. */
+export function TestMenu(tab: TabProps) {
+  const { fail } = usePage();
+  const test = useTest(tab);
+  const { data } = useResource((reader) => reader.get<EventTypesJson>("v1/event-types"), []);
+  const { eventTypes } = tab.webhook.stats;
+  const types = (data?.eventTypes ?? []).filter(
+    (type) => findReceivers([{ event_types: eventTypes ?? ["*"] }], type).length > 0,
+  );
+  if (tab.webhook.status === "DISABLED" || types.length === 0) return null;
+  return (
+    <Menu
+      label="Send a test with a sample"
+      items={types.map((type) => ({ text: type, act: () => void test(type).catch(fail) }))}
+    >
+      ▾
+    </Menu>
+  );
+}
+
+/** The most deliveries that one press attempts again; the others keep their schedule. */
+const MOST_RETRIED = 100;
+
+/**
+ * Retries what failed or was missed since the endpoint began to fail, and makes an attempt of each
+ * delivery that waits for its next one. Returns how many are sent.
+ */
+async function retryFailed(api: Api, { id, createdDate, stats }: WebhookWithStatsJson): Promise<number> {
+  const waiting =
+    stats.pending === 0
+      ? []
+      : (
+          await findDeliveries(
+            api,
+            id,
+            { state: "pending" },
+            { limit: Math.min(stats.pending, MOST_RETRIED) },
+          )
+        ).deliveries;
+  const body = { since: stats.health.failingSince ?? createdDate };
+  let { count } = await api.send<{ count: number }>("POST", `${webhookPath(id)}/recover`, body);
+  for (const delivery of waiting.filter(({ attemptCount }) => attemptCount > 0)) {
+    try {
+      await api.send("POST", `${deliveryPath(id, delivery.id)}/resend`);
+      count += 1;
+    } catch (error) {
+      // In flight, delivered meanwhile, or sent again too often.
+      if (!(error instanceof ApiError && error.status === 409)) throw error;
+    }
+  }
+  return count;
+}
+
+/** Retries everything that an endpoint in trouble did not receive. */
+export function RetryButton({ webhook, reload }: TabProps) {
+  const { api, say } = usePage();
+  const { failed, pending } = webhook.stats;
+  /** The failed deliveries that were retried: they stay in the log. */
+  const [retried, setRetried] = useState(0);
+  const isWaiting = isTroubled(webhook.stats);
+  const act = async (): Promise<void> => {
+    say("");
+    const count = await retryFailed(api, webhook);
+    setRetried(failed);
+    say(
+      count === 0
+        ? "Nothing was missed. Pending deliveries go with their next attempt."
+        : `${pluralise(count, "event is", "events are")} being sent, one after another.`,
+    );
+    await reload();
+  };
+  const count = Math.max(0, failed - retried) + (isWaiting ? pending : 0);
+  if (!isWaiting && count === 0) return null;
+  return (
+    <ActionButton
+      act={act}
+      rest
+      busyLabel="Retrying …"
+      disabledReason={webhook.status === "DISABLED" ? DISABLED_REASON : undefined}
+    >
+      Retry failed{count > 0 && ` (${count.toLocaleString("en-GB")})`}
+    </ActionButton>
+  );
+}
+
+export interface MenuItem {
+  readonly text: string;
+  readonly act: () => void;
+  readonly isDangerous?: boolean;
+}
+
+/** A button with a menu. Arrow keys, Home and End move in it; Escape and leaving it close it. */
+export function Menu({
+  label,
+  items,
+  children,
+}: {
+  readonly label: string;
+  readonly items: readonly MenuItem[];
+  readonly children: ComponentChildren;
+}) {
+  const [isOpen, setOpen] = useState(false);
+  const root = useRef<HTMLDivElement>(null);
+  const list = (): HTMLElement[] => [
+    ...(root.current?.querySelectorAll<HTMLElement>("[role=menuitem]") ?? []),
+  ];
+  const close = (): void => {
+    setOpen(false);
+    root.current?.querySelector("button")?.focus();
+  };
+  useEffect(() => {
+    if (!isOpen) return;
+    list()[0]?.focus();
+    const onPress = ({ target }: Event): void => {
+      if (!root.current?.contains(target as Node | null)) setOpen(false);
+    };
+    document.addEventListener("pointerdown", onPress);
+    return () => document.removeEventListener("pointerdown", onPress);
+  }, [isOpen]);
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (!isOpen) return;
+    const entries = list();
+    const own = entries.indexOf(document.activeElement as HTMLElement);
+    const targets: Readonly<Record<string, number>> = {
+      ArrowDown: (own + 1) % entries.length,
+      ArrowUp: (own - 1 + entries.length) % entries.length,
+      Home: 0,
+      End: entries.length - 1,
+    };
+    const target = targets[event.key];
+    if (target !== undefined) entries[target]?.focus();
+    else if (event.key === "Escape") close();
+    else if (event.key === "Tab") setOpen(false);
+    if (target !== undefined || event.key === "Escape") event.preventDefault();
+  };
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the keys move in the menu, whose items take the focus.
+    <div class="drop" ref={root} onKeyDown={onKeyDown}>
+      <button
+        type="button"
+        class="icon-only"
+        aria-haspopup="menu"
+        aria-expanded={isOpen}
+        aria-label={label}
+        title={label}
+        onClick={() => setOpen(!isOpen)}
+      >
+        {children}
+      </button>
+      {isOpen && (
+        <div role="menu" class="drop-items" aria-label={label}>
+          {items.map(({ text, act, isDangerous }) => (
+            <button
+              key={text}
+              type="button"
+              role="menuitem"
+              tabIndex={-1}
+              class={isDangerous ? "danger" : "plain"}
+              onClick={() => {
+                close();
+                act();
+              }}
+            >
+              {text}
+            </button>
+          ))}
+        </div>
+      )}
+    </div>
+  );
 }

@@ -1,40 +1,69 @@
-/** All webhooks of the account, those with a problem first. */
+/** All webhooks of the account, and first what needs attention. */
 
-import type { NamedWebhookJson, WebhookListJson, WebhookWithStatsJson } from "../../shapes.js";
-import { Badge, ErrorMessage, Heading, Loading, RelativeTime } from "../components/small.js";
+import { useEffect } from "preact/hooks";
+import type { NamedWebhookJson, StatsJson, WebhookListJson, WebhookWithStatsJson } from "../../shapes.js";
+import type { Api } from "../api.js";
+import { Spark } from "../components/charts.js";
+import { Check, CircleAlert, Clock, Plus, TriangleAlert, X } from "../components/icons.js";
+import { announce } from "../components/live.js";
+import { Badge, CopyButton, ErrorMessage, Heading, Loading, RelativeTime } from "../components/small.js";
 import { type Column, PagerButtons, Table, usePager } from "../components/table.js";
 import { usePage } from "../page-context.js";
-import { formatDuration } from "../times.js";
+import { formatDuration, formatTime, pluralise } from "../times.js";
+import type { Tone } from "../tone.js";
 import { useResource } from "../use-resource.js";
+import type { ViewProps } from "../view.js";
 import { WEBHOOK_PARTS } from "./calls.js";
+import { type TabProps, TestButton } from "./endpoint-actions.js";
 import { describeEventTypes } from "./event-types.js";
+import { useCause } from "./overview.js";
+import { FirstSteps } from "./register.js";
 import {
+  describeCause,
   describeHealth,
+  estimatePercentile,
+  fillHours,
   formatSuccessRate,
   getNextAttempt,
   HEALTH_TONES,
+  type HealthLabel,
   labelHealth,
   nameWebhook,
+  needsAttention,
   sortByUrgency,
   splitUrl,
+  summariseHours,
   summariseWebhooks,
 } from "./wording.js";
 
 const PER_PAGE = 100;
+/** A search reads this many pages, so that it finds what is not on the first one. */
+const MAX_PAGES = 20;
 const REFRESH_MS = 10_000;
+const HOURS = 24;
+/** The characters at the end of an address that are shown whatever the room is. */
+const TAIL_LENGTH = 12;
+/** The longest search. */
+const SEARCH_LENGTH = 200;
 
-interface Row extends WebhookWithStatsJson {
-  readonly key: string;
-}
-
-/** The address of an endpoint: its host stands out, its query is not shown. */
+/**
+ * The address of an endpoint in one line: its host stands out, its query is not shown. If there is no
+ * room it is cut in the middle. It is whole as a title, and while a link around it has the focus.
+ */
 export function EndpointUrl({ url }: { readonly url: string }) {
   const { host, path } = splitUrl(url);
+  const whole = host + path;
+  const rest = whole.slice(host.length, Math.max(host.length, whole.length - TAIL_LENGTH));
+  const tail = whole.slice(host.length + rest.length);
   return (
-    <>
-      <strong>{host}</strong>
-      <span class="quiet">{path}</span>
-    </>
+    // An image in the sense of a text with a name: its two parts are one word for screen readers.
+    <bdi class="cut" role="img" aria-label={whole} title={whole}>
+      <span class="cut-head">
+        <strong>{host}</strong>
+        <span class="quiet">{rest}</span>
+      </span>
+      <span class="quiet">{tail}</span>
+    </bdi>
   );
 }
 
@@ -45,50 +74,141 @@ export function EndpointName({
   readonly webhook: Pick<NamedWebhookJson, "description" | "url">;
 }) {
   const { name, isNamed } = nameWebhook(webhook);
-  return isNamed ? <strong>{name}</strong> : <EndpointUrl url={webhook.url} />;
-}
-
-function Endpoint({ stats, ...webhook }: Row) {
-  const { id, url } = webhook;
+  if (!isNamed) return <EndpointUrl url={webhook.url} />;
   return (
-    <>
-      <a href={`#/webhooks/${id}`} class="address">
-        <EndpointName webhook={webhook} />
-      </a>
-      {nameWebhook(webhook).isNamed && (
-        <div class="small address">
-          <EndpointUrl url={url} />
-        </div>
-      )}
-      <div class="quiet small">{describeEventTypes(stats.eventTypes)}</div>
-    </>
+    <bdi class="cut" title={name}>
+      <strong class="cut-head">{name}</strong>
+    </bdi>
   );
 }
 
-function Health({ stats }: Row) {
-  const { zone } = usePage();
+const TONE_ICONS: Readonly<Record<Tone, typeof Check>> = {
+  good: Check,
+  warn: TriangleAlert,
+  bad: X,
+  info: Clock,
+  neutral: CircleAlert,
+};
+
+export function HealthBadge({ stats }: { readonly stats: StatsJson }) {
   const label = labelHealth(stats);
+  const Icon = TONE_ICONS[HEALTH_TONES[label]];
+  return (
+    <Badge tone={HEALTH_TONES[label]}>
+      <Icon aria-hidden="true" /> {label}
+    </Badge>
+  );
+}
+
+const EndpointLink = ({ webhook }: { readonly webhook: NamedWebhookJson }) => (
+  <a href={`#/webhooks/${webhook.id}`} class="endpoint-link">
+    <EndpointName webhook={webhook} />
+  </a>
+);
+
+/** A webhook in trouble, with the cause as its endpoint put it. */
+function AttentionItem({ webhook, reload }: TabProps) {
+  const { zone } = usePage();
+  const { stats } = webhook;
+  const { failingSince, disableAt } = stats.health;
+  const cause = useCause(webhook);
+  const parts =
+    labelHealth(stats) === "Failing" && failingSince !== null
+      ? [
+          `Failing since ${formatTime(failingSince, zone)}`,
+          cause && describeCause(cause.attempt),
+          disableAt !== null && `disabled on ${formatTime(disableAt, zone)} unless it recovers`,
+        ]
+      : [describeHealth(stats, zone), cause && describeCause(cause.attempt)];
+  return (
+    <li>
+      <HealthBadge stats={stats} />
+      <div class="attention-text">
+        <EndpointLink webhook={webhook} />
+        <span class="quiet">{parts.filter(Boolean).join(" · ")}</span>
+      </div>
+      {webhook.status === "ENABLED" && (
+        <TestButton webhook={webhook} reload={reload} label={`Send test to ${nameWebhook(webhook).name}`} />
+      )}
+    </li>
+  );
+}
+
+/** The most webhooks of the block at the top. The list below has them all. */
+const MOST_URGENT = 5;
+
+function NeedsAttention({
+  webhooks,
+  reload,
+}: {
+  readonly webhooks: readonly WebhookWithStatsJson[];
+  readonly reload: () => Promise<void>;
+}) {
+  const urgent = webhooks.filter(({ stats }) => needsAttention(stats));
+  if (urgent.length === 0) return null;
+  return (
+    <section class="card attention" aria-labelledby="attention">
+      <h2 id="attention">Needs attention</h2>
+      <ul>
+        {urgent.slice(0, MOST_URGENT).map((webhook) => (
+          <AttentionItem key={webhook.id} webhook={webhook} reload={reload} />
+        ))}
+      </ul>
+      {urgent.length > MOST_URGENT && (
+        <p>
+          <a href="#/webhooks?health=attention">{`All ${urgent.length} that need attention`}</a>
+        </p>
+      )}
+    </section>
+  );
+}
+
+interface Row extends WebhookWithStatsJson {
+  readonly key: string;
+}
+
+function EndpointCell({ stats, ...webhook }: Row) {
   return (
     <>
-      <Badge tone={HEALTH_TONES[label]}>{label}</Badge>
-      {label !== "Healthy" && <div class="quiet small">{describeHealth(stats, zone)}</div>}
+      <div class="endpoint-line">
+        <EndpointLink webhook={webhook} />
+        <CopyButton text={webhook.url} label={`address of ${nameWebhook(webhook).name}`} />
+      </div>
+      <div class="endpoint-more quiet small">
+        {nameWebhook(webhook).isNamed && <EndpointUrl url={webhook.url} />}
+        <span>{describeEventTypes(stats.eventTypes)}</span>
+      </div>
     </>
   );
+}
+
+function DayCell({ stats: { hours } }: Row) {
+  const { now, zone } = usePage();
+  const day = fillHours(hours, now(), HOURS);
+  return (
+    <Spark
+      sentence={summariseHours(day, zone)}
+      stacks={day.map(({ delivered, failed }) => ({ good: delivered, bad: failed }))}
+    />
+  );
+}
+
+function SlowestCell({ stats: { hours } }: Row) {
+  const { now } = usePage();
+  const p95 = estimatePercentile(fillHours(hours, now(), HOURS), "p95");
+  return <>{p95 === null ? "–" : formatDuration(p95)}</>;
 }
 
 const COLUMNS: readonly Column<Row>[] = [
-  { name: "Endpoint", cell: (row) => <Endpoint {...row} /> },
-  { name: "Health", cell: (row) => <Health {...row} /> },
-  { name: "Success, 24 h", isNumber: true, cell: ({ stats }) => formatSuccessRate(stats.lastDay) },
+  { name: "Endpoint", class: "endpoint", cell: (row) => <EndpointCell {...row} /> },
+  { name: "Health", cell: ({ stats }) => <HealthBadge stats={stats} /> },
+  { name: "Last 24 h", class: "day", cell: (row) => <DayCell {...row} /> },
+  { name: "Success", isNumber: true, cell: ({ stats }) => formatSuccessRate(stats.lastDay) },
+  { name: "p95", isNumber: true, class: "roomy", cell: (row) => <SlowestCell {...row} /> },
+  { name: "Waiting", isNumber: true, cell: ({ stats }) => stats.pending.toLocaleString("en-GB") },
   {
-    name: "Average time",
-    isNumber: true,
-    cell: ({ stats: { lastDay } }) => (lastDay.averageMs === null ? "–" : formatDuration(lastDay.averageMs)),
-  },
-  { name: "Pending", isNumber: true, cell: ({ stats }) => stats.pending },
-  { name: "Failed", isNumber: true, cell: ({ stats }) => stats.failed },
-  {
-    name: "Next attempt",
+    name: "Next",
+    class: "roomy",
     cell: (row) => {
       const next = getNextAttempt(row, row.stats.nextAttemptAt);
       return next === null ? "–" : <RelativeTime at={next} />;
@@ -96,43 +216,125 @@ const COLUMNS: readonly Column<Row>[] = [
   },
 ];
 
-export function WebhookList() {
+const LABELS = Object.keys(HEALTH_TONES) as readonly HealthLabel[];
+const toSlug = (label: HealthLabel): string => label.toLowerCase().replaceAll(" ", "-");
+
+/** The part of the list that the visitor asked for. It is kept in the address of the view. */
+interface ListFilter {
+  readonly text: string;
+  /** A health in lower case with hyphens, or `attention`. */
+  readonly health: string;
+}
+
+function matches({ text, health }: ListFilter, webhook: WebhookWithStatsJson): boolean {
+  const { host, path } = splitUrl(webhook.url);
+  const found = `${nameWebhook(webhook).name} ${host}${path} ${describeEventTypes(webhook.stats.eventTypes)}`;
+  const isHealth =
+    health === "attention" ? needsAttention(webhook.stats) : toSlug(labelHealth(webhook.stats)) === health;
+  return found.toLowerCase().includes(text.trim().toLowerCase()) && (health === "" || isHealth);
+}
+
+function FilterBar({ text, health }: ListFilter) {
+  const change = (changed: Partial<ListFilter>): void => {
+    const next = { text, health, ...changed };
+    const given = [
+      ["q", next.text],
+      ["health", next.health],
+    ].filter(([, value]) => value !== "");
+    location.replace(given.length === 0 ? "#/webhooks" : `#/webhooks?${new URLSearchParams(given)}`);
+  };
+  return (
+    <search class="list-filter">
+      <input
+        type="search"
+        aria-label="Search by name, address or event type"
+        placeholder="Name, address, type"
+        maxLength={SEARCH_LENGTH}
+        value={text}
+        onInput={(event) => change({ text: event.currentTarget.value })}
+      />
+      <select
+        aria-label="Health"
+        value={health}
+        onChange={(event) => change({ health: event.currentTarget.value })}
+      >
+        <option value="">Any health</option>
+        <option value="attention">Needs attention</option>
+        {LABELS.map((label) => (
+          <option key={label} value={toSlug(label)}>
+            {label}
+          </option>
+        ))}
+      </select>
+    </search>
+  );
+}
+
+/** Reads a page, or all pages from the first one on. */
+async function readList(
+  { get }: Api,
+  cursor: string | undefined,
+  isWhole: boolean,
+): Promise<WebhookListJson> {
+  const webhooks: WebhookWithStatsJson[] = [];
+  let at = cursor;
+  for (let pages = 1; ; pages += 1) {
+    const query = { include: WEBHOOK_PARTS, cursor: at, limit: PER_PAGE };
+    const page: WebhookListJson = await get("v1/webhooks", query);
+    webhooks.push(...page.webhooks);
+    if (!isWhole || page.next === null || pages === MAX_PAGES)
+      return { webhooks, next: isWhole ? null : page.next };
+    at = page.next;
+  }
+}
+
+export function WebhookList({ query }: ViewProps) {
   const pager = usePager();
-  const { data, error } = useResource(
-    (api) =>
-      api.get<WebhookListJson>("v1/webhooks", {
-        include: WEBHOOK_PARTS,
-        cursor: pager.cursor,
-        limit: PER_PAGE,
-      }),
-    [pager.cursor],
+  const filter = { text: (query.get("q") ?? "").slice(0, SEARCH_LENGTH), health: query.get("health") ?? "" };
+  const isFiltered = filter.text !== "" || filter.health !== "";
+  const cursor = isFiltered ? undefined : pager.cursor;
+  const { data, error, reload } = useResource(
+    (api) => readList(api, cursor, isFiltered),
+    [cursor, isFiltered],
     REFRESH_MS,
   );
-  const isEmpty = data?.webhooks.length === 0 && pager.number === 1;
+  const all = sortByUrgency(data?.webhooks ?? []);
+  const shown = all.filter((webhook) => matches(filter, webhook));
+  const count = pluralise(shown.length, "endpoint", "endpoints");
+  useEffect(() => {
+    if (isFiltered && data !== undefined) announce(count);
+  }, [count, isFiltered, data === undefined]);
+  const isEmpty = data !== undefined && all.length === 0 && pager.number === 1;
   return (
     <>
       <div class="title-row">
         <Heading title="Webhooks" />
+        {!isEmpty && <FilterBar {...filter} />}
         <a class="button primary" href="#/webhooks/new">
-          Add endpoint
+          <Plus aria-hidden="true" /> Add endpoint
         </a>
       </div>
       {error !== undefined && <ErrorMessage error={error} />}
       {data === undefined && error === undefined && <Loading />}
-      {isEmpty && <p>There is no webhook yet. Add an endpoint to receive events.</p>}
+      {isEmpty && <FirstSteps />}
       {data !== undefined && !isEmpty && (
         <>
+          {!isFiltered && <NeedsAttention webhooks={all} reload={reload} />}
           <p class="summary">
-            {summariseWebhooks(data.webhooks)}
-            {(pager.number > 1 || data.next !== null) && " on this page"}
+            {isFiltered ? `${count} of ${all.length}` : summariseWebhooks(all)}
+            {!isFiltered && (pager.number > 1 || data.next !== null) && " on this page"}
           </p>
-          <Table
-            caption="Webhooks of the account"
-            columns={COLUMNS}
-            header="Endpoint"
-            rows={sortByUrgency(data.webhooks).map((webhook) => ({ ...webhook, key: webhook.id }))}
-          />
-          <PagerButtons pager={pager} next={data.next} labels={["Back", "More webhooks"]} />
+          {shown.length > 0 && (
+            <div class="endpoints">
+              <Table
+                caption="Webhooks of the account"
+                columns={COLUMNS}
+                header="Endpoint"
+                rows={shown.map((webhook) => ({ ...webhook, key: webhook.id }))}
+              />
+            </div>
+          )}
+          {!isFiltered && <PagerButtons pager={pager} next={data.next} labels={["Back", "More webhooks"]} />}
         </>
       )}
     </>

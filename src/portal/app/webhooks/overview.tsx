@@ -1,139 +1,290 @@
-/** The first tab of a webhook: its health, its numbers, its timeline, and a test. */
+/** The first tab of a webhook: why it fails, its numbers, its hours, and what is retried. */
 
 import { useState } from "preact/hooks";
-import type { EventTypesJson } from "../../shapes.js";
-import { ActionButton } from "../components/button.js";
-import { SelectField } from "../components/form.js";
-import { Facts, RelativeTime } from "../components/small.js";
+import type { AttemptJson, DeliveryJson, DeliveryRowJson, WebhookWithStatsJson } from "../../shapes.js";
+import type { Api } from "../api.js";
+import { type Bar, Bars, Line, type LinePoint, type Tick } from "../components/charts.js";
+import { Facts, RelativeTime, Time } from "../components/small.js";
 import { usePage } from "../page-context.js";
-import { formatDuration } from "../times.js";
+import { formatDuration, formatMinute, formatTime, type Zone } from "../times.js";
 import { useResource } from "../use-resource.js";
-import { sendTest } from "./calls.js";
-import { DISABLED_REASON, EnableButton, RotationNotice, type TabProps } from "./endpoint-actions.js";
+import { deliveryLink, deliveryPath, findDeliveries } from "./calls.js";
+import { RotationNotice, type TabProps } from "./endpoint-actions.js";
 import { describeEventTypes } from "./event-types.js";
+import { labelTimes, placeOf } from "./plan.js";
 import { Timeline } from "./timeline.js";
 import {
-  describeAttempt,
+  countDeliveries,
+  describeCause,
   describeHealth,
+  estimatePercentile,
+  fillHours,
   formatSuccessRate,
   getNextAttempt,
+  HEALTH_TONES,
+  type Hour,
+  isTroubled,
   labelHealth,
-  TEST_TYPE,
+  quoteAnswer,
+  summariseHours,
 } from "./wording.js";
 
-/** What to do about an endpoint with a problem, step by step. */
-function Repair({ webhook, reload }: TabProps) {
-  const label = labelHealth(webhook.stats);
-  if (label === "Healthy" || label === "Not tried yet") return null;
-  return (
-    <ol class="steps">
-      <li>
-        Look at the answers of your endpoint under{" "}
-        <a href={`#/webhooks/${webhook.id}/deliveries`}>Deliveries</a>, and repair it, or correct its URL
-        under <a href={`#/webhooks/${webhook.id}/settings`}>Settings</a>.
-      </li>
-      {label === "Disabled" && (
-        <li>
-          <EnableButton webhook={webhook} reload={reload} />
-        </li>
-      )}
-      <li>Send a test.</li>
-      <li>
-        Retry all failed deliveries, under <a href={`#/webhooks/${webhook.id}/deliveries`}>Deliveries</a>.
-        Pending ones are retried automatically.
-      </li>
-    </ol>
-  );
+const HOUR = 3_600_000;
+
+/** An attempt that failed, and its delivery. */
+export interface Cause {
+  readonly delivery: DeliveryRowJson;
+  readonly attempt: AttemptJson;
 }
 
-/** Sends a test, and shows its result in place. */
-function TestPanel({ webhook, reload }: TabProps) {
-  const { api, say } = usePage();
-  const { data } = useResource((reader) => reader.get<EventTypesJson>("v1/event-types"), []);
-  const [type, setType] = useState(TEST_TYPE);
-  const [result, setResult] = useState<{ readonly isGood: boolean; readonly text: string }>();
-  const act = async (): Promise<void> => {
-    setResult(undefined);
-    say("");
-    const { attempt } = await sendTest(api, webhook.id, type === TEST_TYPE ? undefined : type);
-    setResult(
-      attempt === undefined
-        ? {
-            isGood: false,
-            text: "The test still waits for its attempt. Its result will be under Deliveries.",
-          }
-        : { isGood: attempt.kind === "delivered", text: describeAttempt(attempt) },
-    );
-    await reload();
-  };
+const lastAt = ({ lastAttempt }: DeliveryRowJson): number => Date.parse(lastAttempt?.at ?? "") || 0;
+
+/** The newest deliveries that are looked at for an attempt that failed. */
+const CANDIDATES = 5;
+
+/**
+ * Finds the attempt that failed last, among the deliveries that wait for the next one and those that
+ * failed for good. The newest may all wait for their first attempt; the one that the trouble began
+ * with does not.
+ */
+async function findCause(
+  api: Api,
+  { id, stats: { pending, failed, health } }: WebhookWithStatsJson,
+): Promise<Cause | undefined> {
+  const find = async (count: number, state: "pending" | "failed", until?: string) =>
+    count === 0
+      ? []
+      : (await findDeliveries(api, id, { state, until }, { limit: Math.min(count, CANDIDATES) })).deliveries;
+  const began = health.failingSince;
+  const found = await Promise.all([
+    find(pending, "pending"),
+    began === null ? [] : find(pending, "pending", new Date(Date.parse(began) + 1).toISOString()),
+    find(failed, "failed"),
+  ]);
+  const [delivery] = found
+    .flat()
+    .filter(({ lastAttempt }) => lastAttempt !== null && lastAttempt.kind !== "delivered")
+    .sort((a, b) => lastAt(b) - lastAt(a));
+  if (delivery === undefined) return undefined;
+  // Only a delivery by itself has what the endpoint answered.
+  const attempt = (await api.get<DeliveryJson>(deliveryPath(id, delivery.id))).attempts.at(-1);
+  return attempt === undefined || attempt.kind === "delivered" ? undefined : { delivery, attempt };
+}
+
+/** Returns why a webhook is in trouble. It is read again after each attempt. */
+export function useCause(webhook: WebhookWithStatsJson): Cause | undefined {
+  const { stats } = webhook;
+  const isNeeded = isTroubled(stats);
+  const { data } = useResource<Cause | undefined>(
+    async (api) => (isNeeded ? findCause(api, webhook) : undefined),
+    [webhook.id, stats.lastAttempt?.at, isNeeded],
+  );
+  return data;
+}
+
+/** What to do next, by the health of the endpoint. */
+function NextStep({ webhook }: { readonly webhook: WebhookWithStatsJson }) {
+  const settings = <a href={`#/webhooks/${webhook.id}/settings`}>Settings</a>;
+  switch (labelHealth(webhook.stats)) {
+    case "Disabled":
+      return (
+        <p>Repair the endpoint, or correct its address under {settings}. Then enable it and send a test.</p>
+      );
+    case "Needs a test":
+      return <p>Send a test, then retry what failed.</p>;
+    default:
+      return <p>Repair the endpoint, or correct its address under {settings}. Then retry what failed.</p>;
+  }
+}
+
+/** The trouble of an endpoint: its last answer, what happens next, and what to do. */
+function CauseCard({ webhook }: { readonly webhook: WebhookWithStatsJson }) {
+  const { zone, now } = usePage();
+  const cause = useCause(webhook);
+  const { stats } = webhook;
+  if (!isTroubled(stats)) return null;
+  const label = labelHealth(stats);
+  const { failingSince } = stats.health;
+  const since =
+    failingSince === null
+      ? ""
+      : ` since ${formatTime(failingSince, zone)} (${formatDuration(now() - Date.parse(failingSince))})`;
+  const quote = cause && quoteAnswer(cause.attempt.excerpt);
   return (
-    <section aria-label="Test">
-      <h2>Test</h2>
-      <p>A test is signed like any delivery and contains no record. It is attempted once.</p>
-      <div class="row">
-        <SelectField
-          label="Event type of the test"
-          value={type}
-          onChange={setType}
-          options={[TEST_TYPE, ...(data?.eventTypes ?? [])].map((name) => [name, name] as const)}
-        />
-        <ActionButton
-          act={act}
-          busyLabel="Sending …"
-          disabledReason={webhook.status === "DISABLED" ? DISABLED_REASON : undefined}
-        >
-          Send test
-        </ActionButton>
-      </div>
-      <p role="status" class={result === undefined ? "" : `outcome ${result.isGood ? "done" : "failed"}`}>
-        {result?.text}
-      </p>
+    <section class={`card cause ${HEALTH_TONES[label]}`} aria-label="What is wrong">
+      <h2>
+        {cause === undefined
+          ? `${label}${since}`
+          : `${describeCause({ ...cause.attempt, excerpt: null })}${since}`}
+      </h2>
+      {cause !== undefined && (
+        <p>
+          {quote !== undefined && <q class="answer">{quote.slice(1, -1)}</q>} Last failed attempt{" "}
+          <RelativeTime at={cause.attempt.at} />. <a href={deliveryLink(cause.delivery)}>Open it</a>
+        </p>
+      )}
+      <p>{describeHealth(stats, zone)}</p>
+      <NextStep webhook={webhook} />
     </section>
   );
 }
 
-export function OverviewTab({ webhook, reload }: TabProps) {
-  const { zone } = usePage();
+const formatMs = (ms: number | null): string => (ms === null ? "–" : formatDuration(ms));
+
+/** The four numbers to look at first. */
+function KeyFigures({
+  webhook,
+  day,
+}: {
+  readonly webhook: WebhookWithStatsJson;
+  readonly day: readonly Hour[];
+}) {
   const { stats } = webhook;
-  const { lastDay, lastAttempt } = stats;
+  const { lastDay } = stats;
   const next = getNextAttempt(webhook, stats.nextAttemptAt);
+  const [p50, p95] = (["p50", "p95"] as const).map((name) => formatMs(estimatePercentile(day, name)));
+  const isMeasured = day.some((hour) => hour.p95 !== null);
+  return (
+    <dl class="figures">
+      <div class="card">
+        <dt>Success, 24 h</dt>
+        <dd class="figure">{formatSuccessRate(lastDay)}</dd>
+        <dd class="quiet">{`${lastDay.succeeded.toLocaleString("en-GB")} of ${lastDay.attempts.toLocaleString("en-GB")} attempts`}</dd>
+      </div>
+      <div class="card">
+        <dt>Answer time, 24 h</dt>
+        <dd class="figure">{isMeasured ? p95 : formatMs(lastDay.averageMs)}</dd>
+        <dd class="quiet">{isMeasured ? `p95, estimated; p50 ${p50}` : "on average"}</dd>
+      </div>
+      <div class="card">
+        <dt>Waiting</dt>
+        <dd class="figure">{stats.pending.toLocaleString("en-GB")}</dd>
+        <dd class="quiet">
+          {next === null ? "no attempt planned" : "next "}
+          {next !== null && <RelativeTime at={next} />}
+        </dd>
+      </div>
+      <div class="card">
+        <dt>Failed</dt>
+        <dd class="figure">{stats.failed.toLocaleString("en-GB")}</dd>
+        <dd class="quiet">{`of ${countDeliveries(stats).toLocaleString("en-GB")} in the log`}</dd>
+      </div>
+    </dl>
+  );
+}
+
+/** `13 Jan, 10:00–11:00` */
+const nameHour = ({ from }: Hour, zone: Zone): string =>
+  `${formatTime(from, zone)}–${formatMinute(from + HOUR, zone)}`;
+
+/**
+ * Returns where the bar of an hour leads: to the deliveries that were created in it. With failed
+ * attempts, to those that still wait or, if there are only such, failed; otherwise to those that were
+ * delivered.
+ */
+function linkHour(
+  { id, stats }: WebhookWithStatsJson,
+  { from, failed }: Pick<Hour, "from" | "failed">,
+): string {
+  const troubled = stats.failed > 0 ? "failed" : "pending";
+  const search = new URLSearchParams({
+    since: new Date(from).toISOString(),
+    until: new Date(from + HOUR).toISOString(),
+    state: failed > 0 && stats.failed + stats.pending > 0 ? troubled : "delivered",
+  });
+  return `#/webhooks/${id}/deliveries?${search}`;
+}
+
+const SPANS = [24, 72] as const;
+
+/** The hours of a webhook as two charts. */
+function HourCharts({
+  webhook,
+  hours,
+}: {
+  readonly webhook: WebhookWithStatsJson;
+  readonly hours: readonly Hour[];
+}) {
+  const { zone } = usePage();
+  const [span, setSpan] = useState<number>(SPANS[0]);
+  const shown = hours.slice(-span);
+  const range = { from: shown[0]?.from ?? 0, to: (shown.at(-1)?.from ?? 0) + HOUR };
+  const ticks: readonly Tick[] = labelTimes(range, zone)
+    .map(({ at, text }) => ({ at: placeOf(at, range), text }))
+    .filter(({ at }) => at > 3 && at < 97);
+  const bars = shown.map(
+    (hour): Bar => ({
+      key: String(hour.from),
+      name: nameHour(hour, zone),
+      good: hour.delivered,
+      bad: hour.failed,
+      link: linkHour(webhook, hour),
+    }),
+  );
+  const points = shown.map(
+    (hour): LinePoint => ({
+      key: String(hour.from),
+      name: nameHour(hour, zone),
+      values: [hour.p50, hour.p95],
+    }),
+  );
+  const [p50, p95] = (["p50", "p95"] as const).map((name) => formatMs(estimatePercentile(shown, name)));
+  return (
+    <div class="cards charts">
+      <Bars
+        title="Deliveries per hour"
+        sentence={summariseHours(shown, zone)}
+        slots={bars}
+        ticks={ticks}
+        tools={
+          <fieldset class="switch" aria-label="Hours">
+            {SPANS.map((count) => (
+              <button key={count} type="button" aria-pressed={span === count} onClick={() => setSpan(count)}>
+                {count} h
+              </button>
+            ))}
+          </fieldset>
+        }
+      />
+      <Line
+        title="Answer time"
+        sentence={`In ${span} hours half of the answers took at most about ${p50}, and 95 % about ${p95}.`}
+        names={["p50", "p95"]}
+        slots={points}
+        ticks={ticks}
+        format={formatDuration}
+      />
+    </div>
+  );
+}
+
+export function OverviewTab({ webhook, reload }: TabProps) {
+  const { now } = usePage();
+  const { stats } = webhook;
+  const hours = fillHours(stats.hours, now(), SPANS[1]);
   return (
     <>
-      <p>{describeHealth(stats, zone)}</p>
-      <Repair webhook={webhook} reload={reload} />
+      <CauseCard webhook={webhook} />
       <RotationNotice webhook={webhook} reload={reload} />
-      <Facts
-        rows={[
-          [
-            "Success, last 24 h",
-            lastDay.attempts > 0 && `${formatSuccessRate(lastDay)} of ${lastDay.attempts} attempts`,
-          ],
-          ["Average time", lastDay.averageMs !== null && formatDuration(lastDay.averageMs)],
-          ["Pending", stats.pending],
-          ["Failed", stats.failed],
-          ["Delivered", stats.delivered],
-          ["Withheld", stats.withheld > 0 && stats.withheld],
-          ["Next attempt", next !== null && <RelativeTime at={next} />],
-          [
-            "Last attempt",
-            lastAttempt !== null && (
-              <>
-                {describeAttempt(lastAttempt)}, <RelativeTime at={lastAttempt.at} />
-              </>
-            ),
-          ],
-          ["Event types", describeEventTypes(stats.eventTypes)],
-          ["Created", <RelativeTime key="created" at={webhook.createdDate} />],
-        ]}
-      />
+      <KeyFigures webhook={webhook} day={hours.slice(-SPANS[0])} />
+      {stats.hours.length > 0 && <HourCharts webhook={webhook} hours={hours} />}
+      <Timeline webhook={webhook} />
+      <section class="card" aria-label="Details">
+        <h2>Details</h2>
+        <Facts
+          rows={[
+            ["Event types", describeEventTypes(stats.eventTypes)],
+            ["Created", <Time key="created" at={webhook.createdDate} />],
+            ["Withheld", stats.withheld > 0 && stats.withheld],
+          ]}
+        />
+      </section>
       {webhook.metadata !== null && (
-        <section aria-label="Metadata">
+        <section class="card" aria-label="Metadata">
           <h2>Metadata</h2>
           <Facts rows={Object.entries(webhook.metadata)} />
         </section>
       )}
-      <TestPanel webhook={webhook} reload={reload} />
-      <Timeline webhook={webhook} />
     </>
   );
 }

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import type { CreatedWebhookJson, EventTypesJson } from "../../shapes.js";
 import { Form, TextField } from "../components/form.js";
-import { ErrorMessage, Heading, Loading } from "../components/small.js";
+import { CodeBlock, ErrorMessage, Heading, Loading } from "../components/small.js";
 import { usePage } from "../page-context.js";
 import { useResource } from "../use-resource.js";
 import { type EventTypeChoice, EventTypePicker, fromChoice } from "./event-type-picker.js";
@@ -108,3 +108,37 @@ export function Register() {
     </>
   );
 }
+
+/** A receiver in a few lines, for whoever has no endpoint yet. */
+const RECEIVER = `import { createServer } from "node:http";
+import { nodeAdapter } from "postbell/node";
+import { createReceiver } from "postbell/receiver";
+
+const receiver = createReceiver({
+  secrets: process.env.WEBHOOK_SECRET, // shown once, when you add the endpoint
+  onEvent: (notification) => console.log(notification.id, notification.event["hub.event"]),
+});
+createServer(nodeAdapter(receiver)).listen(3000);
+`;
+
+/** What stands in place of an empty list. */
+export const FirstSteps = () => (
+  <section class="card narrow" aria-labelledby="first">
+    <h2 id="first">No endpoint yet</h2>
+    <p>
+      An endpoint is an https address of yours. Whenever something happens here, it receives a signed POST
+      request with the event as JSON, and answers with a 2xx status. What it does not accept is sent again.
+    </p>
+    <ol>
+      <li>
+        Run a receiver at a public https address. This one verifies signatures and drops repeats; code in
+        other languages is shown together with the secret.
+      </li>
+      <li>
+        <a href="#/webhooks/new">Add the endpoint</a>, choose its event types, and copy its secret.
+      </li>
+      <li>Send it a test from its page.</li>
+    </ol>
+    <CodeBlock text={RECEIVER} label="receiver" />
+  </section>
+);

@@ -4,12 +4,11 @@ import { useState } from "preact/hooks";
 import type { DeliveryRowJson, WebhookWithStatsJson } from "../../shapes.js";
 import type { Api } from "../api.js";
 import { SelectField } from "../components/form.js";
-import { ErrorMessage } from "../components/small.js";
+import { ErrorMessage, Loading } from "../components/small.js";
 import { usePage } from "../page-context.js";
 import { formatTime, pluralise, type Zone } from "../times.js";
 import { useResource } from "../use-resource.js";
 import { type DeliveryFilter, deliveryLink, findDeliveries } from "./calls.js";
-import { DeliveryName } from "./delivery-name.js";
 import {
   chooseDeliveries,
   getStopTime,
@@ -21,7 +20,7 @@ import {
   type TimeRange,
   type TimeSpan,
 } from "./plan.js";
-import { describeAttempt, describeResult } from "./wording.js";
+import { describeAttempt, describeResult, shortenId } from "./wording.js";
 
 /** Deliveries on the timeline. */
 const LIMIT = 20;
@@ -144,7 +143,29 @@ function summariseTimeline(deliveries: readonly DeliveryRowJson[], { stats }: We
   return `${count}${rest}: ${retrying.length} retrying, ${failed.length} failed.`;
 }
 
+/** With fewer deliveries in trouble than this, the timeline is open from the start. */
+const FEW = 6;
+
+/** The timeline behind a line that says what waits and what failed. */
 export function Timeline({ webhook }: { readonly webhook: WebhookWithStatsJson }) {
+  const { pending, failed } = webhook.stats;
+  const troubled = pending + failed;
+  // The visitor's choice, once there is one, stays while the numbers change.
+  const [choice, setChoice] = useState<boolean>();
+  const isOpen = choice ?? (troubled > 0 && troubled < FEW);
+  return (
+    <section class="card" aria-label="Retries">
+      <h2 class="fold">
+        <button type="button" class="fold" aria-expanded={isOpen} onClick={() => setChoice(!isOpen)}>
+          Retries <span class="quiet">{`${pending} waiting, ${failed} failed`}</span>
+        </button>
+      </h2>
+      {isOpen && <TimelineBody webhook={webhook} />}
+    </section>
+  );
+}
+
+function TimelineBody({ webhook }: { readonly webhook: WebhookWithStatsJson }) {
   const { session, now: readNow } = usePage();
   const [span, setSpan] = useState<TimeSpan>("day");
   // The deliveries change only if the statistics do.
@@ -159,10 +180,13 @@ export function Timeline({ webhook }: { readonly webhook: WebhookWithStatsJson }
     span === "all" ? collectTimes(data ?? [], webhook, session.schedule) : [],
   );
   const track = { range, now, webhook };
+  if (error !== undefined) return <ErrorMessage error={error} />;
+  if (data === undefined) return <Loading />;
+  if (data.length === 0) return <p>No delivery yet.</p>;
   return (
-    <section aria-label="Timeline">
-      <div class="row">
-        <h2>Timeline</h2>
+    <>
+      <div class="timeline-head">
+        <p>{summariseTimeline(data, webhook)}</p>
         <SelectField
           label="Show"
           value={span}
@@ -170,23 +194,16 @@ export function Timeline({ webhook }: { readonly webhook: WebhookWithStatsJson }
           options={SPANS}
         />
       </div>
-      {error !== undefined && <ErrorMessage error={error} />}
-      {data?.length === 0 && <p>No delivery yet.</p>}
-      {data !== undefined && data.length > 0 && (
-        <>
-          <p>{summariseTimeline(data, webhook)}</p>
-          <div class="timeline">
-            <Axis {...track} />
-            <ol>
-              {data.map((delivery) => (
-                <Track key={delivery.id} delivery={delivery} {...track} />
-              ))}
-            </ol>
-          </div>
-          <Legend />
-        </>
-      )}
-    </section>
+      <div class="timeline">
+        <Axis {...track} />
+        <ol>
+          {data.map((delivery) => (
+            <Track key={delivery.id} delivery={delivery} {...track} />
+          ))}
+        </ol>
+      </div>
+      <Legend />
+    </>
   );
 }
 
@@ -279,9 +296,9 @@ function Track({ delivery, ...track }: TrackProps & { readonly delivery: Deliver
   const summary = summariseDelivery(delivery, next, zone);
   return (
     <li>
-      <div class="track-name">
-        <DeliveryName delivery={delivery} link={deliveryLink(delivery)} />
-        <div class="quiet small">{summary}</div>
+      <div class="track-name" title={summary}>
+        <a href={deliveryLink(delivery)}>{delivery.type}</a> <span class="quiet">{delivery.subject}</span>{" "}
+        <code title={delivery.eventId}>{shortenId(delivery.eventId)}</code>
       </div>
       <svg class="track" role="img" aria-label={summary}>
         <Uprights {...track} />

@@ -1,15 +1,27 @@
-/** One webhook: its tabs, and what they share. */
+/** One webhook: its header with the actions, its tabs, and what they share. */
 
+import { useEffect } from "preact/hooks";
 import type { WebhookWithStatsJson } from "../../shapes.js";
-import { Badge, ErrorMessage, Heading, Loading, Tabs } from "../components/small.js";
+import { Ellipsis } from "../components/icons.js";
+import { CopyButton, ErrorMessage, Heading, Loading } from "../components/small.js";
+import { usePage } from "../page-context.js";
 import { useResource } from "../use-resource.js";
 import type { ViewProps } from "../view.js";
 import { WEBHOOK_PARTS, webhookPath } from "./calls.js";
 import { DeliveriesTab } from "./deliveries.js";
-import { EndpointName, EndpointUrl } from "./list.js";
+import {
+  EnableButton,
+  Menu,
+  RetryButton,
+  type TabProps,
+  TestButton,
+  TestMenu,
+  useDisable,
+} from "./endpoint-actions.js";
+import { EndpointName, EndpointUrl, HealthBadge } from "./list.js";
 import { OverviewTab } from "./overview.js";
 import { SettingsTab } from "./settings.js";
-import { HEALTH_TONES, labelHealth, nameWebhook } from "./wording.js";
+import { countDeliveries, nameWebhook } from "./wording.js";
 
 const REFRESH_MS = 5_000;
 
@@ -19,35 +31,91 @@ const TABS = [
   ["/settings", "Settings", SettingsTab],
 ] as const;
 
-function WebhookTitle({ webhook, part }: { readonly webhook: WebhookWithStatsJson; readonly part: string }) {
-  const { name, isNamed } = nameWebhook(webhook);
-  const health = labelHealth(webhook.stats);
+/** The actions that are not needed every day. */
+function MoreMenu(tab: TabProps) {
+  const { go, fail } = usePage();
+  const [disable, question] = useDisable(tab);
+  const { id, status } = tab.webhook;
+  const openSetting = (section: string) => (): void => go(`/webhooks/${id}/settings?section=${section}`);
   return (
     <>
-      <div class="title-row">
-        <Heading title={name} part={part}>
-          <EndpointName webhook={webhook} />
-        </Heading>
-        <Badge tone={HEALTH_TONES[health]}>{health}</Badge>
+      <Menu
+        label="More actions"
+        items={[
+          { text: "Rotate the secret …", act: openSetting("secret") },
+          ...(status === "ENABLED" ? [{ text: "Disable …", act: () => void disable().catch(fail) }] : []),
+          { text: "Delete …", act: openSetting("danger"), isDangerous: true },
+        ]}
+      >
+        <Ellipsis aria-hidden="true" />
+      </Menu>
+      {question}
+    </>
+  );
+}
+
+function WebhookHeader({ part, ...tab }: TabProps & { readonly part: string | undefined }) {
+  const { webhook } = tab;
+  const { name, isNamed } = nameWebhook(webhook);
+  return (
+    <>
+      <div class="webhook-head">
+        <div class="webhook-name">
+          <Heading title={name} {...(part !== undefined && { part })}>
+            <EndpointName webhook={webhook} />
+          </Heading>
+          {!isNamed && <CopyButton text={webhook.url} label="address" />}
+          <HealthBadge stats={webhook.stats} />
+        </div>
+        <div class="webhook-actions">
+          {/* The settings have it among their own. */}
+          {webhook.status === "DISABLED" && part !== "Settings" && <EnableButton {...tab} />}
+          <div class="split">
+            <TestButton {...tab} />
+            <TestMenu {...tab} />
+          </div>
+          <RetryButton {...tab} />
+          <MoreMenu {...tab} />
+        </div>
       </div>
       {isNamed && (
-        <p class="address">
-          <EndpointUrl url={webhook.url} />
+        <p class="webhook-address">
+          <EndpointUrl url={webhook.url} /> <CopyButton text={webhook.url} label="address" />
         </p>
       )}
     </>
   );
 }
 
-export function WebhookView({ params: { webhookId = "", tab = "" } }: ViewProps) {
+/** Brings the section of the settings into sight that the address names. */
+function useSection(section: string | null, isRead: boolean): void {
+  useEffect(() => {
+    if (section === null || !isRead) return undefined;
+    // The settings read the event types before they show anything.
+    const observer = new MutationObserver(() => show());
+    const show = (): void => {
+      const found = document.getElementById(section);
+      if (found === null) return;
+      observer.disconnect();
+      found.scrollIntoView({ block: "start" });
+      found.querySelector<HTMLElement>("button, input, select")?.focus({ preventScroll: true });
+    };
+    observer.observe(document.body, { childList: true, subtree: true });
+    show();
+    return () => observer.disconnect();
+  }, [section, isRead]);
+}
+
+export function WebhookView({ params: { webhookId = "", tab = "" }, query }: ViewProps) {
   const { data, error, reload } = useResource(
     (api) => api.get<WebhookWithStatsJson>(webhookPath(webhookId), { include: WEBHOOK_PARTS }),
     [webhookId],
     REFRESH_MS,
   );
+  useSection(query.get("section"), data !== undefined);
   const base = `/webhooks/${webhookId}`;
   const current = tab === "" ? base : `${base}/${tab}`;
-  const [, part = "", Tab] = TABS.find(([suffix]) => base + suffix === current) ?? [];
+  const [, part, Tab] = TABS.find(([suffix]) => base + suffix === current) ?? [];
   if (data === undefined || Tab === undefined) {
     const isMissing = data !== undefined || error !== undefined;
     return (
@@ -61,12 +129,20 @@ export function WebhookView({ params: { webhookId = "", tab = "" } }: ViewProps)
   }
   return (
     <>
-      <WebhookTitle webhook={data} part={part} />
-      <Tabs
-        label="Webhook"
-        tabs={TABS.map(([suffix, text]) => [base + suffix, text] as const)}
-        current={current}
-      />
+      <WebhookHeader webhook={data} reload={reload} part={part} />
+      <nav class="tabs" aria-label="Webhook">
+        {TABS.map(([suffix, text]) => (
+          <a key={suffix} href={`#${base}${suffix}`} aria-current={text === part ? "page" : undefined}>
+            {text}
+            {text === "Deliveries" && (
+              // The name of the link stays the same while the number changes.
+              <span class="count" aria-hidden="true">
+                {countDeliveries(data.stats).toLocaleString("en-GB")}
+              </span>
+            )}
+          </a>
+        ))}
+      </nav>
       <Tab webhook={data} reload={reload} />
     </>
   );
