@@ -111,13 +111,13 @@ describe("the page", () => {
     const context = await browser.newContext({ locale: "en-US", timezoneId: "Asia/Tokyo" });
     const page = await context.newPage();
     await page.goto(host.url);
-    await page.getByText("Failing since 12 Jan, 10:00.").waitFor();
+    await page.getByText("Failing since 12 Jan, 10:00 ·").waitFor();
     const zone = page.getByLabel("Time zone");
     expect(await zone.inputValue()).toBe("UTC");
     await zone.selectOption("Asia/Tokyo");
-    await page.getByText("Failing since 12 Jan, 19:00.").waitFor();
+    await page.getByText("Failing since 12 Jan, 19:00 ·").waitFor();
     await page.reload();
-    await page.getByText("Failing since 12 Jan, 19:00.").waitFor();
+    await page.getByText("Failing since 12 Jan, 19:00 ·").waitFor();
     expect(await zone.inputValue()).toBe("local");
     await context.close();
   });

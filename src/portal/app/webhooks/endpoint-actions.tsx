@@ -2,15 +2,18 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { EventTypesJson, WebhookWithStatsJson } from "../../shapes.js";
+import type { EventTypesJson, StatsJson, WebhookWithStatsJson } from "../../shapes.js";
 import { type Api, ApiError } from "../api.js";
 import { ActionButton, useConfirmation } from "../components/button.js";
+import { Check, CircleAlert, Clock, TriangleAlert, X } from "../components/icons.js";
+import { Badge } from "../components/small.js";
 import { useLeaveSignal, usePage } from "../page-context.js";
 import { formatTime, nameZone, pluralise } from "../times.js";
+import type { Tone } from "../tone.js";
 import { useResource } from "../use-resource.js";
 import { deliveryPath, findDeliveries, sendTest, updateWebhook, webhookPath } from "./calls.js";
 import { findReceivers } from "./event-types.js";
-import { describeAttempt, isTroubled } from "./wording.js";
+import { describeAttempt, HEALTH_TONES, isTroubled, labelHealth } from "./wording.js";
 
 export interface TabProps {
   readonly webhook: WebhookWithStatsJson;
@@ -200,7 +203,7 @@ export function RetryButton({ webhook, reload }: TabProps) {
   );
 }
 
-export interface MenuItem {
+interface MenuItem {
   readonly text: string;
   readonly act: () => void;
   readonly isDangerous?: boolean;
@@ -284,5 +287,23 @@ export function Menu({
         </div>
       )}
     </div>
+  );
+}
+
+const TONE_ICONS: Readonly<Record<Tone, typeof Check>> = {
+  good: Check,
+  warn: TriangleAlert,
+  bad: X,
+  info: Clock,
+  neutral: CircleAlert,
+};
+
+export function HealthBadge({ stats }: { readonly stats: StatsJson }) {
+  const label = labelHealth(stats);
+  const Icon = TONE_ICONS[HEALTH_TONES[label]];
+  return (
+    <Badge tone={HEALTH_TONES[label]}>
+      <Icon aria-hidden="true" /> {label}
+    </Badge>
   );
 }

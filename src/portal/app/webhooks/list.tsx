@@ -1,20 +1,20 @@
 /** All webhooks of the account, and first what needs attention. */
 
+import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
-import type { NamedWebhookJson, StatsJson, WebhookListJson, WebhookWithStatsJson } from "../../shapes.js";
+import type { NamedWebhookJson, WebhookListJson, WebhookWithStatsJson } from "../../shapes.js";
 import type { Api } from "../api.js";
 import { Spark } from "../components/charts.js";
-import { Check, CircleAlert, Clock, Plus, TriangleAlert, X } from "../components/icons.js";
+import { Plus } from "../components/icons.js";
 import { announce } from "../components/live.js";
-import { Badge, CopyButton, ErrorMessage, Heading, Loading, RelativeTime } from "../components/small.js";
+import { CopyButton, ErrorMessage, Heading, Loading, RelativeTime } from "../components/small.js";
 import { type Column, PagerButtons, Table, usePager } from "../components/table.js";
 import { usePage } from "../page-context.js";
 import { formatDuration, formatTime, pluralise } from "../times.js";
-import type { Tone } from "../tone.js";
 import { useResource } from "../use-resource.js";
 import type { ViewProps } from "../view.js";
 import { WEBHOOK_PARTS } from "./calls.js";
-import { type TabProps, TestButton } from "./endpoint-actions.js";
+import { HealthBadge, type TabProps, TestButton } from "./endpoint-actions.js";
 import { describeEventTypes } from "./event-types.js";
 import { useCause } from "./overview.js";
 import { FirstSteps } from "./register.js";
@@ -37,13 +37,11 @@ import {
 } from "./wording.js";
 
 const PER_PAGE = 100;
-/** A search reads this many pages, so that it finds what is not on the first one. */
-const MAX_PAGES = 20;
+const MAX_PAGES = 20; // Of a search, which finds what is not on the first one.
 const REFRESH_MS = 10_000;
 const HOURS = 24;
-/** The characters at the end of an address that are shown whatever the room is. */
-const TAIL_LENGTH = 12;
-/** The longest search. */
+const MOST_URGENT = 5; // In the block at the top.
+const TAIL_LENGTH = 12; // The end of an address that is always shown.
 const SEARCH_LENGTH = 200;
 
 /**
@@ -82,24 +80,6 @@ export function EndpointName({
   );
 }
 
-const TONE_ICONS: Readonly<Record<Tone, typeof Check>> = {
-  good: Check,
-  warn: TriangleAlert,
-  bad: X,
-  info: Clock,
-  neutral: CircleAlert,
-};
-
-export function HealthBadge({ stats }: { readonly stats: StatsJson }) {
-  const label = labelHealth(stats);
-  const Icon = TONE_ICONS[HEALTH_TONES[label]];
-  return (
-    <Badge tone={HEALTH_TONES[label]}>
-      <Icon aria-hidden="true" /> {label}
-    </Badge>
-  );
-}
-
 const EndpointLink = ({ webhook }: { readonly webhook: NamedWebhookJson }) => (
   <a href={`#/webhooks/${webhook.id}`} class="endpoint-link">
     <EndpointName webhook={webhook} />
@@ -133,9 +113,6 @@ function AttentionItem({ webhook, reload }: TabProps) {
     </li>
   );
 }
-
-/** The most webhooks of the block at the top. The list below has them all. */
-const MOST_URGENT = 5;
 
 function NeedsAttention({
   webhooks,
@@ -196,7 +173,7 @@ function DayCell({ stats: { hours } }: Row) {
 function SlowestCell({ stats: { hours } }: Row) {
   const { now } = usePage();
   const p95 = estimatePercentile(fillHours(hours, now(), HOURS), "p95");
-  return <>{p95 === null ? "–" : formatDuration(p95)}</>;
+  return p95 === null ? "–" : formatDuration(p95);
 }
 
 const COLUMNS: readonly Column<Row>[] = [
@@ -222,9 +199,14 @@ const toSlug = (label: HealthLabel): string => label.toLowerCase().replaceAll(" 
 /** The part of the list that the visitor asked for. It is kept in the address of the view. */
 interface ListFilter {
   readonly text: string;
-  /** A health in lower case with hyphens, or `attention`. */
+  // A health in lower case with hyphens, or `attention`.
   readonly health: string;
 }
+
+const readFilter = (query: URLSearchParams): ListFilter => ({
+  text: (query.get("q") ?? "").slice(0, SEARCH_LENGTH),
+  health: query.get("health") ?? "",
+});
 
 function matches({ text, health }: ListFilter, webhook: WebhookWithStatsJson): boolean {
   const { host, path } = splitUrl(webhook.url);
@@ -288,23 +270,55 @@ async function readList(
   }
 }
 
+/** The block of what is urgent, the numbers and the table. */
+function Listing({
+  webhooks,
+  filter,
+  reload,
+  pages,
+}: {
+  readonly webhooks: readonly WebhookWithStatsJson[];
+  readonly filter: ListFilter | undefined;
+  readonly reload: () => Promise<void>;
+  readonly pages: ComponentChildren;
+}) {
+  const shown = filter === undefined ? webhooks : webhooks.filter((webhook) => matches(filter, webhook));
+  const count = filter && pluralise(shown.length, "endpoint", "endpoints");
+  useEffect(() => {
+    if (count !== undefined) announce(count);
+  }, [count]);
+  return (
+    <>
+      {filter === undefined && <NeedsAttention webhooks={webhooks} reload={reload} />}
+      <p class="summary">
+        {count === undefined ? summariseWebhooks(webhooks) : `${count} of ${webhooks.length}`}
+      </p>
+      {shown.length > 0 && (
+        <div class="endpoints">
+          <Table
+            caption="Webhooks of the account"
+            columns={COLUMNS}
+            header="Endpoint"
+            rows={shown.map((webhook) => ({ ...webhook, key: webhook.id }))}
+          />
+        </div>
+      )}
+      {pages}
+    </>
+  );
+}
+
 export function WebhookList({ query }: ViewProps) {
   const pager = usePager();
-  const filter = { text: (query.get("q") ?? "").slice(0, SEARCH_LENGTH), health: query.get("health") ?? "" };
-  const isFiltered = filter.text !== "" || filter.health !== "";
+  const filter = readFilter(query);
+  const isFiltered = filter.text + filter.health !== "";
   const cursor = isFiltered ? undefined : pager.cursor;
   const { data, error, reload } = useResource(
     (api) => readList(api, cursor, isFiltered),
     [cursor, isFiltered],
     REFRESH_MS,
   );
-  const all = sortByUrgency(data?.webhooks ?? []);
-  const shown = all.filter((webhook) => matches(filter, webhook));
-  const count = pluralise(shown.length, "endpoint", "endpoints");
-  useEffect(() => {
-    if (isFiltered && data !== undefined) announce(count);
-  }, [count, isFiltered, data === undefined]);
-  const isEmpty = data !== undefined && all.length === 0 && pager.number === 1;
+  const isEmpty = data?.webhooks.length === 0 && pager.number === 1;
   return (
     <>
       <div class="title-row">
@@ -314,28 +328,22 @@ export function WebhookList({ query }: ViewProps) {
           <Plus aria-hidden="true" /> Add endpoint
         </a>
       </div>
-      {error !== undefined && <ErrorMessage error={error} />}
-      {data === undefined && error === undefined && <Loading />}
+      {error && <ErrorMessage error={error} />}
+      {!data && !error && <Loading />}
       {isEmpty && <FirstSteps />}
-      {data !== undefined && !isEmpty && (
-        <>
-          {!isFiltered && <NeedsAttention webhooks={all} reload={reload} />}
-          <p class="summary">
-            {isFiltered ? `${count} of ${all.length}` : summariseWebhooks(all)}
-            {!isFiltered && (pager.number > 1 || data.next !== null) && " on this page"}
-          </p>
-          {shown.length > 0 && (
-            <div class="endpoints">
-              <Table
-                caption="Webhooks of the account"
-                columns={COLUMNS}
-                header="Endpoint"
-                rows={shown.map((webhook) => ({ ...webhook, key: webhook.id }))}
-              />
-            </div>
-          )}
-          {!isFiltered && <PagerButtons pager={pager} next={data.next} labels={["Back", "More webhooks"]} />}
-        </>
+      {data && !isEmpty && (
+        <Listing
+          webhooks={sortByUrgency(data.webhooks)}
+          filter={isFiltered ? filter : undefined}
+          reload={reload}
+          pages={
+            <PagerButtons
+              pager={pager}
+              next={isFiltered ? null : data.next}
+              labels={["Back", "More webhooks"]}
+            />
+          }
+        />
       )}
     </>
   );

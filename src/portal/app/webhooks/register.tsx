@@ -110,16 +110,17 @@ export function Register() {
 }
 
 /** A receiver in a few lines, for whoever has no endpoint yet. */
-const RECEIVER = `import { createServer } from "node:http";
-import { nodeAdapter } from "postbell/node";
-import { createReceiver } from "postbell/receiver";
-
-const receiver = createReceiver({
-  secrets: process.env.WEBHOOK_SECRET, // shown once, when you add the endpoint
-  onEvent: (notification) => console.log(notification.id, notification.event["hub.event"]),
-});
-createServer(nodeAdapter(receiver)).listen(3000);
-`;
+const RECEIVER = [
+  'import { createServer } from "node:http";',
+  'import { nodeAdapter } from "postbell/node";',
+  'import { createReceiver } from "postbell/receiver";',
+  "",
+  "const receiver = createReceiver({",
+  '  secrets: "whsec_…", // shown once, when you add the endpoint',
+  "  onEvent: (notification) => queue.push(notification), // a queue of your own",
+  "});",
+  "createServer(nodeAdapter(receiver)).listen(3000);",
+].join("\n");
 
 /** What stands in place of an empty list. */
 export const FirstSteps = () => (

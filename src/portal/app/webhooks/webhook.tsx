@@ -11,6 +11,7 @@ import { WEBHOOK_PARTS, webhookPath } from "./calls.js";
 import { DeliveriesTab } from "./deliveries.js";
 import {
   EnableButton,
+  HealthBadge,
   Menu,
   RetryButton,
   type TabProps,
@@ -18,7 +19,7 @@ import {
   TestMenu,
   useDisable,
 } from "./endpoint-actions.js";
-import { EndpointName, EndpointUrl, HealthBadge } from "./list.js";
+import { EndpointName, EndpointUrl } from "./list.js";
 import { OverviewTab } from "./overview.js";
 import { SettingsTab } from "./settings.js";
 import { countDeliveries, nameWebhook } from "./wording.js";
