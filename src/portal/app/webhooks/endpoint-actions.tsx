@@ -1,7 +1,7 @@
 /** Actions of a webhook: test, retry, enable, disable, and finishing a rotation of its secret. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { EventTypesJson, StatsJson, WebhookWithStatsJson } from "../../shapes.js";
 import { type Api, ApiError } from "../api.js";
 import { ActionButton, useConfirmation } from "../components/button.js";
@@ -228,7 +228,7 @@ export function Menu({
     setOpen(false);
     root.current?.querySelector("button")?.focus();
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!isOpen) return;
     list()[0]?.focus();
     const onPress = ({ target }: Event): void => {
