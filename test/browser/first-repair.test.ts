@@ -88,7 +88,7 @@ it("repairs an endpoint that fails and one that was disabled, and gets both thei
   await openTab("Overview");
   await page.getByRole("button", { name: "Send test", exact: true }).click();
   await page.getByRole("status").getByText("Delivered: HTTP 204").waitFor();
-  await page.locator(".badge").getByText("Unstable").waitFor();
+  await page.locator(".badge").getByText("Healthy").waitFor();
   const tests = await arrivedAt("/archive");
   await page.getByRole("button", { name: "Retry failed (1)" }).click();
   await page.getByText("4 events are being sent, one after another.").waitFor();
