@@ -8,6 +8,7 @@ import { isPromiseLike } from "../core/promise-like.js";
 import type { HttpRequest } from "../http/types.js";
 import { type Caller, createAuthorization } from "./auth/caller.js";
 import type { Roles } from "./auth/roles.js";
+import type { ContentModel } from "./records/content-model.js";
 import type { User } from "./records/records.js";
 import { RestError } from "./rest/error.js";
 
@@ -79,15 +80,17 @@ type Authentication = Awaited<ReturnType<AuthenticateContent>>;
 export function createCallers({
   users,
   roles,
+  model,
   authenticate,
   logger,
 }: {
   readonly users: { readonly get: (id: number) => User | null | Promise<User | null> };
   readonly roles: Roles;
+  readonly model: ContentModel;
   readonly authenticate: AuthenticateContent;
   readonly logger: Logger;
 }): Callers {
-  const toCaller = createAuthorization({ roles });
+  const toCaller = createAuthorization({ roles, model });
   const anonymous = toCaller(null);
 
   const load = async (id: number): Promise<Caller> => {

@@ -1,11 +1,12 @@
 /**
- * The table of post types: names, path, taxonomies, default order of lists, meta fields. Routes,
- * arguments, schemas and the index are built from it. The fields are in `posts/post-fields.ts`.
+ * The table of the built-in post types: names, path, taxonomies, default order of lists, meta
+ * fields. Routes, arguments, schemas and the index are built from it. The fields are in
+ * `posts/post-fields.ts`.
  */
 
 import { STATUSES } from "./query/row.js";
-import type { PostOrder } from "./query/types.js";
-import type { Post, PostType, Taxonomy } from "./records/records.js";
+import type { Collection, MetaField, PostOrder } from "./records/content-model.js";
+import type { BuiltInPostType, BuiltInTaxonomy } from "./records/records.js";
 import { COLLECTION_NAMES } from "./records/records.js";
 
 /**
@@ -209,63 +210,10 @@ export const collections = {
     hasRevisions: true,
     hasAttachments: true,
   },
-} as const satisfies { readonly [base: string]: Collection };
+} as const satisfies { readonly [base: string]: BuiltInCollection };
 
-const byType = Object.fromEntries(
-  Object.values<Collection>(collections).map((collection) => [collection.type, collection]),
-) as { readonly [type in PostType]: Collection };
-
-export const getCollection = (type: PostType): Collection => byType[type];
-
-/** Returns `undefined` for a name that is no post type. */
-export const findCollection = (name: string): Collection | undefined =>
-  Object.hasOwn(byType, name) ? byType[name as PostType] : undefined;
-
-// The definition of a post type: one row of the table. Types only.
-
-export interface MetaField {
-  readonly type: "boolean" | "string";
-  readonly default: boolean | string;
-  readonly enum?: readonly string[];
-  /** Revisions hold the value too. */
-  readonly isRevisioned?: true;
-}
-
-export interface Collection {
-  /** The segment in paths: `posts` in `/posts/12`. */
-  readonly base: string;
-  readonly type: PostType;
-  readonly labels: {
-    readonly name: string;
-    readonly singular: string;
-    /** The title of the list of all items, for menu items that lead there. */
-    readonly archives: string;
-  };
-  readonly description: string;
-  readonly isHierarchical: boolean;
-  /** True if items have an address of their own on the website. */
-  readonly isViewable: boolean;
-  /** True if anonymous callers may list and read published items. */
-  readonly isPublic: boolean;
-  readonly taxonomies: readonly Taxonomy[];
-  /** `supports` of WordPress, for `/types`. */
-  readonly supports: readonly string[];
-  /** Values of new items that differ between types. */
-  readonly newPost: Pick<Post, "status" | "commentStatus" | "pingStatus">;
-  readonly list: {
-    readonly perPage: number;
-    readonly order: "asc" | "desc";
-    readonly orderBy: PostOrder;
-    readonly orders: readonly PostOrder[];
-    readonly status: string;
-    readonly statuses: readonly string[];
-  };
-  readonly meta: { readonly [name: string]: MetaField };
-  /** True if a batch may use the routes. */
-  readonly allowBatch: boolean;
-  /** True if deleting without `force` moves an item to the trash. */
-  readonly hasTrash: boolean;
-  readonly hasRevisions: boolean;
-  /** True if media can belong to an item. */
-  readonly hasAttachments: boolean;
+/** A row of the table. The model of the content adds what other tables say about the type. */
+export interface BuiltInCollection extends Omit<Collection, "taxonomies" | "capabilities"> {
+  readonly type: BuiltInPostType;
+  readonly taxonomies: readonly BuiltInTaxonomy[];
 }

@@ -4,6 +4,7 @@ import type { Clock } from "../core/clock.js";
 import type { Logger } from "../core/logger.js";
 import type { Callers } from "./callers.js";
 import type { MenuLocations } from "./menu-locations/menu-locations.js";
+import type { ContentModel } from "./records/content-model.js";
 import type { ContentRepository } from "./repository/content-repository.js";
 import type { ListLimits } from "./rest/lists.js";
 import type { Site } from "./site.js";
@@ -15,6 +16,7 @@ export interface ContentBase {
   readonly logger: Logger;
   /** The first two segments of the content routes: `core/v2`. */
   readonly namespace: string;
+  readonly model: ContentModel;
   readonly repository: ContentRepository;
   readonly site: Site;
   readonly menuLocations: MenuLocations;

@@ -16,6 +16,7 @@ import { type Roles, readRoles } from "./auth/roles.js";
 import { createCallers } from "./callers.js";
 import type { Content } from "./content.js";
 import { type ContentTelemetry, createContentTelemetry } from "./content-telemetry.js";
+import { createContentModel } from "./declared-types.js";
 import { editorRoutes } from "./editor/editor-routes.js";
 import { createLinkedPages, type LinkedPages } from "./editor/linked-pages.js";
 import { embedRoutes } from "./embeds/embed-routes.js";
@@ -203,8 +204,10 @@ function createBase(
   const { clock, limits } = config;
   const namespace = `${config.namespace}/v2`;
   const cacheShare = shareOfCache(config);
+  const model = createContentModel();
   const repository = createContentRepository({
     store,
+    model,
     changed: createChangeHook(config.changed, logger),
     cacheCharacters: Math.max(cacheShare, 1),
     lookedUp: report?.countRecordLookUps,
@@ -219,7 +222,7 @@ function createBase(
 
   const users = createUsers({ users: config.users, clock, logger });
   const roles = readRoles(config.roles);
-  const callers = createCallers({ users, roles, authenticate: config.authenticate, logger });
+  const callers = createCallers({ users, roles, model, authenticate: config.authenticate, logger });
 
   const journal = createOrphanFileJournal({ store, index: repository.index, current: repository.current });
   const files = config.files && createJournaledFiles({ files: config.files, journal, clock, logger });
@@ -227,12 +230,13 @@ function createBase(
     files && config.images ? createStoredImages({ files, tool: config.images, logger }) : undefined;
   const uploads = createMediaUploads({ clock, logger, site, repository, files, images, limits });
 
-  const postTypes = createPostTypes({ attachment: createMediaRules(uploads), nav_menu_item: menuItemRules });
+  const rules = { attachment: createMediaRules(uploads), nav_menu_item: menuItemRules };
+  const postTypes = createPostTypes(rules, model);
   const cacheBytes = Math.max(cacheShare * 2, 1);
   const { anonymous } = callers;
   const renderer = createPostRenderer({ repository, postTypes, site, anonymous, namespace, cacheBytes });
   return {
-    ...{ clock, logger, namespace, repository, site, settings, menuLocations },
+    ...{ clock, logger, namespace, model, repository, site, settings, menuLocations },
     ...{ users, roles, callers, files, images, postTypes, renderer },
     lists: createListLimits(limits.responseBytes),
     passwords: createPasswords({ perMinute: limits.passwordsPerMinute, clock }),
@@ -275,7 +279,7 @@ const listRoutes = (
     readonly pages: LinkedPages | undefined;
   },
 ): readonly RestRoute[] => [
-  ...Object.values(base.postTypes).flatMap((type) => [
+  ...base.postTypes.all.flatMap((type) => [
     ...postRoutes(type, base),
     ...revisionRoutes(type, base),
     ...autosaveRoutes(type, base),
@@ -284,7 +288,7 @@ const listRoutes = (
   ...embedRoutes(own, foreign),
   ...termRoutes(base),
   ...userRoutes(base),
-  ...typeRoutes(base.namespace),
+  ...typeRoutes(base),
   ...editorRoutes(base, editor, pages, createAddressPolicy(destinations)),
   ...menuLocationRoutes(base),
   ...searchRoutes(base),

@@ -4,8 +4,9 @@
  */
 
 import { randomUUID } from "node:crypto";
-import { getCollection } from "../../src/content/collections.js";
+import { builtInModel } from "../../src/content/declared-types.js";
 import { createPost } from "../../src/content/posts/write-post.js";
+import { getCollection } from "../../src/content/records/content-model.js";
 import type { Post, PostType } from "../../src/content/records/records.js";
 import { createContentRepository } from "../../src/content/repository/content-repository.js";
 import { createOrphanFileJournal } from "../../src/content/repository/orphan-file-journal.js";
@@ -30,7 +31,12 @@ const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
 export function seedsIn(storage: ContentStorage): Seeds {
   const clock = manualClock(NOW);
   const store = storage.content({ clock, logger: silentLogger });
-  const library = createContentRepository({ store, cacheCharacters: 10_000, changed: () => {} });
+  const library = createContentRepository({
+    store,
+    model: builtInModel,
+    cacheCharacters: 10_000,
+    changed: () => {},
+  });
   const { index, current } = library;
   const notes = createOrphanFileJournal({ store, index, current });
   const site = createSite({ url: "http://localhost", name: "" }, createSiteZone("UTC"), undefined);
@@ -62,7 +68,7 @@ export function seedsIn(storage: ContentStorage): Seeds {
       return library.change(async (draft) => {
         const id = await draft.newId("post");
         const blank = createPost({
-          collection: getCollection(type),
+          collection: getCollection(builtInModel, type),
           caller: { user: null, id: 0, has: () => false, may: () => false, canOf: () => false },
           site,
           index: library.index,

@@ -3,6 +3,7 @@
  * holds them.
  */
 
+import { builtInModel } from "../../src/content/declared-types.js";
 import { createSiteIndex, type SiteIndex, type StoredColumns } from "../../src/content/query/site-index.js";
 import type { PostQuery } from "../../src/content/query/types.js";
 import type { Term } from "../../src/content/records/records.js";
@@ -60,7 +61,7 @@ export const removal = (key: string): ContentChange => ({ key, version: 0, colum
 
 /** An index loaded with `changes`, in batches of three. */
 export async function indexOf(changes: readonly ContentChange[]): Promise<SiteIndex> {
-  const index = createSiteIndex({ defaultCategory: () => DEFAULT_CATEGORY });
+  const index = createSiteIndex({ defaultCategory: () => DEFAULT_CATEGORY, model: builtInModel });
   async function* batches() {
     for (let start = 0; start < changes.length; start += 3) yield changes.slice(start, start + 3);
   }

@@ -1,7 +1,8 @@
 /** The caller of a request, and what he may do. */
 
+import type { CapabilityNames, ContentModel } from "../records/content-model.js";
 import type { PostColumns, PostStatus, PostType, Taxonomy, User } from "../records/records.js";
-import { canEditSomething, capabilityNames, impliedBy } from "./capabilities.js";
+import { canEditSomething, impliedBy } from "./capabilities.js";
 import type { Roles } from "./roles.js";
 
 /** An action on one post. In WordPress a meta capability, which depends on author and status. */
@@ -39,25 +40,35 @@ export const isAnonymous = ({ id, user }: Caller): boolean => id === 0 && user =
  * The rules for posts are those of WordPress: its map_meta_cap, and the reading rules of its REST
  * API.
  */
-export function createAuthorization({ roles }: { readonly roles: Roles }): (user: User | null) => Caller {
-  const anonymous = createCaller(null, []);
+export function createAuthorization({
+  roles,
+  model,
+}: {
+  readonly roles: Roles;
+  readonly model: Pick<ContentModel, "types" | "taxonomies">;
+}): (user: User | null) => Caller {
+  const names: NamesOf = new Map(
+    [...model.types, ...model.taxonomies].map(([of, { capabilities }]) => [of, capabilities]),
+  );
+  const anonymous = createCaller(null, [], names);
   return (user) => {
     if (user === null) return anonymous;
-    return createCaller(
-      user,
-      user.roles.flatMap((name) => roles.get(name) ?? []),
-    );
+    const granted = user.roles.flatMap((name) => roles.get(name) ?? []);
+    return createCaller(user, granted, names);
   };
 }
 
-function createCaller(user: User | null, granted: readonly ReadonlySet<string>[]): Caller {
+/** The capabilities by type or taxonomy. */
+type NamesOf = ReadonlyMap<PostType | Taxonomy, CapabilityNames>;
+
+function createCaller(user: User | null, granted: readonly ReadonlySet<string>[], names: NamesOf): Caller {
   const id = user?.id ?? 0;
   const has = (capability: string): boolean => {
     const name = impliedBy.get(capability) ?? capability;
     return granted.some((capabilities) => capabilities.has(name));
   };
   const canOf: Caller["canOf"] = (of, capability) => {
-    const name = capabilityNames[of][capability];
+    const name = names.get(of)?.[capability];
     return name !== undefined && has(name);
   };
   const isOwn = ({ author }: PostColumns): boolean => id !== 0 && author === id;

@@ -3,12 +3,8 @@
  * no role and no user.
  */
 
-import type { PostType, Taxonomy } from "../records/records.js";
-
-/** Maps a general name, such as `edit_posts`, to the name that roles have. */
-export interface CapabilityNames {
-  readonly [general: string]: string;
-}
+import type { CapabilityNames } from "../records/content-model.js";
+import type { BuiltInPostType, BuiltInTaxonomy } from "../records/records.js";
 
 /** Returns the names of a type whose capabilities end in `_<plural>`. */
 const namesEndingIn = (plural: string): CapabilityNames => ({
@@ -44,7 +40,9 @@ const termNames = (manage: string, edit: string, remove: string, assign: string)
  *
  * Source: the capabilities with which WordPress 7.1 registers its types and taxonomies.
  */
-export const capabilityNames: { readonly [of in PostType | Taxonomy]: CapabilityNames } = {
+export const capabilityNames: {
+  readonly [of in BuiltInPostType | BuiltInTaxonomy]: CapabilityNames;
+} = {
   post: posts,
   page: namesEndingIn("pages"),
   attachment: { ...posts, create_posts: "upload_files" },

@@ -4,7 +4,6 @@
  */
 
 import type { JsonObject, Schema } from "../../schema/types.js";
-import { getCollection } from "../collections.js";
 import {
   getMenuItem,
   isInvalidMenuItem,
@@ -64,7 +63,7 @@ const NEWEST: PostQuery = {
 
 export function navigationFallbackRoute(base: PostBase): RestRoute {
   const { repository, postTypes, namespace } = base;
-  const resource = createPostResource(postTypes.wp_navigation, base);
+  const resource = createPostResource(postTypes.get("wp_navigation"), base);
   return {
     namespace: "wp-block-editor/v1",
     path: "/navigation-fallback",
@@ -130,7 +129,7 @@ function findClassicMenu({ repository: { index }, menuLocations }: PostBase): Te
  */
 async function convertMenu(
   { id, name, slug }: Term,
-  { repository, site, callers }: PostBase,
+  { repository, site, callers, postTypes }: PostBase,
 ): Promise<NavigationTexts | undefined> {
   const { index } = repository;
   const query: PostQuery = {
@@ -152,7 +151,7 @@ async function convertMenu(
             post,
             site,
             index,
-            collection: getCollection("nav_menu_item"),
+            collection: postTypes.get("nav_menu_item").collection,
             context: "edit",
             isRevealed: true,
             excerptLength: 0,

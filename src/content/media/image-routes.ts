@@ -18,7 +18,7 @@ export function imageRoutes(
   images: StoredImages | undefined,
 ): readonly RestRoute[] {
   const { namespace, postTypes } = base;
-  const type = postTypes.attachment;
+  const type = postTypes.get("attachment");
   const resource = createPostResource(type, base);
   const { permissions } = resource;
   const schema = itemSchema(type);

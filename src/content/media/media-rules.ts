@@ -58,7 +58,7 @@ export const createMediaRules = (uploads: MediaUploads): PostTypeRules => ({
   listLinks: ({ parent: id }, { index, to }) => {
     const parent = index.post(id);
     if (parent === undefined) return {};
-    const link = { embeddable: true, post_type: parent.type, id, href: to(postPath(parent)) };
+    const link = { embeddable: true, post_type: parent.type, id, href: to(postPath(parent, index)) };
     return { "wp:attached-to": [link] };
   },
 });

@@ -5,10 +5,9 @@
 
 import type { Argument, Arguments, Json, JsonObject, Schema } from "../../schema/types.js";
 import { COUNTS, IDS, NAMES } from "../argument-bounds.js";
-import type { Collection } from "../collections.js";
 import type { PostQuery, TermFilter } from "../query/types.js";
+import type { Collection, TaxonomyDefinition } from "../records/content-model.js";
 import { POST_FORMATS, type PostType, type Taxonomy } from "../records/records.js";
-import { getTaxonomy } from "../terms/taxonomies.js";
 import { ADDRESSED_TYPES } from "./post-field.js";
 import type { Values } from "./post-type-handler.js";
 
@@ -142,12 +141,12 @@ function toMimeTypes({ mime_type: whole, media_type: kinds }: Values): Partial<P
   return mimeType.length > 0 ? { mimeType } : undefined;
 }
 
-const termFilters = (taxonomies: readonly Taxonomy[]): readonly (readonly [string, ListFilter])[] =>
-  taxonomies.flatMap((taxonomy) => {
-    const { base } = getTaxonomy(taxonomy);
+const termFilters = (taxonomies: readonly TaxonomyDefinition[]): readonly (readonly [string, ListFilter])[] =>
+  taxonomies.flatMap((definition) => {
+    const { base } = definition;
     return [
-      [base, { argument: termArgument(taxonomy, { isExclude: false }) }],
-      [`${base}_exclude`, { argument: termArgument(taxonomy, { isExclude: true }) }],
+      [base, { argument: termArgument(definition, { isExclude: false }) }],
+      [`${base}_exclude`, { argument: termArgument(definition, { isExclude: true }) }],
     ] as const;
   });
 
@@ -190,8 +189,10 @@ const OPERATOR: Schema = {
 };
 
 /** Returns the argument that filters by term ids, or by an object with ids and options. */
-function termArgument(taxonomy: Taxonomy, { isExclude }: { readonly isExclude: boolean }): Argument {
-  const { labels, isHierarchical } = getTaxonomy(taxonomy);
+function termArgument(
+  { labels, isHierarchical }: TaxonomyDefinition,
+  { isExclude }: { readonly isExclude: boolean },
+): Argument {
   const verb = isExclude ? "except those with" : "with";
   return {
     description: `Limit result set to items ${verb} specific ${labels.name.toLowerCase()}.`,
@@ -224,13 +225,10 @@ function toTermFilter(taxonomy: Taxonomy, value: Values[string], isExclude: bool
 /** Returns the filters by term that the values of a list's arguments ask for. */
 export const toTermFilters = (values: Values, { taxonomies }: Collection): readonly TermFilter[] =>
   taxonomies
-    .flatMap((taxonomy) => {
-      const { base } = getTaxonomy(taxonomy);
-      return [
-        toTermFilter(taxonomy, values[base], false),
-        toTermFilter(taxonomy, values[`${base}_exclude`], true),
-      ];
-    })
+    .flatMap(({ taxonomy, base }) => [
+      toTermFilter(taxonomy, values[base], false),
+      toTermFilter(taxonomy, values[`${base}_exclude`], true),
+    ])
     .filter((filter) => filter !== undefined);
 
 // The media types that WordPress knows for uploads (`get_allowed_mime_types`). A list of media is

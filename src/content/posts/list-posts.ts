@@ -3,8 +3,8 @@
 import { toText } from "../../schema/coerce.js";
 import type { Context, Json } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
-import type { Collection } from "../collections.js";
-import type { PostOrder, PostQuery, TermFilter, Visibility, VisibilityScope } from "../query/types.js";
+import type { PostQuery, TermFilter, Visibility, VisibilityScope } from "../query/types.js";
+import type { Collection, PostOrder } from "../records/content-model.js";
 import type { PostColumns, PostStatus, PostType } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 import { type ListLimit, pageHeaders } from "../rest/lists.js";

@@ -2,8 +2,8 @@
 
 import type { Argument, Context, Json, JsonObject, Schema } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
-import type { Collection } from "../collections.js";
 import type { SiteIndex } from "../query/site-index.js";
+import type { Collection } from "../records/content-model.js";
 import type { Post, PostType } from "../records/records.js";
 import type { HtmlField, Site } from "../site.js";
 

@@ -12,7 +12,6 @@ import { STATUSES } from "../query/row.js";
 import { POST_FORMATS, type Post, type PostType } from "../records/records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import type { Site } from "../site.js";
-import { getTaxonomy } from "../terms/taxonomies.js";
 import { formatDate } from "../text/dates.js";
 import {
   ADDRESSED_TYPES,
@@ -36,10 +35,8 @@ const listClasses = ({ post, collection, index }: FieldView): readonly string[] 
   ...(post.password === "" ? [] : ["post-password-required"]),
   ...(post.featuredMedia > 0 ? ["has-post-thumbnail"] : []),
   "hentry",
-  ...collection.taxonomies.flatMap((taxonomy) =>
-    index
-      .termsOf(post, taxonomy)
-      .map((id) => `${getTaxonomy(taxonomy).classPrefix}-${index.term(id)?.slug ?? id}`),
+  ...collection.taxonomies.flatMap(({ taxonomy, classPrefix }) =>
+    index.termsOf(post, taxonomy).map((id) => `${classPrefix}-${index.term(id)?.slug ?? id}`),
   ),
   ...(collection.supports.includes("post-formats") && post.format !== "standard"
     ? [`post_format-post-format-${post.format}`]

@@ -1,11 +1,10 @@
 /** The links of a post: to itself, its author, parent, terms, revisions and an editor's actions. */
 
 import type { Caller } from "../auth/caller.js";
-import { type Collection, getCollection } from "../collections.js";
 import type { SiteIndex } from "../query/site-index.js";
+import { type Collection, getCollection } from "../records/content-model.js";
 import type { Post, PostColumns } from "../records/records.js";
 import type { ItemLink, Links } from "../rest/types.js";
-import { getTaxonomy } from "../terms/taxonomies.js";
 import type { LinkView, PostTypeHandler } from "./post-type-handler.js";
 
 /**
@@ -23,8 +22,10 @@ export interface AllowedOperations {
 type MutableLinks = { [relation: string]: readonly ItemLink[] };
 
 /** Returns the path of a post of any type: `/pages/3`. */
-export const postPath = ({ type, id }: Pick<PostColumns, "type" | "id">): string =>
-  `/${getCollection(type).base}/${id}`;
+export const postPath = (
+  { type, id }: Pick<PostColumns, "type" | "id">,
+  { model }: Pick<SiteIndex, "model">,
+): string => `/${getCollection(model, type).base}/${id}`;
 
 export function listPostLinks(
   post: Post,
@@ -33,8 +34,8 @@ export function listPostLinks(
   allowed: AllowedOperations,
 ): Links {
   const { collection } = type;
-  const { to } = view;
-  const self = to(postPath(post));
+  const { index, to } = view;
+  const self = to(postPath(post, index));
   const links: MutableLinks = {
     self: [{ href: self, targetHints: { allow: allowed.methods } }],
     collection: [{ href: to(`/${collection.base}`) }],
@@ -43,16 +44,16 @@ export function listPostLinks(
   addPeople(links, post, collection, to);
   addRevisions(links, post, collection, self);
   addParent(links, post, collection.isHierarchical, view);
-  const featured = allowed.canReadFeatured ? findFeatured(post, view.index) : undefined;
+  const featured = allowed.canReadFeatured ? findFeatured(post, index) : undefined;
   if (featured !== undefined) {
-    links["wp:featuredmedia"] = [{ embeddable: true, href: to(postPath(featured)) }];
+    links["wp:featuredmedia"] = [{ embeddable: true, href: to(postPath(featured, index)) }];
   }
   if (collection.hasAttachments) links["wp:attachment"] = [{ href: to(`/media?parent=${post.id}`) }];
   if (collection.taxonomies.length > 0) {
-    links["wp:term"] = collection.taxonomies.map((taxonomy) => ({
+    links["wp:term"] = collection.taxonomies.map(({ taxonomy, base }) => ({
       taxonomy,
       embeddable: true,
-      href: to(`/${getTaxonomy(taxonomy).base}?post=${post.id}`),
+      href: to(`/${base}?post=${post.id}`),
     }));
   }
   if (type.listLinks !== undefined) Object.assign(links, type.listLinks(post, view));
@@ -80,7 +81,7 @@ function addRevisions(links: MutableLinks, post: Post, { hasRevisions }: Collect
 
 function addParent(links: MutableLinks, post: Post, isHierarchical: boolean, { index, to }: LinkView): void {
   const parent = isHierarchical ? index.post(post.parent) : undefined;
-  if (parent !== undefined) links["up"] = [{ embeddable: true, href: to(postPath(parent)) }];
+  if (parent !== undefined) links["up"] = [{ embeddable: true, href: to(postPath(parent, index)) }];
 }
 
 function findFeatured({ featuredMedia }: Post, index: SiteIndex): PostColumns | undefined {
@@ -108,8 +109,7 @@ export function listActions({ collection, fields }: PostTypeHandler, caller: Cal
     ...action("unfiltered-html", caller.has("unfiltered_html")),
     ...action("sticky", fields.has("sticky") && canEditOthers && canPublish),
     ...action("assign-author", supports.includes("author") && canEditOthers),
-    ...taxonomies.flatMap((taxonomy) => {
-      const { base, isHierarchical } = getTaxonomy(taxonomy);
+    ...taxonomies.flatMap(({ taxonomy, base, isHierarchical }) => {
       const create = isHierarchical ? "edit_terms" : "assign_terms";
       return [
         ...action(`create-${base}`, caller.canOf(taxonomy, create)),

@@ -96,7 +96,7 @@ export function createPostRenderer({
   const listActionsOnce = (type: PostType, caller: Caller): readonly string[] => {
     const known = knownActions.get(caller) ?? new Map<PostType, readonly string[]>();
     knownActions.set(caller, known);
-    const actions = known.get(type) ?? listActions(postTypes[type], caller);
+    const actions = known.get(type) ?? listActions(postTypes.get(type), caller);
     known.set(type, actions);
     return actions;
   };
@@ -127,7 +127,7 @@ export function createPostRenderer({
 
   const toView = (post: Post, { context, isUnlocked, excerptLength }: RenderPostRequest): FieldView => ({
     post,
-    collection: postTypes[post.type].collection,
+    collection: postTypes.get(post.type).collection,
     context,
     site,
     index,
@@ -141,7 +141,7 @@ export function createPostRenderer({
     part: FieldSelection | undefined,
   ): Promise<Item> {
     const { context, caller, url } = request;
-    const type = postTypes[post.type];
+    const type = postTypes.get(post.type);
     const view: LinkView = { index, to: (path) => url(`/${namespace}${path}`) };
     const links = listPostLinks(post, type, view, {
       ...listAllowed(post, index.post(post.id), request),
@@ -152,7 +152,8 @@ export function createPostRenderer({
 
   /** Replaces the excerpt by one of another length, without rendering the other fields again. */
   async function withExcerpt({ fields, links }: Item, post: Post, request: RenderPostRequest): Promise<Item> {
-    const excerpt = postTypes[post.type].shownFields[request.context].find(({ name }) => name === "excerpt");
+    const { shownFields } = postTypes.get(post.type);
+    const excerpt = shownFields[request.context].find(({ name }) => name === "excerpt");
     const value = await excerpt?.field.read(toView(post, request));
     return excerpt === undefined || value === undefined
       ? createItem(fields, links)
@@ -165,7 +166,7 @@ export function createPostRenderer({
     if (isCut) return withExcerpt(await render(post, { ...plain, selection }), post, request);
     const cached = getCached(post.id, request);
     if (cached !== undefined) return cached;
-    const type = postTypes[post.type];
+    const type = postTypes.get(post.type);
     const part = selectPart(request, type);
     const isShared = part === undefined && mayReadFeatured(post, anonymous, index);
     const key = isShared ? toCacheKey(post.id, request) : undefined;
@@ -244,7 +245,7 @@ function createRenderedPosts(index: SiteIndex, maxBytes: number): RenderedPosts 
 function listDependencies(post: Post, type: PostTypeHandler, index: SiteIndex): readonly string[] {
   return [
     ...[post.id, ...listAncestors(post, index)].map((id) => `post/${id}`),
-    ...type.collection.taxonomies.flatMap((taxonomy) =>
+    ...type.collection.taxonomies.flatMap(({ taxonomy }) =>
       [...(post.terms[taxonomy] ?? []), ...index.termsOf(post, taxonomy)].map((id) => `term/${id}`),
     ),
     ...(post.featuredMedia > 0 ? listMediaRecords(post.featuredMedia, index) : []),

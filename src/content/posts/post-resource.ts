@@ -8,7 +8,6 @@ import type { Post, PostColumns } from "../records/records.js";
 import type { Transaction } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
 import type { Item, RestRequest, RestResponse } from "../rest/types.js";
-import { getTaxonomy } from "../terms/taxonomies.js";
 import type { Users } from "../users/users.js";
 import type { PostBase } from "./post-base.js";
 import { readExcerptLength } from "./post-renderer.js";
@@ -224,8 +223,7 @@ function authorizeTerms(
   { collection }: PostTypeHandler,
   index: SiteIndex,
 ): void {
-  for (const taxonomy of collection.taxonomies) {
-    const { base } = getTaxonomy(taxonomy);
+  for (const { taxonomy, base } of collection.taxonomies) {
     const value = values[base];
     if (!isGiven(base) || value === null || value === undefined) continue;
     const ids = Array.isArray(value) ? (value as readonly number[]) : [Number(value)];

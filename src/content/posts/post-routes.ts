@@ -3,7 +3,7 @@
 import { toText } from "../../schema/coerce.js";
 import type { Argument, Arguments, Json } from "../../schema/types.js";
 import { COUNTS, IDS, LENGTHS, SLUGS } from "../argument-bounds.js";
-import type { Collection } from "../collections.js";
+import type { Collection } from "../records/content-model.js";
 import { contextArgument, pageArguments, readContext } from "../rest/record-fields.js";
 import type { RestEndpoint, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
 import { createCreatePost, createDeletePost, createUpdatePost, updateArguments } from "./change-post.js";

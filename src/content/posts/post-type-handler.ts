@@ -7,8 +7,8 @@
 import type { Argument, Arguments, Context, Json, JsonObject, Schema } from "../../schema/types.js";
 import { validateValue } from "../../schema/validate.js";
 import type { Caller, PostAction } from "../auth/caller.js";
-import type { Collection } from "../collections.js";
 import type { SiteIndex } from "../query/site-index.js";
+import type { Collection } from "../records/content-model.js";
 import type { Post, PostColumns, PostStatus, PostType } from "../records/records.js";
 import type { Links, RestEndpoint, RestRequest } from "../rest/types.js";
 import type { Site } from "../site.js";
@@ -86,7 +86,11 @@ export interface PostTypeHandler extends Omit<PostTypeRules, "fields" | "write">
   readonly write: PostWriter;
 }
 
-export type PostTypes = { readonly [type in PostType]: PostTypeHandler };
+export interface PostTypes {
+  readonly all: readonly PostTypeHandler[];
+  /** Returns the handler of a type of the site. */
+  readonly get: (type: PostType) => PostTypeHandler;
+}
 
 // The schema of a type's items and the arguments that write them, built from the fields.
 

@@ -2,8 +2,8 @@
 
 import type { Context, Schema } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
-import { type Collection, collections } from "../collections.js";
-import type { PostType } from "../records/records.js";
+import type { Collection, ContentModel } from "../records/content-model.js";
+import type { BuiltInPostType, PostType } from "../records/records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import type { PostField, PostFields, SharedPostField } from "./post-field.js";
 import { postFields } from "./post-fields.js";
@@ -101,7 +101,10 @@ const patternFields: PostFields = {
   wp_pattern_category: createTermField("wp_pattern_category"),
 };
 
-const OWN_RULES: { readonly [type in PostType]?: PostTypeRules } = {
+/** The rules of a type that differs from posts and pages. */
+type RulesByType = { readonly [type in BuiltInPostType]?: PostTypeRules };
+
+const OWN_RULES: RulesByType = {
   wp_block: { fields: patternFields },
   wp_navigation: { fields: navigationFields },
 };
@@ -139,11 +142,18 @@ function createPostType(
   return handler;
 }
 
-/** Returns a handler for every post type. `rules`: for types that differ from posts and pages. */
-export const createPostTypes = (rules: { readonly [type in PostType]?: PostTypeRules }): PostTypes =>
-  Object.fromEntries(
-    Object.values<Collection>(collections).map((collection) => [
-      collection.type,
-      createPostType(collection, { ...OWN_RULES, ...rules }[collection.type] ?? {}),
-    ]),
-  ) as PostTypes;
+/** Returns a handler for every post type. */
+export function createPostTypes(rules: RulesByType, { types }: Pick<ContentModel, "types">): PostTypes {
+  const rulesOf = new Map<PostType, PostTypeRules>(Object.entries({ ...OWN_RULES, ...rules }));
+  const handlers = new Map(
+    [...types].map(([type, collection]) => [type, createPostType(collection, rulesOf.get(type) ?? {})]),
+  );
+  return {
+    all: [...handlers.values()],
+    get(type) {
+      const handler = handlers.get(type);
+      if (handler === undefined) throw new Error(`There is no post type '${type}'.`);
+      return handler;
+    },
+  };
+}

@@ -4,7 +4,7 @@ import { coerceValue } from "../../schema/coerce.js";
 import type { Context, Json, JsonObject, Schema } from "../../schema/types.js";
 import { validateValue } from "../../schema/validate.js";
 import { COUNTS, IDS, LENGTHS } from "../argument-bounds.js";
-import type { MetaField } from "../collections.js";
+import type { MetaField } from "../records/content-model.js";
 import type { Taxonomy } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";

@@ -1,8 +1,8 @@
 /** Writes values to a post or creates one, by WordPress's rules, and sanitises them before. */
 
 import type { Json, JsonObject } from "../../schema/types.js";
-import type { Collection } from "../collections.js";
 import type { SiteIndex } from "../query/site-index.js";
+import type { Collection } from "../records/content-model.js";
 import type { Post, PostColumns, PostStatus } from "../records/records.js";
 import { hasUniqueSlug } from "../records/unique-names.js";
 import { RestError, refusal } from "../rest/error.js";
@@ -117,7 +117,7 @@ function assertNotStickyAndProtected(values: Values, post: Post): void {
 export function createPost(context: WriteContext): Omit<Post, "id"> {
   const { collection, caller, site, now, defaultCategory } = context;
   const local = site.zone.toLocal(now);
-  const isCategorised = collection.taxonomies[0] === "category" && defaultCategory !== undefined;
+  const isCategorised = collection.taxonomies[0]?.taxonomy === "category" && defaultCategory !== undefined;
   return {
     version: 0,
     type: collection.type,

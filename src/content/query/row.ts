@@ -1,9 +1,9 @@
 /** A post as the indexes hold it, the orders of lists, and the tree of pages. */
 
+import type { PostOrder } from "../records/content-model.js";
 import type { PostColumns, PostStatus } from "../records/records.js";
 import { fold } from "../text/normalise.js";
 import type { Compare } from "./sorted-list.js";
-import type { PostOrder } from "./types.js";
 
 /** The stored columns; frozen. */
 export type StoredColumns = PostColumns & { readonly version: number };

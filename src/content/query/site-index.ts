@@ -2,6 +2,7 @@
  * The resident columns of one site, which lists and look-ups read. Knows no request and no storage.
  */
 
+import type { ContentModel } from "../records/content-model.js";
 import type { PostColumns, PostType, Taxonomy, Term } from "../records/records.js";
 import type { ContentChange } from "../store.js";
 import { findPosts, type SearchTexts } from "./find.js";
@@ -31,6 +32,8 @@ export type { StoredColumns } from "./row.js";
 export type { SearchText } from "./search.js";
 
 export interface SiteIndex {
+  /** The types and taxonomies of the site. */
+  readonly model: ContentModel;
   /**
    * Replaces everything by `batches`. Reads see the former content until the last batch has come.
    */
@@ -93,22 +96,14 @@ export interface SiteIndex {
   readonly size: () => number;
 }
 
-const POST_TYPES: readonly PostType[] = [
-  "post",
-  "page",
-  "attachment",
-  "nav_menu_item",
-  "wp_block",
-  "wp_navigation",
-];
 /** The statuses that count as published. An attachment has the status of the post it belongs to. */
 const PUBLISHED: readonly EffectiveStatus[] = ["publish", "inherit/publish"];
 
 const createMoves = (): RowMoves => ({ removed: new Set(), added: new Set() });
 
-function countPublished({ partitions }: SiteContents, part: Part): number {
+function countPublished({ partitions }: SiteContents, types: Iterable<PostType>, part: Part): number {
   let count = 0;
-  for (const type of POST_TYPES)
+  for (const type of types)
     for (const status of PUBLISHED) count += partitions.list(type, status, part, DEFAULT_ORDERING).length;
   return count;
 }
@@ -122,10 +117,12 @@ function getVersion({ rows, terms, others }: SiteContents, key: string): number 
 
 export function createSiteIndex({
   defaultCategory = () => undefined,
+  model,
 }: {
   /** Returns the category of posts whose categories were all deleted. */
   readonly defaultCategory?: (() => number | undefined) | undefined;
-} = {}): SiteIndex {
+  readonly model: ContentModel;
+}): SiteIndex {
   let contents = createSiteContents(defaultCategory);
 
   function termsOf(post: PostColumns, taxonomy: Taxonomy): readonly number[] {
@@ -137,6 +134,7 @@ export function createSiteIndex({
   }
 
   return Object.freeze<SiteIndex>({
+    model,
     size: () => contents.rows.size,
     async load(batches) {
       const next = createSiteContents(defaultCategory);
@@ -174,8 +172,8 @@ export function createSiteIndex({
     countOf(taxonomy, id) {
       if (!contents.terms.has(taxonomy, id)) return 0;
       const isDefault = taxonomy === "category" && id === defaultCategory();
-      const count = countPublished(contents, `${taxonomy}/${id}`);
-      return isDefault ? count + countPublished(contents, "orphan") : count;
+      const count = countPublished(contents, model.types.keys(), `${taxonomy}/${id}`);
+      return isDefault ? count + countPublished(contents, model.types.keys(), "orphan") : count;
     },
     find: (query, texts) => findPosts(contents, query, texts),
     childrenOf(id, type) {

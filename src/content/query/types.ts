@@ -3,6 +3,7 @@
  * record.
  */
 
+import type { PostOrder } from "../records/content-model.js";
 import type { PostStatus, PostType, Taxonomy } from "../records/records.js";
 
 export interface TermFilter {
@@ -12,19 +13,6 @@ export interface TermFilter {
   /** `AND`: in all of `terms`; `OR`: in at least one; `NOT`: in no term of them. */
   readonly operator: "AND" | "OR" | "NOT";
 }
-
-export type PostOrder =
-  | "author"
-  | "date"
-  | "id"
-  | "include"
-  | "modified"
-  | "parent"
-  | "relevance"
-  | "slug"
-  | "include_slugs"
-  | "title"
-  | "menu_order";
 
 /** The posts that a caller may see: those of everybody, or those of one author. */
 export type VisibilityScope = "all" | { readonly author: number };
@@ -39,7 +27,7 @@ export type Visibility = { readonly [status in PostStatus]?: VisibilityScope };
 export interface PostQuery {
   readonly type: PostType;
   /** Further types whose posts are listed together with those of `type`. */
-  readonly alsoTypes?: readonly Exclude<PostType, "attachment">[];
+  readonly alsoTypes?: readonly PostType[];
   /**
    * The requested statuses that the caller may see, by the status and author of the post itself;
    * `inherit` is one of them.

@@ -1,7 +1,7 @@
 /** Describes a change of a record to the host. Pure; knows no storage. */
 
+import { type ContentModel, getCollection, getTaxonomy } from "./content-model.js";
 import type { PostColumns, Term } from "./records.js";
-import { COLLECTION_NAMES } from "./records.js";
 
 /** A change of one record, as the host is told about it. */
 export interface ContentChanged {
@@ -22,22 +22,25 @@ function toAction(before: string | undefined, after: string | undefined): Conten
 }
 
 /** Describes the change of a post of any type. One of the two states must be given. */
-export function describePostChange({ before, after }: Written<PostColumns>): ContentChanged {
+export function describePostChange(
+  { before, after }: Written<PostColumns>,
+  model: ContentModel,
+): ContentChanged {
   const { id, type } = (after ?? before) as PostColumns;
   return {
     action: toAction(before?.status, after?.status),
-    collection: COLLECTION_NAMES[type],
+    collection: getCollection(model, type).base,
     id,
     status: { before: before?.status ?? "", after: after?.status ?? "" },
   };
 }
 
 /** Describes the change of a term. One of the two states must be given. */
-export function describeTermChange({ before, after }: Written<Term>): ContentChanged {
+export function describeTermChange({ before, after }: Written<Term>, model: ContentModel): ContentChanged {
   const { id, taxonomy } = (after ?? before) as Term;
   return {
     action: toAction(before && "", after && ""),
-    collection: COLLECTION_NAMES[taxonomy],
+    collection: getTaxonomy(model, taxonomy).base,
     id,
     status: { before: "", after: "" },
   };

@@ -6,9 +6,14 @@ import type { JsonObject } from "../../schema/types.js";
  * The type of a post. The collections are `posts`, `pages`, `media`, `menu-items`, `blocks` and
  * `navigation`.
  */
-export type PostType = "post" | "page" | "attachment" | "nav_menu_item" | "wp_block" | "wp_navigation";
+export type PostType = BuiltInPostType | (string & {});
 
-export type Taxonomy = "category" | "post_tag" | "nav_menu" | "wp_pattern_category";
+export type Taxonomy = BuiltInTaxonomy | (string & {});
+
+/** The types that every site has. A host may add others. */
+export type BuiltInPostType = "post" | "page" | "attachment" | "nav_menu_item" | "wp_block" | "wp_navigation";
+
+export type BuiltInTaxonomy = "category" | "post_tag" | "nav_menu" | "wp_pattern_category";
 
 /** The status of a post; media have `inherit`. */
 export type PostStatus =
@@ -249,7 +254,7 @@ export const COLLECTION_NAMES = {
   post_tag: "tags",
   nav_menu: "menus",
   wp_pattern_category: "wp_pattern_category",
-} as const satisfies { readonly [type in PostType | Taxonomy]: string };
+} as const satisfies { readonly [type in BuiltInPostType | BuiltInTaxonomy]: string };
 
 // The formats of posts, such as an aside or a quote.
 

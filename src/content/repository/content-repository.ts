@@ -7,6 +7,7 @@ import { AsyncResource } from "node:async_hooks";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { nextTurn } from "../../core/next-turn.js";
 import type { SiteIndex } from "../query/site-index.js";
+import type { ContentModel } from "../records/content-model.js";
 import type { ContentChanged } from "../records/record-changes.js";
 import { decodePost } from "../records/record-codec.js";
 import type { ContentStore, ContentWrite } from "../store.js";
@@ -98,11 +99,13 @@ function allocateTogether(store: Pick<ContentStore, "allocate">): ContentStore["
 
 export function createContentRepository({
   store,
+  model,
   changed,
   cacheCharacters,
   lookedUp,
 }: {
   readonly store: ContentStore;
+  readonly model: ContentModel;
   /**
    * Called for every record that a change of this process wrote, once it is stored. Must not throw.
    */
@@ -112,7 +115,7 @@ export function createContentRepository({
   /** Called with the number of cached and of missing records of each read. */
   readonly lookedUp?: ((hits: number, misses: number) => void) | undefined;
 }): ContentRepository {
-  const site = createResidentSite({ store, onLoad: () => cache.clear() });
+  const site = createResidentSite({ store, model, onLoad: () => cache.clear() });
   const { index, current, applyOwnWrites, defaultCategory, stamp, loads } = site;
   const cache = createRecordCache({ store, index, cacheCharacters, lookedUp });
   const waiting: WaitingChange[] = [];
@@ -228,9 +231,8 @@ export function createContentRepository({
 
   const { cached, posts, texts, revisions, size } = cache;
   return {
-    index,
     now: () => store.now(),
-    ...{ current, defaultCategory, stamp, loads },
+    ...{ index, current, defaultCategory, stamp, loads },
     ...{ cached, posts, texts, revisions },
     held: size,
     userMeta: (userId) => readUserMeta(store, userId),

@@ -7,6 +7,7 @@
 import { LRUCache } from "lru-cache";
 import { nextTurn, yieldBetween } from "../../core/next-turn.js";
 import { createSiteIndex, type SearchText, type SiteIndex } from "../query/site-index.js";
+import type { ContentModel } from "../records/content-model.js";
 import { decodePost, decodeRevision, encodeTerm, type StoredRevision } from "../records/record-codec.js";
 import type { Post, Term } from "../records/records.js";
 import type { ContentChange, ContentChanges, ContentRecord, ContentStore, ContentWrite } from "../store.js";
@@ -41,14 +42,16 @@ const NOT_LOADED = -1;
 
 export function createResidentSite({
   store,
+  model,
   onLoad,
 }: {
   readonly store: ContentStore;
+  readonly model: ContentModel;
   /** Called after each load, before anybody sees its content. */
   readonly onLoad: () => void;
 }): ResidentSite {
   let defaultCategory: number | undefined;
-  const index = createSiteIndex({ defaultCategory: () => defaultCategory });
+  const index = createSiteIndex({ defaultCategory: () => defaultCategory, model });
   let sequence = NOT_LOADED;
   let stamp = 0;
   let loads = 0;

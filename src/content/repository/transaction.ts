@@ -72,23 +72,23 @@ export function openTransaction(
     newId: (kind) => store.allocate(kind, 1),
     newIds: (kind, count) => store.allocate(kind, count),
     putPost(post) {
-      events.push(describePostChange({ before: index.post(post.id), after: post }));
+      events.push(describePostChange({ before: index.post(post.id), after: post }, index.model));
       write(`post/${post.id}`, post.version, encodePost(post));
       if (post.slug !== "") slugs.push(post.slug);
       writes.push(...markAsNamed(post.media, { index, isNew: post.version === 0 }));
     },
     putBookkeeping: (post) => write(`post/${post.id}`, post.version, encodePost(post)),
     removePost(post) {
-      events.push(describePostChange({ before: post, after: undefined }));
+      events.push(describePostChange({ before: post, after: undefined }, index.model));
       write(`post/${post.id}`, post.version, null);
       writes.push(...markAsOrphaned(post.media, store.now()));
     },
     putTerm(term) {
-      events.push(describeTermChange({ before: index.term(term.id), after: term }));
+      events.push(describeTermChange({ before: index.term(term.id), after: term }, index.model));
       write(`term/${term.id}`, term.version, encodeTerm(term));
     },
     removeTerm(term) {
-      events.push(describeTermChange({ before: term, after: undefined }));
+      events.push(describeTermChange({ before: term, after: undefined }, index.model));
       write(`term/${term.id}`, term.version, null);
     },
     putRevision: (revision, version = 0) =>

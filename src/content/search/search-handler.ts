@@ -2,14 +2,13 @@
 
 import type { JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
-import { type Collection, collections, getCollection } from "../collections.js";
 import { resolveEditable } from "../posts/list-posts.js";
 import { postPath } from "../posts/post-links.js";
 import type { PostQuery, VisibilityScope } from "../query/types.js";
-import { COLLECTION_NAMES, type Post, type PostType, type Taxonomy, type Term } from "../records/records.js";
+import { type ContentModel, getTaxonomy } from "../records/content-model.js";
+import type { Post, PostType, Taxonomy, Term } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
-import { getTaxonomy, taxonomies } from "../terms/taxonomies.js";
 import { termLink } from "../terms/term-fields.js";
 import { listTerms } from "../terms/term-list.js";
 
@@ -52,9 +51,8 @@ export interface SearchHandler {
 
 // Finds the terms of public taxonomies by name and slug, in the order of their names.
 
-const TAXONOMIES: readonly Taxonomy[] = Object.values(taxonomies).flatMap(({ taxonomy, isViewable }) =>
-  isViewable ? [taxonomy] : [],
-);
+const listSearchedTaxonomies = ({ taxonomies }: ContentModel): readonly Taxonomy[] =>
+  [...taxonomies.values()].flatMap(({ taxonomy, isViewable }) => (isViewable ? [taxonomy] : []));
 
 export function createTermSearch({
   repository: { index },
@@ -63,24 +61,25 @@ export function createTermSearch({
   readonly repository: Pick<ContentRepository, "index">;
   readonly site: Pick<Site, "home" | "termLink">;
 }): SearchHandler {
-  const toResult = (term: Term): SearchResult => ({
-    fields: {
-      id: term.id,
-      title: term.name,
-      url: termLink(term, getTaxonomy(term.taxonomy), site, index),
+  const searched = listSearchedTaxonomies(index.model);
+
+  function toResult(term: Term): SearchResult {
+    const { id, taxonomy, name } = term;
+    const definition = getTaxonomy(index.model, taxonomy);
+    return {
       // As in WordPress, a term has no subtype.
-      type: term.taxonomy,
-    },
-    self: `/${COLLECTION_NAMES[term.taxonomy]}/${term.id}`,
-    about: `/taxonomies/${term.taxonomy}`,
-  });
+      fields: { id, title: name, url: termLink(term, definition, site, index), type: taxonomy },
+      self: `/${definition.base}/${id}`,
+      about: `/taxonomies/${taxonomy}`,
+    };
+  }
 
   return {
     type: "term",
-    subtypes: TAXONOMIES,
+    subtypes: searched,
     find({ text, subtypes, include, exclude, offset, limit }) {
       // WordPress searches even private taxonomies if every subtype is of another type.
-      const wanted = subtypes.length > 0 ? (subtypes as readonly Taxonomy[]) : TAXONOMIES;
+      const wanted = subtypes.length > 0 ? subtypes : searched;
       const all = wanted.flatMap((taxonomy) => index.terms(taxonomy));
       const found = listTerms(
         all,
@@ -100,12 +99,9 @@ export function createTermSearch({
 
 // Finds published posts and pages, by relevance if there is a text and else the newest first.
 
-type SearchedType = Exclude<PostType, "attachment">;
-
 /** Every public type but media: WordPress has no search results for these. */
-const TYPES: readonly SearchedType[] = Object.values<Collection>(collections).flatMap(
-  ({ type, isViewable }) => (isViewable && type !== "attachment" ? [type] : []),
-);
+const listSearchedTypes = ({ types }: ContentModel): readonly PostType[] =>
+  [...types.values()].flatMap(({ type, isViewable }) => (isViewable && type !== "attachment" ? [type] : []));
 
 /** The protected posts whose texts the caller may edit, and so search, in every one of `types`. */
 function resolveSearchedScope(types: readonly PostType[], caller: Caller): VisibilityScope | undefined {
@@ -115,7 +111,7 @@ function resolveSearchedScope(types: readonly PostType[], caller: Caller): Visib
 
 /** As in WordPress, posts are searched if every given subtype is of another type. */
 function toPostQuery({ text, subtypes, include, exclude, offset, limit, caller }: SearchQuery): PostQuery {
-  const [type = "post", ...alsoTypes] = subtypes as readonly SearchedType[];
+  const [type = "post", ...alsoTypes] = subtypes;
   const scope = resolveSearchedScope([type, ...alsoTypes], caller);
   return {
     type,
@@ -158,13 +154,13 @@ export function createPostSearch({
       type: "post",
       subtype: post.type,
     },
-    self: postPath(post),
-    about: `/types/${getCollection(post.type).type}`,
+    self: postPath(post, index),
+    about: `/types/${post.type}`,
   });
 
   return {
     type: "post",
-    subtypes: TYPES,
+    subtypes: listSearchedTypes(index.model),
     async find(query) {
       const { ids, total } = await index.find(toPostQuery(query), repository.texts);
       const posts = await repository.posts(ids);

@@ -1,33 +1,14 @@
-/** The table of taxonomies. Routes, arguments and schemas of terms are made from it. */
+/** The table of the built-in taxonomies. Routes, arguments and schemas are made from it. */
 
-import type { PostType, Taxonomy } from "../records/records.js";
+import type { TaxonomyDefinition } from "../records/content-model.js";
+import type { BuiltInTaxonomy } from "../records/records.js";
 import { COLLECTION_NAMES } from "../records/records.js";
-
-export interface TaxonomyDefinition {
-  readonly taxonomy: Taxonomy;
-  /** In paths: `/categories`; also the name of the field of a post that holds its terms. */
-  readonly base: string;
-  readonly labels: { readonly name: string; readonly singular: string };
-  readonly isHierarchical: boolean;
-  /** True if its terms have addresses of their own on the website. */
-  readonly isViewable: boolean;
-  /** True if everybody may read its terms; otherwise the caller must be able to edit something. */
-  readonly isPublic: boolean;
-  /** The types of posts that its terms can be given to. */
-  readonly types: readonly PostType[];
-  /** The fields of an item, in the order of the response. */
-  readonly fields: readonly string[];
-  /** Prefix of the class that a post has for each of its terms: `tag-<slug>`. */
-  readonly classPrefix: string;
-  /** Prefix of a term's path on the website. */
-  readonly pathPrefix: string;
-  /** True if deleting a term deletes its posts, as for the items of a menu. */
-  readonly ownsItsPosts: boolean;
-}
 
 const FLAT = ["id", "count", "description", "link", "name", "slug", "taxonomy", "meta"];
 
-export const taxonomies: { readonly [taxonomy in Taxonomy]: TaxonomyDefinition } = {
+export const taxonomies: {
+  readonly [taxonomy in BuiltInTaxonomy]: Omit<TaxonomyDefinition, "capabilities">;
+} = {
   category: {
     taxonomy: "category",
     base: COLLECTION_NAMES.category,
@@ -81,5 +62,3 @@ export const taxonomies: { readonly [taxonomy in Taxonomy]: TaxonomyDefinition }
     ownsItsPosts: false,
   },
 };
-
-export const getTaxonomy = (taxonomy: Taxonomy): TaxonomyDefinition => taxonomies[taxonomy];

@@ -3,11 +3,11 @@
 import type { Schema } from "../../schema/types.js";
 import { LENGTHS, NAMES } from "../argument-bounds.js";
 import type { ContentBase } from "../content-base.js";
+import type { TaxonomyDefinition } from "../records/content-model.js";
 import type { Term } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { ALL, FULL, NO_META, type RecordField, type RecordFields } from "../rest/record-fields.js";
 import type { Site } from "../site.js";
-import type { TaxonomyDefinition } from "./taxonomies.js";
 
 /** Deeper than any real tree. Bounds the walk if the stored parents form a cycle. */
 const MAX_ANCESTORS = 100;

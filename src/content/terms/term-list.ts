@@ -2,12 +2,12 @@
 
 import type { Arguments, Json } from "../../schema/types.js";
 import { IDS as ID_LIST, LENGTHS, SLUGS } from "../argument-bounds.js";
+import type { TaxonomyDefinition } from "../records/content-model.js";
 import type { Term } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 import { contextArgument, pageArguments } from "../rest/record-fields.js";
 import { contains, fold } from "../text/normalise.js";
 import { toSlug } from "../text/slug.js";
-import type { TaxonomyDefinition } from "./taxonomies.js";
 
 const ORDERS = [
   "id",

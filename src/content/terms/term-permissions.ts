@@ -4,13 +4,13 @@ import type { Context, Schema } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import { canEditSomething } from "../auth/capabilities.js";
 import type { ContentBase } from "../content-base.js";
-import { COLLECTION_NAMES, type Term } from "../records/records.js";
+import { getCollection, type TaxonomyDefinition } from "../records/content-model.js";
+import type { Term } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError, refusal } from "../rest/error.js";
 import { type RecordFields, readContext, recordSchema, selectRecordFields } from "../rest/record-fields.js";
 import { createItem } from "../rest/serialise.js";
 import type { Item, ItemLink, Links, RestRequest } from "../rest/types.js";
-import type { TaxonomyDefinition } from "./taxonomies.js";
 import { listTermAncestors, termFields } from "./term-fields.js";
 
 /** The `permit` functions throw the RestError of WordPress for a request that is not allowed. */
@@ -110,9 +110,10 @@ export function createTermRenderer(
   base: ContentBase,
   mayDelete: TermPermissions["mayDelete"],
 ): TermRenderer {
-  const { menuLocations, namespace } = base;
+  const { menuLocations, namespace, model } = base;
   const { index } = base.repository;
-  const { taxonomy, base: name, types } = definition;
+  const { taxonomy, base: name } = definition;
+  const bases = definition.types.map((type) => getCollection(model, type).base);
   const fields = termFields(definition, base);
 
   function buildLinks(term: Term, { caller, url }: RestRequest): Links {
@@ -131,8 +132,8 @@ export function createTermRenderer(
       collection: [{ href: toUrl(`/${name}`) }],
       about: [{ href: toUrl(`/taxonomies/${taxonomy}`) }],
       ...up,
-      "https://api.w.org/post_type": types.map(
-        (type): ItemLink => ({ href: toUrl(`/${COLLECTION_NAMES[type]}?${name}=${term.id}`) }),
+      "https://api.w.org/post_type": bases.map(
+        (typeBase): ItemLink => ({ href: toUrl(`/${typeBase}?${name}=${term.id}`) }),
       ),
       ...(shownAt.length === 0 ? {} : { "https://api.w.org/menu-location": shownAt }),
     };

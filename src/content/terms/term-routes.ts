@@ -6,6 +6,7 @@ import { validateValue } from "../../schema/validate.js";
 import type { ContentBase } from "../content-base.js";
 import type { MenuLocations } from "../menu-locations/menu-locations.js";
 import { STATUSES } from "../query/row.js";
+import type { TaxonomyDefinition } from "../records/content-model.js";
 import type { Term } from "../records/records.js";
 import { removePosts } from "../repository/remove-posts.js";
 import { RestError } from "../rest/error.js";
@@ -13,7 +14,6 @@ import { respondWithPage } from "../rest/lists.js";
 import { contextArgument, readContext, writableArguments } from "../rest/record-fields.js";
 import { countSanitised } from "../rest/sanitised-characters.js";
 import type { RestEndpoint, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
-import { type TaxonomyDefinition, taxonomies } from "./taxonomies.js";
 import { listTermAncestors } from "./term-fields.js";
 import { listTerms, termListArguments, toTermQuery } from "./term-list.js";
 import { createTermPermissions, createTermRenderer } from "./term-permissions.js";
@@ -28,7 +28,7 @@ const FORCE: Argument = {
 
 /** Returns the routes of all taxonomies. */
 export const termRoutes = (base: ContentBase): readonly RestRoute[] =>
-  Object.values(taxonomies).flatMap((definition) => taxonomyRoutes(definition, base));
+  [...base.model.taxonomies.values()].flatMap((definition) => taxonomyRoutes(definition, base));
 
 function taxonomyRoutes(definition: TaxonomyDefinition, base: ContentBase): readonly RestRoute[] {
   const { repository, menuLocations, namespace } = base;

@@ -4,12 +4,12 @@
  */
 
 import type { Json } from "../../schema/types.js";
+import type { TaxonomyDefinition } from "../records/content-model.js";
 import type { Term } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
 import { stripAll } from "../text/markup.js";
 import { toSlug, uniqueSlug } from "../text/slug.js";
-import type { TaxonomyDefinition } from "./taxonomies.js";
 import { listTermAncestors } from "./term-fields.js";
 
 /** In characters; the limit of WordPress. */

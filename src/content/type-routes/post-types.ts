@@ -1,13 +1,13 @@
 /** `/types`: the types of posts that the site has, from the table of collections. */
 
-import { type CapabilityNames, capabilityNames } from "../auth/capabilities.js";
-import { type Collection, collections } from "../collections.js";
-import type { PostType } from "../records/records.js";
+import type { ContentBase } from "../content-base.js";
+import type { CapabilityNames, Collection } from "../records/content-model.js";
+import type { BuiltInPostType, PostType } from "../records/records.js";
 import { ALL, EDIT, FULL, type RecordFields } from "../rest/record-fields.js";
 import { type KeyedTable, typeLabels } from "./keyed-routes.js";
 
 /** The icons that editors show for the types. */
-const ICONS: { readonly [type in PostType]: string | null } = {
+const ICONS: { readonly [type in BuiltInPostType]: string | null } = {
   post: "dashicons-admin-post",
   page: "dashicons-admin-page",
   attachment: "dashicons-admin-media",
@@ -34,7 +34,7 @@ const metaCapabilities = (type: PostType): CapabilityNames => {
 const FIELDS = {
   capabilities: {
     schema: { description: "All capabilities used by the post type.", type: "object", context: EDIT },
-    read: ({ type }) => ({ ...metaCapabilities(type), ...capabilityNames[type] }),
+    read: ({ type, capabilities }) => ({ ...metaCapabilities(type), ...capabilities }),
   },
   description: {
     schema: { description: "A human-readable description of the post type.", type: "string", context: FULL },
@@ -86,7 +86,7 @@ const FIELDS = {
   },
   icon: {
     schema: { description: "The icon for the post type.", type: ["string", "null"], context: ALL },
-    read: ({ type }) => ICONS[type],
+    read: ({ type }) => ICONS[type as BuiltInPostType],
   },
   supports: {
     schema: { description: "All features, supported by the post type.", type: "object", context: EDIT },
@@ -99,7 +99,7 @@ const FIELDS = {
       items: { type: "string" },
       context: FULL,
     },
-    read: ({ taxonomies }) => taxonomies,
+    read: ({ taxonomies }) => taxonomies.map(({ taxonomy }) => taxonomy),
   },
   rest_base: {
     schema: { description: "REST base route for the post type.", type: "string", context: ALL },
@@ -129,11 +129,14 @@ const FIELDS = {
   },
 } satisfies RecordFields<Collection>;
 
-export const typesTable = (namespace: string): KeyedTable<Collection> => ({
+export const typesTable = ({
+  model,
+  namespace,
+}: Pick<ContentBase, "model" | "namespace">): KeyedTable<Collection> => ({
   base: "types",
   parameter: "type",
   parameterDescription: "An alphanumeric identifier for the post type.",
-  entries: new Map(Object.values<Collection>(collections).map((collection) => [collection.type, collection])),
+  entries: model.types,
   fields: { ...FIELDS, rest_namespace: { ...FIELDS.rest_namespace, read: () => namespace } },
   links: ({ base }, to) => ({ "https://api.w.org/items": [{ href: to(`/${base}`) }] }),
   hidden: new Set(["revision", "custom_css", "customize_changeset", "oembed_cache", "user_request"]),

@@ -1,20 +1,22 @@
 /** The routes in which the site describes its types, statuses and taxonomies. */
 
 import { LENGTHS } from "../argument-bounds.js";
-import { canEditSomething, capabilityNames } from "../auth/capabilities.js";
+import { canEditSomething } from "../auth/capabilities.js";
+import type { ContentBase } from "../content-base.js";
+import type { TaxonomyDefinition } from "../records/content-model.js";
 import type { PostStatus } from "../records/records.js";
 import { ALL, EDIT, FULL, type RecordFields } from "../rest/record-fields.js";
 import type { RestRoute } from "../rest/types.js";
-import { type TaxonomyDefinition, taxonomies } from "../terms/taxonomies.js";
 import { type KeyedTable, keyedRoutes, taxonomyLabels } from "./keyed-routes.js";
 import { typesTable } from "./post-types.js";
 
-/** `namespace`: `core/v2`. */
-export const typeRoutes = (namespace: string): readonly RestRoute[] => [
-  ...keyedRoutes(typesTable(namespace), namespace),
-  ...keyedRoutes(statusesTable, namespace),
-  ...keyedRoutes(taxonomiesTable(namespace), namespace),
+export const typeRoutes = (base: DescribedBase): readonly RestRoute[] => [
+  ...keyedRoutes(typesTable(base), base.namespace),
+  ...keyedRoutes(statusesTable, base.namespace),
+  ...keyedRoutes(taxonomiesTable(base), base.namespace),
 ];
+
+type DescribedBase = Pick<ContentBase, "model" | "namespace">;
 
 // `/statuses`: the statuses of posts. Anonymous callers see only the public one.
 
@@ -143,7 +145,7 @@ const FIELDS = {
   },
   capabilities: {
     schema: { description: "All capabilities used by the taxonomy.", type: "object", context: EDIT },
-    read: ({ taxonomy }) => capabilityNames[taxonomy],
+    read: ({ capabilities }) => capabilities,
   },
   description: {
     schema: { description: "A human-readable description of the taxonomy.", type: "string", context: FULL },
@@ -204,11 +206,11 @@ const FIELDS = {
   },
 } satisfies RecordFields<TaxonomyDefinition>;
 
-const taxonomiesTable = (namespace: string): KeyedTable<TaxonomyDefinition> => ({
+const taxonomiesTable = ({ model, namespace }: DescribedBase): KeyedTable<TaxonomyDefinition> => ({
   base: "taxonomies",
   parameter: "taxonomy",
   parameterDescription: "An alphanumeric identifier for the taxonomy.",
-  entries: new Map(Object.entries(taxonomies)),
+  entries: model.taxonomies,
   fields: { ...FIELDS, rest_namespace: { ...FIELDS.rest_namespace, read: () => namespace } },
   links: ({ base }, to) => ({ "https://api.w.org/items": [{ href: to(`/${base}`) }] }),
   listArguments: {
@@ -218,8 +220,7 @@ const taxonomiesTable = (namespace: string): KeyedTable<TaxonomyDefinition> => (
       maxLength: LENGTHS.name,
     },
   },
-  isListed: ({ types }, { type }) =>
-    typeof type !== "string" || type === "" || (types as readonly string[]).includes(type),
+  isListed: ({ types }, { type }) => typeof type !== "string" || type === "" || types.includes(type),
   hidden: new Set(["post_format", "link_category", "wp_theme", "wp_template_part_area"]),
   isUnknownPermitted: true,
   canRead: () => true,

@@ -5,7 +5,7 @@ import { IDS as ID_LIST, LENGTHS, NAMES, SLUGS } from "../argument-bounds.js";
 import type { Caller } from "../auth/caller.js";
 import { canEditSomething } from "../auth/capabilities.js";
 import type { Roles } from "../auth/roles.js";
-import { collections } from "../collections.js";
+import type { ContentModel } from "../records/content-model.js";
 import type { PostType, User } from "../records/records.js";
 import { RestError, refusal } from "../rest/error.js";
 import { contextArgument, pageArguments, readContext } from "../rest/record-fields.js";
@@ -24,9 +24,7 @@ type SearchColumn = (typeof SEARCH_COLUMNS)[number];
 
 const IDS = { ...ID_LIST, default: [] } as const;
 
-const TYPES: readonly PostType[] = Object.values(collections).map(({ type }) => type);
-
-export const userListArguments: Arguments = {
+export const userListArguments = ({ types }: ContentModel): Arguments => ({
   context: contextArgument,
   ...pageArguments,
   search: {
@@ -66,8 +64,8 @@ export const userListArguments: Arguments = {
   has_published_posts: {
     description: "Limit result set to users who have published posts.",
     type: ["boolean", "array"],
-    items: { type: "string", enum: TYPES },
-    mostItems: TYPES.length,
+    items: { type: "string", enum: [...types.keys()] },
+    mostItems: types.size,
   },
   search_columns: {
     description: "Array of column names to be searched.",
@@ -76,7 +74,7 @@ export const userListArguments: Arguments = {
     items: { type: "string", enum: SEARCH_COLUMNS },
     mostItems: NAMES.mostItems,
   },
-};
+});
 
 /** @throws RestError 401 or 403 for an argument that would tell the caller too much */
 export function permitUserList(request: RestRequest): void {
@@ -111,9 +109,13 @@ function readList<T extends Json>(values: Values, name: string): readonly T[] | 
 }
 
 /** Returns the types that a listed user must have published; `undefined` lists every user. */
-export function readPublishedTypes(values: Values): readonly PostType[] | undefined {
-  return values["has_published_posts"] === true ? TYPES : readList<PostType>(values, "has_published_posts");
-}
+export const readPublishedTypes = (
+  values: Values,
+  { types }: ContentModel,
+): readonly PostType[] | undefined =>
+  values["has_published_posts"] === true
+    ? [...types.keys()]
+    : readList<PostType>(values, "has_published_posts");
 
 const COLUMNS: { readonly [column in SearchColumn]: (user: User) => string } = {
   email: ({ email = "" }) => fold(email),

@@ -43,6 +43,7 @@ export function userRoutes({
 }): readonly RestRoute[] {
   const fields = userFields(site.home, roles);
   const schema = recordSchema("user", fields);
+  const { model } = repository.index;
   const { listPublishers, find } = createUserVisibility({ repository, users });
 
   const renderItem = (user: ShownUser, { url, caller }: RestRequest, context: Context): Item =>
@@ -76,7 +77,7 @@ export function userRoutes({
         : caller.has("list_users")
           ? everybody
           : await listPublishers(everybody);
-    const types = readPublishedTypes(values);
+    const types = readPublishedTypes(values, model);
     const publishers = types && new Set(await listPublishers(everybody, types));
     const listed = candidates.filter((user) => publishers?.has(user) ?? true);
     const found = selectUsers(listed, request, roles);
@@ -97,7 +98,13 @@ export function userRoutes({
       path: "/users",
       schema,
       endpoints: [
-        { methods: ["GET"], allowBatch: true, args: userListArguments, permit: permitUserList, handle: list },
+        {
+          methods: ["GET"],
+          allowBatch: true,
+          args: userListArguments(model),
+          permit: permitUserList,
+          handle: list,
+        },
       ],
     },
     {

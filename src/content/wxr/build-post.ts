@@ -4,8 +4,8 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
-import { type Collection, findCollection } from "../collections.js";
 import type { WriteContext } from "../posts/post-type-handler.js";
+import type { Collection, ContentModel } from "../records/content-model.js";
 import type { Post } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
@@ -186,11 +186,13 @@ interface CandidateSelection {
 }
 
 export function createCandidateSelection({
+  model,
   summary,
   source,
   isTrusted,
   getAuthorId,
 }: {
+  readonly model: ContentModel;
   readonly summary: ImportSummaryBuilder;
   /** The site that wrote the file. */
   readonly source: Pick<WxrSite, "url" | "title">;
@@ -210,7 +212,7 @@ export function createCandidateSelection({
   return {
     select(item) {
       summary.leaveOut("comments", item.comments);
-      const collection = findCollection(item.type);
+      const collection = model.types.get(item.type);
       if (collection === undefined) {
         summary.leaveOut(`type ${item.type}`);
         return skip("others");

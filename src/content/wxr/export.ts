@@ -2,14 +2,13 @@
 
 import { refuseUnknownKeys } from "../../core/known-names.js";
 import { toText } from "../../schema/coerce.js";
-import { getCollection } from "../collections.js";
 import type { ContentBase } from "../content-base.js";
 import { toImageMeta } from "../media/image-metadata.js";
 import { getFileBaseName } from "../media/media-rules.js";
 import type { SiteIndex } from "../query/site-index.js";
+import { type Collection, getCollection } from "../records/content-model.js";
 import type { MediaFile, MenuItem, Post, PostType, Taxonomy, Term } from "../records/records.js";
 import type { Site } from "../site.js";
-import { taxonomies } from "../terms/taxonomies.js";
 import { listTermAncestors } from "../terms/term-fields.js";
 import { formatDate } from "../text/dates.js";
 import { cleanUrl, toWebUrl } from "../text/urls.js";
@@ -82,7 +81,7 @@ export function createExport({ repository, site, users }: ContentBase): Export {
       const { email = "", name = getLogin(id) } = people.get(id) ?? {};
       yield `\t<wp:author>\n${writeElement("wp:author_id", id)}${writeElement("wp:author_login", getLogin(id))}${writeElement("wp:author_email", email)}${writeElement("wp:author_display_name", name)}\t</wp:author>\n`;
     }
-    for (const taxonomy of Object.keys(taxonomies) as Taxonomy[]) {
+    for (const taxonomy of index.model.taxonomies.keys()) {
       for (const term of listParentsFirst(taxonomy, index)) yield writeTerm(term, index);
     }
     yield `\t<generator>${escapeXml("https://www.npmjs.com/package/postbell")}</generator>\n`;
@@ -183,7 +182,7 @@ function writeItem(post: Post, { site, index, getLogin }: ExportContext): string
     writeElement("wp:is_sticky", post.sticky ? 1 : 0),
     media === null ? "" : writeElement("wp:attachment_url", getExportedUrl(media, site)),
     ...writeAssignments(post, index),
-    ...listMeta(post).map(
+    ...listMeta(post, getCollection(index.model, post.type)).map(
       ([name, value]) =>
         `\t\t<wp:postmeta>\n\t${writeElement("wp:meta_key", name)}\t${writeElement("wp:meta_value", value)}\t\t</wp:postmeta>\n`,
     ),
@@ -195,7 +194,7 @@ function writeItem(post: Post, { site, index, getLogin }: ExportContext): string
 function writeAssignments(post: Post, index: SiteIndex): readonly string[] {
   const write = (taxonomy: string, slug: string, name: string): string =>
     `\t\t<category domain="${taxonomy}" nicename="${escapeXml(slug)}">${writeCdata(name)}</category>\n`;
-  const terms = getCollection(post.type).taxonomies.flatMap((taxonomy) =>
+  const terms = getCollection(index.model, post.type).taxonomies.flatMap(({ taxonomy }) =>
     index.termsOf(post, taxonomy).map((id) => {
       const { slug = "", name = "" } = index.term(id) ?? {};
       return write(taxonomy, slug, name);
@@ -207,9 +206,8 @@ function writeAssignments(post: Post, index: SiteIndex): readonly string[] {
 
 type Meta = readonly (readonly [name: string, value: string])[];
 
-function listMeta(post: Post): Meta {
-  const { featuredMedia, template, beforeTrash, media, menuItem, type } = post;
-  const { meta } = getCollection(type);
+function listMeta(post: Post, { meta }: Collection): Meta {
+  const { featuredMedia, template, beforeTrash, media, menuItem } = post;
   return [
     ...toMeta("_thumbnail_id", featuredMedia > 0 ? String(featuredMedia) : ""),
     ...toMeta("_wp_page_template", template),

@@ -66,7 +66,7 @@ export function createPostImport(options: {
 }): PostImport {
   const { repository, summary, terms, files: fileImport, write } = options;
   const { index } = repository;
-  const candidates = createCandidateSelection(options);
+  const candidates = createCandidateSelection({ ...options, model: index.model });
   const imported = createImportedPosts(repository);
   const build = createPostBuilder(options);
   let isStarted = false;
@@ -166,7 +166,7 @@ export function createPostImport(options: {
 }
 
 const listAssignedTerms = ({ item, collection }: ImportCandidate): WxrItem["terms"] =>
-  item.terms.filter(({ taxonomy }) => collection.taxonomies.some((held) => held === taxonomy));
+  item.terms.filter(({ taxonomy }) => collection.taxonomies.some((held) => held.taxonomy === taxonomy));
 
 // Finds the posts of this site that an import made, by their identity.
 

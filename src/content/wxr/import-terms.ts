@@ -5,10 +5,10 @@
 
 import { nextTurn } from "../../core/next-turn.js";
 import type { SiteIndex } from "../query/site-index.js";
+import { getTaxonomy } from "../records/content-model.js";
 import type { Taxonomy, Term } from "../records/records.js";
 import type { ContentRepository, Transaction } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
-import { getTaxonomy, taxonomies } from "../terms/taxonomies.js";
 import { splitIntoBatches } from "./batches.js";
 import { getImportState, type NamedTerm, termNameKey, termSlugKey } from "./identity.js";
 import type { ImportResult, ImportSummaryBuilder } from "./options.js";
@@ -31,7 +31,6 @@ const BATCH = { count: 500, weight: 4_194_304 };
 /** Terms that are looked up before requests of the host run again. */
 const TERMS_PER_TURN = 200;
 
-const isTaxonomy = (name: string): name is Taxonomy => Object.hasOwn(taxonomies, name);
 const toKey = (term: NamedTerm & { readonly taxonomy: string }): string =>
   `${term.taxonomy}/${termSlugKey(term)}`;
 
@@ -47,11 +46,12 @@ export function createTermImport({
   const { index } = repository;
   const byFileId = new Map<number, TermPath>();
   const pending = new Map<string, PendingTerm>();
+  const isTaxonomy = (name: string): boolean => index.model.taxonomies.has(name);
 
   const findId: TermImport["findId"] = (taxonomy, term) =>
     isTaxonomy(taxonomy) ? index.termsBySlug(taxonomy, termSlugKey(term))[0]?.id : undefined;
 
-  async function store(terms: readonly ImportableTerm[]): Promise<void> {
+  async function store(terms: readonly WxrTerm[]): Promise<void> {
     // One commit can write a record only once. Of equal terms, the last one counts.
     const distinct = new Map(terms.map((term) => [toKey(term), term] as const));
     const descriptions = new Map<string, string>();
@@ -63,7 +63,7 @@ export function createTermImport({
       let used = 0;
       const tree = createTermTree(index, transaction);
       return [...distinct].map(([key, term]) => ({
-        ...{ key, collection: getTaxonomy(term.taxonomy).base },
+        ...{ key, collection: getTaxonomy(index.model, term.taxonomy).base },
         ...storeTerm(term, descriptions.get(key) ?? "", () => firstId + used++, tree),
       }));
     });
@@ -75,14 +75,14 @@ export function createTermImport({
   }
 
   async function take(terms: readonly WxrTerm[]): Promise<void> {
-    const importable: ImportableTerm[] = [];
+    const importable: WxrTerm[] = [];
     for (const [place, term] of terms.entries()) {
       if (place % TERMS_PER_TURN === 0) await nextTurn();
       const { taxonomy, id } = term;
       if (!isTaxonomy(taxonomy)) summary.leaveOut(`taxonomy ${taxonomy}`);
       else if (termNameKey(term) === "") summary.warn(term.line, "A term without a name was skipped.");
       else {
-        importable.push({ ...term, taxonomy });
+        importable.push(term);
         if (id > 0) byFileId.set(id, { taxonomy, slug: termSlugKey(term) });
       }
     }
@@ -136,8 +136,6 @@ function resolveParent(entry: PendingTerm, tree: TermTree): readonly ImportNote[
 
 // Stores one term of a file: creates it, updates it, or leaves it as it is.
 
-type ImportableTerm = WxrTerm & { readonly taxonomy: Taxonomy };
-
 /** A stored term whose parent is not here yet, or is below it. */
 interface PendingTerm extends TermPath, Pick<WxrTerm, "line" | "size"> {
   /** Slug of the parent. */
@@ -150,19 +148,15 @@ interface StoredTerm {
 }
 
 /** `description`: that of the term, sanitised. `createId` is called for a new term only. */
-function storeTerm(
-  term: ImportableTerm,
-  description: string,
-  createId: () => number,
-  tree: TermTree,
-): StoredTerm {
+function storeTerm(term: WxrTerm, description: string, createId: () => number, tree: TermTree): StoredTerm {
   const { taxonomy, line, size } = term;
   const slug = termSlugKey(term);
   const known = tree.find({ taxonomy, slug });
   const state = getImportState(term, "term");
   if (known !== undefined && !needsImport(known, state)) return { result: "unchanged" };
   const id = known?.id ?? createId();
-  const parentSlug = getTaxonomy(taxonomy).isHierarchical ? getParentSlug(term) : "";
+  const { isHierarchical } = getTaxonomy(tree.model, taxonomy);
+  const parentSlug = isHierarchical ? getParentSlug(term) : "";
   const parent = findParent({ taxonomy, slug: parentSlug }, id, tree);
   const isOpen = parentSlug !== "" && parent === undefined;
   const base = known ?? { id, version: 0, taxonomy, slug, name: "", description: "", meta: {}, parent: 0 };
@@ -185,7 +179,7 @@ function findParent(path: TermPath, id: number, tree: TermTree): Term | undefine
 
 /** A term that is the same in the file keeps the edits made here, except that its parent is set. */
 function buildTerm(
-  term: ImportableTerm,
+  term: WxrTerm,
   base: Term,
   state: string,
   { parent, isOpen }: { readonly parent: Term | undefined; readonly isOpen: boolean },
@@ -214,7 +208,7 @@ interface TermPath {
   readonly slug: string;
 }
 
-interface TermTree {
+interface TermTree extends Pick<SiteIndex, "model"> {
   readonly find: (path: TermPath) => Term | undefined;
   /**
    * True if the term `id` may be below `parent`. The ancestors must then not move before the
@@ -229,6 +223,7 @@ function createTermTree(index: SiteIndex, transaction: Transaction): TermTree {
   const byId = new Map<number, Term>();
   const getParent = (id: number): number => (byId.get(id) ?? index.term(id))?.parent ?? 0;
   return {
+    model: index.model,
     find: ({ taxonomy, slug }) => bySlug.get(`${taxonomy}/${slug}`) ?? index.termsBySlug(taxonomy, slug)[0],
     canHaveParent(id, parent) {
       const ancestors = listAncestorIds(id, parent.id, getParent);

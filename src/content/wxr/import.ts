@@ -9,7 +9,6 @@ import { refuseUnknownKeys } from "../../core/known-names.js";
 import { nextTurn } from "../../core/next-turn.js";
 import type { ReadableBody } from "../../http/types.js";
 import type { Caller } from "../auth/caller.js";
-import { findCollection } from "../collections.js";
 import type { ContentBase } from "../content-base.js";
 import type { FileStore } from "../files.js";
 import type { StoredImages } from "../media/stored-images.js";
@@ -179,7 +178,7 @@ function createImportRun(run: ImportRunOptions): ImportRun {
     const isItem = element === "item";
     if (isItem) {
       position.items += 1;
-      summary.count(findCollection(type)?.base ?? "others", "skipped");
+      summary.count(repository.index.model.types.get(type)?.base ?? "others", "skipped");
     }
     const what = isItem ? "An item" : element === "wp:author" ? "An author" : "A term";
     summary.warn(

@@ -2,11 +2,11 @@
 
 import type { Json } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
-import type { Collection } from "../collections.js";
 import type { WriteContext } from "../posts/post-type-handler.js";
 import { writeMeta } from "../posts/text-fields.js";
 import { createPost } from "../posts/write-post.js";
 import { STATUSES } from "../query/row.js";
+import type { Collection } from "../records/content-model.js";
 import {
   type MenuItem,
   POST_FORMATS,
@@ -192,7 +192,7 @@ function toTerms(
   { collection, findTermId, defaultCategory }: PlanContext,
 ): Post["terms"] {
   const terms: { [taxonomy in Taxonomy]?: readonly number[] } = {};
-  for (const taxonomy of collection.taxonomies) {
+  for (const { taxonomy } of collection.taxonomies) {
     const ids = item.terms.flatMap((term) =>
       term.taxonomy === taxonomy ? (findTermId(taxonomy, term) ?? []) : [],
     );

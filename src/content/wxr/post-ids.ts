@@ -1,6 +1,5 @@
 /** Lists the ids of all posts of a site. */
 
-import { collections } from "../collections.js";
 import { STATUSES } from "../query/row.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { PostType } from "../records/records.js";
@@ -18,4 +17,4 @@ export function listPostIdsOfType(index: SiteIndex, type: PostType): readonly nu
 }
 
 export const listPostIds = (index: SiteIndex): readonly number[] =>
-  Object.values(collections).flatMap(({ type }) => listPostIdsOfType(index, type));
+  [...index.model.types.keys()].flatMap((type) => listPostIdsOfType(index, type));

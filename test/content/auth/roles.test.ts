@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { createAuthorization } from "../../../src/content/auth/caller.js";
 import { type RoleOptions, readRoles } from "../../../src/content/auth/roles.js";
+import { builtInModel } from "../../../src/content/declared-types.js";
 import type { Post, PostColumns, PostStatus, PostType, User } from "../../../src/content/records/records.js";
 import { isPostbellError } from "../../../src/core/errors.js";
 
-const callerOf = createAuthorization({ roles: readRoles() });
+const callerOf = createAuthorization({ roles: readRoles(), model: builtInModel });
 
 const userWith = (...roles: string[]): User => ({ id: 7, slug: "ann", name: "Ann", roles });
 const as = (...roles: string[]) => callerOf(userWith(...roles));
@@ -240,7 +241,7 @@ describe("roles of the host", () => {
       chief: { inherits: "desk", capabilities: ["edit_theme_options"] },
       desk: { inherits: "editor", capabilities: ["list_users"] },
     });
-    const chief = createAuthorization({ roles })(userWith("chief"));
+    const chief = createAuthorization({ roles, model: builtInModel })(userWith("chief"));
     expect(["edit_theme_options", "list_users", "edit_others_pages", "read"].every(chief.has)).toBe(true);
     expect(chief.has("edit_users")).toBe(false);
   });
@@ -249,7 +250,9 @@ describe("roles of the host", () => {
     const capabilities = ["read"];
     const roles = readRoles({ reader: { capabilities } });
     capabilities.push("edit_posts");
-    expect(createAuthorization({ roles })(userWith("reader")).has("edit_posts")).toBe(false);
+    expect(createAuthorization({ roles, model: builtInModel })(userWith("reader")).has("edit_posts")).toBe(
+      false,
+    );
   });
 
   it.each([

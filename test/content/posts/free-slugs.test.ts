@@ -2,10 +2,11 @@
 
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
+import { builtInModel } from "../../../src/content/declared-types.js";
 import { findFreeSlug, reparentChildren } from "../../../src/content/posts/write-post.js";
 import type { SiteIndex, StoredColumns } from "../../../src/content/query/site-index.js";
+import { getTaxonomy } from "../../../src/content/records/content-model.js";
 import type { Post, PostType } from "../../../src/content/records/records.js";
-import { getTaxonomy } from "../../../src/content/terms/taxonomies.js";
 import { applyTermValues } from "../../../src/content/terms/write-term.js";
 import { isReservedSlug, uniqueSlug } from "../../../src/content/text/slug.js";
 import { callsOf } from "../../support/content-call.js";
@@ -160,7 +161,10 @@ const HISTORIES: readonly (readonly [name: string, step: Step])[] = [
     `terms of ${name} that ask for one slug`,
     (index, n) => {
       const values = { name: `Term ${n}`, slug: "same" };
-      const written = applyTermValues(values, null, n, { definition: getTaxonomy(name), index });
+      const written = applyTermValues(values, null, n, {
+        definition: getTaxonomy(builtInModel, name),
+        index,
+      });
       const expected = n === 1 ? "same" : `same-${n}`;
       if (written.slug !== expected) throw new Error(`The slug is ${written.slug}, not ${expected}.`);
       index.apply([ofTerm(written)]);

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createAuthorization } from "../../../src/content/auth/caller.js";
 import { readRoles } from "../../../src/content/auth/roles.js";
+import { builtInModel } from "../../../src/content/declared-types.js";
 import { createPostTypes } from "../../../src/content/posts/post-types.js";
 import { createRevisionKeeper } from "../../../src/content/posts/revisions/keep-revisions.js";
 import { createRestoreRevision } from "../../../src/content/posts/revisions/restore-revision.js";
@@ -525,17 +526,18 @@ describe("restoring a revision", () => {
     const site = contentSite({ clock, storage });
     const changes: ContentChanged[] = [];
     const repository = createContentRepository({
+      model: builtInModel,
       store: storage.content({ clock, logger: silentLogger }),
       changed: (change) => changes.push(change),
       cacheCharacters: 1_000_000,
     });
     const restore = createRestoreRevision({
       repository,
-      postTypes: createPostTypes({}),
+      postTypes: createPostTypes({}, builtInModel),
       site: createSite({ url: "http://localhost", name: "Example" }, createSiteZone("UTC"), undefined),
       keepRevision: createRevisionKeeper({ repository, maxRevisions: 100 }),
     });
-    const callerOf = createAuthorization({ roles: readRoles() });
+    const callerOf = createAuthorization({ roles: readRoles(), model: builtInModel });
     const as = (role: Role) => callerOf({ id: idOf(role), slug: role, name: role, roles: [role] });
     return { site, restore, as, changes };
   }

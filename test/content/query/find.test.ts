@@ -6,13 +6,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { SearchText, SiteIndex, StoredColumns } from "../../../src/content/query/site-index.js";
-import type {
-  PostOrder,
-  PostPage,
-  PostQuery,
-  TermFilter,
-  Visibility,
-} from "../../../src/content/query/types.js";
+import type { PostPage, PostQuery, TermFilter, Visibility } from "../../../src/content/query/types.js";
+import type { PostOrder } from "../../../src/content/records/content-model.js";
 import type { PostStatus, PostType, Term } from "../../../src/content/records/records.js";
 import type { ContentChange } from "../../../src/content/store.js";
 import { DEFAULT_CATEGORY, indexOf, ofPost, ofTerm, post, removal, term } from "../../support/query-site.js";

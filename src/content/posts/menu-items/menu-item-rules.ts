@@ -3,7 +3,6 @@
 import { toText } from "../../../schema/coerce.js";
 import type { Json } from "../../../schema/types.js";
 import { canEditSomething } from "../../auth/capabilities.js";
-import { findCollection } from "../../collections.js";
 import type { SiteIndex } from "../../query/site-index.js";
 import type { MenuItem, Post } from "../../records/records.js";
 import { RestError, refusal } from "../../rest/error.js";
@@ -61,7 +60,7 @@ function applyMenuItemValues({ values, previous, id }: PostChange, context: Writ
   const written = readRawTitle(values["title"] ?? null);
   const title = written ?? base.title;
   const item = resolveItem(values, base.menuItem ?? NEW_ITEM, index);
-  assertComplete(item, title);
+  assertComplete(item, title, index);
   const post: Post = {
     ...applyColumns(values, base, { context, id, isNew: previous === null }),
     title: title.trim(),
@@ -108,8 +107,8 @@ function resolveItem(values: Values, before: MenuItem, index: SiteIndex): MenuIt
   return { ...item, object: object || findObjectKind(item, index) };
 }
 
-function assertComplete(item: MenuItem, title: string): void {
-  if (item.type === "post_type_archive" && findCollection(item.object) === undefined) {
+function assertComplete(item: MenuItem, title: string, { model }: SiteIndex): void {
+  if (item.type === "post_type_archive" && !model.types.has(item.object)) {
     throw invalid("rest_post_invalid_type", "Invalid post type.");
   }
   if (item.type !== "custom") return;

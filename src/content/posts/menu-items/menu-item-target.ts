@@ -1,12 +1,11 @@
 /** The record that a menu item points at, and what the item shows of it. */
 
 import type { Caller } from "../../auth/caller.js";
-import { findCollection } from "../../collections.js";
 import { listAncestors } from "../../query/row.js";
 import type { SiteIndex } from "../../query/site-index.js";
+import { getTaxonomy } from "../../records/content-model.js";
 import type { MenuItem, Post, PostColumns, Term } from "../../records/records.js";
 import type { ItemLink } from "../../rest/types.js";
-import { getTaxonomy, taxonomies } from "../../terms/taxonomies.js";
 import { listTermAncestors, termLink } from "../../terms/term-fields.js";
 import { cleanUrl } from "../../text/urls.js";
 import type { FieldView } from "../post-field.js";
@@ -40,7 +39,7 @@ function findTarget({ post, index }: MenuItemView): Target | undefined {
 export function resolveMenuItemTitle(view: MenuItemView): string {
   if (view.post.title !== "") return view.post.title;
   const { type, object, objectId } = getMenuItem(view);
-  if (type === "post_type_archive") return findCollection(object)?.labels.archives ?? "";
+  if (type === "post_type_archive") return view.index.model.types.get(object)?.labels.archives ?? "";
   if (!isTargeted(type)) return "";
   const target = findTarget(view);
   const title = target && ("post" in target ? target.post.title : target.term.name);
@@ -49,9 +48,9 @@ export function resolveMenuItemTitle(view: MenuItemView): string {
 
 export function isInvalidMenuItem(view: MenuItemView): boolean {
   const { type, object } = getMenuItem(view);
-  if (type === "post_type_archive") return findCollection(object) === undefined;
+  if (type === "post_type_archive") return !view.index.model.types.has(object);
   if (!isTargeted(type)) return false;
-  if (findLabel(getMenuItem(view)) === undefined) return true;
+  if (findLabel(view) === undefined) return true;
   const target = findTarget(view);
   return target === undefined || ("post" in target && target.post.status === "trash");
 }
@@ -66,15 +65,16 @@ export function mayReadMenuItemTarget(view: MenuItemView, caller: Pick<Caller, "
 
 export function readTypeLabel(view: MenuItemView): string {
   const item = getMenuItem(view);
-  if (isTargeted(item.type)) return findLabel(item) ?? item.object;
+  if (isTargeted(item.type)) return findLabel(view) ?? item.object;
   return item.type === "post_type_archive" ? "Post Type Archive" : "Custom Link";
 }
 
 /** Returns the label of the type or taxonomy that the item names, whatever its target is. */
-const findLabel = ({ type, object }: MenuItem): string | undefined =>
-  type === "post_type"
-    ? findCollection(object)?.labels.singular
-    : Object.values(taxonomies).find(({ taxonomy }) => taxonomy === object)?.labels.singular;
+function findLabel(view: MenuItemView): string | undefined {
+  const { type, object } = getMenuItem(view);
+  const { types, taxonomies } = view.index.model;
+  return (type === "post_type" ? types : taxonomies).get(object)?.labels.singular;
+}
 
 /** Returns the address that the item leads to. */
 export function resolveMenuItemUrl(view: FieldView): string {
@@ -85,7 +85,7 @@ export function resolveMenuItemUrl(view: FieldView): string {
   // An earlier version may have stored it unchecked.
   if (target === undefined) return cleanUrl(url);
   if ("post" in target) return view.site.link(target.post, view.index);
-  return termLink(target.term, getTaxonomy(target.term.taxonomy), view.site, view.index);
+  return termLink(target.term, getTaxonomy(view.index.model, target.term.taxonomy), view.site, view.index);
 }
 
 /** Returns the link to the target over REST. */
@@ -93,11 +93,11 @@ export function findTargetLink(view: MenuItemView, to: (path: string) => string)
   const target = findTarget(view);
   if (target === undefined) return undefined;
   return "post" in target
-    ? { post_type: target.post.type, embeddable: true, href: to(postPath(target.post)) }
+    ? { post_type: target.post.type, embeddable: true, href: to(postPath(target.post, view.index)) }
     : {
         taxonomy: target.term.taxonomy,
         embeddable: true,
-        href: to(`/${getTaxonomy(target.term.taxonomy).base}/${target.term.id}`),
+        href: to(`/${getTaxonomy(view.index.model, target.term.taxonomy).base}/${target.term.id}`),
       };
 }
 

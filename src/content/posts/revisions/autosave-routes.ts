@@ -1,7 +1,7 @@
 /** The routes of autosaves, which an editor stores while somebody writes. */
 
 import type { Argument, Arguments, Json } from "../../../schema/types.js";
-import type { Collection } from "../../collections.js";
+import type { Collection } from "../../records/content-model.js";
 import type { Post, Revision } from "../../records/records.js";
 import type { ContentRepository, Transaction } from "../../repository/content-repository.js";
 import { listAutosaves } from "../../repository/remove-posts.js";

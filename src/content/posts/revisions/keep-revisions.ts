@@ -1,7 +1,7 @@
 /** Decides which states of a post are kept as revisions, and how many. Knows no HTTP. */
 
 import type { Json, JsonObject } from "../../../schema/types.js";
-import { type Collection, getCollection } from "../../collections.js";
+import { type Collection, getCollection } from "../../records/content-model.js";
 import type { Post, Revision } from "../../records/records.js";
 import type { ContentRepository, StoredRevision, Transaction } from "../../repository/content-repository.js";
 import { listAutosaves } from "../../repository/remove-posts.js";
@@ -32,17 +32,17 @@ export const isSameMeta = (a: JsonObject, b: JsonObject): boolean =>
   Object.keys(a).every((name) => a[name] === b[name]);
 
 /** True if `post` differs from its newest revision, or has no revision yet. */
-function needsRevision(post: Post, newest: Revision | undefined): boolean {
+function needsRevision(post: Post, newest: Revision | undefined, collection: Collection): boolean {
   if (post.status === "auto-draft") return false;
   if (newest === undefined) return true;
-  const meta = selectRevisionedMeta(post.meta, getCollection(post.type));
+  const meta = selectRevisionedMeta(post.meta, collection);
   return (
     !REVISIONED_TEXTS.every((name) => isSameText(post[name], newest[name])) || !isSameMeta(meta, newest.meta)
   );
 }
 
-function toRevision(post: Post, id: number, author: number): Revision {
-  const { modified, modifiedGmt, title, content, excerpt, isTrusted, meta } = post;
+function toRevision(post: Post, id: number, author: number): Omit<Revision, "meta"> {
+  const { modified, modifiedGmt, title, content, excerpt, isTrusted } = post;
   return {
     id,
     parent: post.id,
@@ -53,7 +53,6 @@ function toRevision(post: Post, id: number, author: number): Revision {
     content,
     excerpt,
     isTrusted,
-    meta: selectRevisionedMeta(meta, getCollection(post.type)),
   };
 }
 
@@ -66,17 +65,19 @@ export function createRevisionKeeper({
   repository,
   maxRevisions,
 }: {
-  readonly repository: Pick<ContentRepository, "revisions">;
+  readonly repository: Pick<ContentRepository, "revisions" | "index">;
   readonly maxRevisions: number;
 }): KeepRevision {
   return async (transaction, post, author) => {
-    if (!getCollection(post.type).hasRevisions) return post;
+    const collection = getCollection(repository.index.model, post.type);
+    if (!collection.hasRevisions) return post;
     const autosaves = listAutosaves(post);
     const previous = post.revisions.filter((id) => !autosaves.has(id));
     const [newest] = await repository.revisions(previous.slice(-1));
-    if (!needsRevision(post, newest)) return post;
+    if (!needsRevision(post, newest, collection)) return post;
     const id = await transaction.newId("post");
-    transaction.putRevision(toRevision(post, id, author));
+    const meta = selectRevisionedMeta(post.meta, collection);
+    transaction.putRevision({ ...toRevision(post, id, author), meta });
     const excess = new Set(previous.slice(0, Math.max(0, previous.length + 1 - maxRevisions)));
     // Only autosaves are written more than once.
     for (const old of excess) transaction.removeRevision(old, 1);

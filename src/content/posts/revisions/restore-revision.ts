@@ -36,8 +36,9 @@ export function createRestoreRevision({
   keepRevision,
 }: Pick<PostBase, "repository" | "postTypes" | "site" | "keepRevision">): RestoreRevision {
   async function load(postId: number, caller: Caller, known: number): Promise<Post> {
-    const [post] = await repository.posts([postId]);
-    if (post === undefined || !postTypes[post.type].collection.hasRevisions) throw notFound();
+    // A record of a type that the site has no longer is not in the index.
+    const [post] = repository.index.post(postId) === undefined ? [] : await repository.posts([postId]);
+    if (post === undefined || !postTypes.get(post.type).collection.hasRevisions) throw notFound();
     if (!caller.may("edit", post)) {
       throw refusal(caller, "rest_cannot_edit", "Sorry, you are not allowed to edit this post.");
     }
@@ -48,7 +49,7 @@ export function createRestoreRevision({
   return (postId, revisionId, caller, known = Number.NaN) =>
     repository.change(async (transaction) => {
       const previous = await load(postId, caller, known);
-      const type = postTypes[previous.type];
+      const type = postTypes.get(previous.type);
       const { find } = createRevisionPermissions(previous.type, { repository, what: "revisions" });
       const revision = await find(revisionId, previous);
       const { title, content, excerpt, meta } = revision;

@@ -1,9 +1,9 @@
 /** Renders revisions. A revision is shown as the post that it would make. */
 
 import type { Context, Json, Schema } from "../../../schema/types.js";
-import type { Collection } from "../../collections.js";
 import type { ContentBase } from "../../content-base.js";
 import type { SiteIndex } from "../../query/site-index.js";
+import type { Collection } from "../../records/content-model.js";
 import type { Post, PostColumns, Revision } from "../../records/records.js";
 import { listAutosaves } from "../../repository/remove-posts.js";
 import { ALL, EDIT, FULL } from "../../rest/record-fields.js";
@@ -71,7 +71,7 @@ export function createRevisionRenderer(
     }
     const parent = index.post(post.parent);
     if (parent === undefined) return createItem(values, {});
-    return createItem(values, { parent: [{ href: url(`/${namespace}${postPath(parent)}`) }] });
+    return createItem(values, { parent: [{ href: url(`/${namespace}${postPath(parent, index)}`) }] });
   }
 
   return {

@@ -1,7 +1,7 @@
 /** The routes of the revisions of a post type: list, read, delete. */
 
 import type { Argument, Arguments } from "../../../schema/types.js";
-import type { Collection } from "../../collections.js";
+import type { Collection } from "../../records/content-model.js";
 import type { Post } from "../../records/records.js";
 import type { ContentRepository, StoredRevision } from "../../repository/content-repository.js";
 import { listAutosaves } from "../../repository/remove-posts.js";

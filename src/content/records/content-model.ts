@@ -1,0 +1,120 @@
+/**
+ * The types and taxonomies of one site, as plain data. `createContent` builds the model once;
+ * routes, fields, permissions and the index are made from it.
+ */
+
+import type { Post, PostType, Taxonomy } from "./records.js";
+
+export interface ContentModel {
+  /** By name. A record of a type that is not among them is stored, but nobody sees it. */
+  readonly types: ReadonlyMap<PostType, Collection>;
+  /** By name. */
+  readonly taxonomies: ReadonlyMap<Taxonomy, TaxonomyDefinition>;
+}
+
+/** Returns the row of a type. Every record that the index shows has one. */
+export function getCollection({ types }: ContentModel, type: PostType): Collection {
+  const collection = types.get(type);
+  if (collection === undefined) throw new Error(`There is no post type '${type}'.`);
+  return collection;
+}
+
+/** Returns the row of a taxonomy. Every term that the index shows has one. */
+export function getTaxonomy({ taxonomies: all }: ContentModel, taxonomy: Taxonomy): TaxonomyDefinition {
+  const definition = all.get(taxonomy);
+  if (definition === undefined) throw new Error(`There is no taxonomy '${taxonomy}'.`);
+  return definition;
+}
+
+// The definition of a post type: one row of the model.
+
+export type PostOrder =
+  | "author"
+  | "date"
+  | "id"
+  | "include"
+  | "modified"
+  | "parent"
+  | "relevance"
+  | "slug"
+  | "include_slugs"
+  | "title"
+  | "menu_order";
+
+export interface MetaField {
+  readonly type: "boolean" | "string";
+  readonly default: boolean | string;
+  readonly enum?: readonly string[];
+  /** Revisions hold the value too. */
+  readonly isRevisioned?: true;
+}
+
+export interface Collection {
+  /** The segment in paths: `posts` in `/posts/12`. */
+  readonly base: string;
+  readonly type: PostType;
+  readonly labels: {
+    readonly name: string;
+    readonly singular: string;
+    /** The title of the list of all items, for menu items that lead there. */
+    readonly archives: string;
+  };
+  readonly description: string;
+  readonly isHierarchical: boolean;
+  /** True if items have an address of their own on the website. */
+  readonly isViewable: boolean;
+  /** True if anonymous callers may list and read published items. */
+  readonly isPublic: boolean;
+  readonly taxonomies: readonly TaxonomyDefinition[];
+  /** By general name, such as `edit_posts`. */
+  readonly capabilities: CapabilityNames;
+  /** `supports` of WordPress, for `/types`. */
+  readonly supports: readonly string[];
+  /** Values of new items that differ between types. */
+  readonly newPost: Pick<Post, "status" | "commentStatus" | "pingStatus">;
+  readonly list: {
+    readonly perPage: number;
+    readonly order: "asc" | "desc";
+    readonly orderBy: PostOrder;
+    readonly orders: readonly PostOrder[];
+    readonly status: string;
+    readonly statuses: readonly string[];
+  };
+  readonly meta: { readonly [name: string]: MetaField };
+  /** True if a batch may use the routes. */
+  readonly allowBatch: boolean;
+  /** True if deleting without `force` moves an item to the trash. */
+  readonly hasTrash: boolean;
+  readonly hasRevisions: boolean;
+  /** True if media can belong to an item. */
+  readonly hasAttachments: boolean;
+}
+
+export interface TaxonomyDefinition {
+  readonly taxonomy: Taxonomy;
+  /** In paths: `/categories`; also the name of the field of a post that holds its terms. */
+  readonly base: string;
+  readonly labels: { readonly name: string; readonly singular: string };
+  readonly isHierarchical: boolean;
+  /** True if its terms have addresses of their own on the website. */
+  readonly isViewable: boolean;
+  /** True if everybody may read its terms; otherwise the caller must be able to edit something. */
+  readonly isPublic: boolean;
+  /** The types of posts that its terms can be given to. */
+  readonly types: readonly PostType[];
+  /** The fields of an item, in the order of the response. */
+  readonly fields: readonly string[];
+  /** Prefix of the class that a post has for each of its terms: `tag-<slug>`. */
+  readonly classPrefix: string;
+  /** Prefix of a term's path on the website. */
+  readonly pathPrefix: string;
+  /** True if deleting a term deletes its posts, as for the items of a menu. */
+  readonly ownsItsPosts: boolean;
+  /** By general name, such as `edit_terms`. */
+  readonly capabilities: CapabilityNames;
+}
+
+/** Maps a general name, such as `edit_posts`, to the name that roles have. */
+export interface CapabilityNames {
+  readonly [general: string]: string;
+}
