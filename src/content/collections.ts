@@ -212,6 +212,15 @@ export const collections = {
   },
 } as const satisfies { readonly [base: string]: BuiltInCollection };
 
+/** The rows of declared types begin with these values, which they share with posts. */
+export const DECLARED = {
+  list: LIST,
+  meta: FOOTNOTES,
+  allowBatch: true,
+  hasTrash: true,
+  hasAttachments: true,
+} as const satisfies Partial<Collection>;
+
 /** A row of the table. The model of the content adds what other tables say about the type. */
 export interface BuiltInCollection extends Omit<Collection, "taxonomies" | "capabilities"> {
   readonly type: BuiltInPostType;

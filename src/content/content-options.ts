@@ -14,6 +14,7 @@ import type { EmbedProvider } from "./embeds/providers.js";
 import type { FileStore } from "./files.js";
 import type { ImageTool } from "./media/image-tool.js";
 import type { MenuLocationsOptions } from "./menu-locations/menu-locations.js";
+import type { TypeFeature } from "./records/content-model.js";
 import type { ContentChanged } from "./records/record-changes.js";
 import type { SettingsOptions } from "./settings/setting-fields.js";
 import type { Render, SiteOptions } from "./site.js";
@@ -67,6 +68,16 @@ export interface ContentOptions {
    */
   readonly roles?: RoleOptions | undefined;
   /**
+   * Types of posts in addition to WordPress's: `{ recipe: { base: "recipes", labels: { name:
+   * "Recipes", singular: "Recipe" } } }`. Default: none.
+   */
+  readonly types?: TypeOptions | undefined;
+  /**
+   * Taxonomies in addition to WordPress's: `{ cuisine: { labels: { name: "Cuisines", singular:
+   * "Cuisine" }, types: ["recipe"] } }`. Default: none.
+   */
+  readonly taxonomies?: TaxonomyOptions | undefined;
+  /**
    * Turns raw text into the HTML that is shown. Default: adds paragraphs and typographic signs,
    * removes block delimiters and sanitises. Set it if your site renders blocks or Markdown itself.
    */
@@ -95,6 +106,87 @@ export interface ContentOptions {
   readonly logger?: Logger | false | undefined;
   /** As in `createWebhooks`. */
   readonly telemetry?: Telemetry | undefined;
+}
+
+/**
+ * Types of posts in addition to the built-in ones, by name. A name has at most 20 lower-case
+ * letters, digits, dashes and underscores. At most 50.
+ *
+ * @example
+ * ```ts
+ * types: {
+ *   recipe: {
+ *     base: "recipes",
+ *     labels: { name: "Recipes", singular: "Recipe" },
+ *     supports: ["title", "editor", "excerpt", "thumbnail", "revisions"],
+ *     taxonomies: ["cuisine", "post_tag"],
+ *   },
+ * },
+ * ```
+ */
+export interface TypeOptions {
+  readonly [name: string]: {
+    /** The segment in paths: `recipes` in `/core/v2/recipes`. Default: the name. */
+    readonly base?: string | undefined;
+    /** The texts that editors and menus show: `{ name: "Recipes", singular: "Recipe" }`. */
+    readonly labels: { readonly name: string; readonly singular: string };
+    readonly description?: string | undefined;
+    /** The fields and features of the type, as in WordPress. Default: `["title", "editor"]`. */
+    readonly supports?: readonly TypeFeature[] | undefined;
+    /** `category`, `post_tag` and declared taxonomies. Default: none. */
+    readonly taxonomies?: readonly string[] | undefined;
+    /** True if an item may be below another one, as a page may. Default: `false`. */
+    readonly hierarchical?: boolean | undefined;
+    /**
+     * False for items without an address on the website, which only those who may edit such items
+     * read. Default: `true`.
+     */
+    readonly public?: boolean | undefined;
+    /**
+     * `recipe`, or `["story", "stories"]`, makes the capabilities `edit_recipes`, `publish_recipes`
+     * and so on, which the option `roles` gives. Default: `post`, with the capabilities of posts.
+     */
+    readonly capabilityType?: string | readonly [singular: string, plural: string] | undefined;
+    /** Begins the paths on the website: `recipe` in `/recipe/soup/`. Default: the name. */
+    readonly path?: string | undefined;
+    /** The icon that editors show: `dashicons-carrot`. Default: none. */
+    readonly icon?: string | undefined;
+  };
+}
+
+/**
+ * Taxonomies in addition to the built-in ones, by name. The rules for names are those of types. At
+ * most 50.
+ *
+ * @example
+ * ```ts
+ * taxonomies: { cuisine: { base: "cuisines", labels: { name: "Cuisines", singular: "Cuisine" } } },
+ * ```
+ */
+export interface TaxonomyOptions {
+  readonly [name: string]: {
+    /** The segment in paths, and the field of posts with the ids. Default: the name. */
+    readonly base?: string | undefined;
+    readonly labels: { readonly name: string; readonly singular: string };
+    readonly description?: string | undefined;
+    /** True if a term may be below another one, as a category may. Default: `false`. */
+    readonly hierarchical?: boolean | undefined;
+    /** False if only those who may edit posts read the terms. Default: `true`. */
+    readonly public?: boolean | undefined;
+    /** `post`, `page` and declared types that have it. Types can also name it. Default: none. */
+    readonly types?: readonly string[] | undefined;
+    /** Who may do what. Default: `manage_categories`, and `edit_posts` to assign terms. */
+    readonly capabilities?:
+      | {
+          readonly manage_terms?: string | undefined;
+          readonly edit_terms?: string | undefined;
+          readonly delete_terms?: string | undefined;
+          readonly assign_terms?: string | undefined;
+        }
+      | undefined;
+    /** Begins the paths of terms on the website. Default: the name. */
+    readonly path?: string | undefined;
+  };
 }
 
 /** The pages of other origins that may sign in, such as an editor on a host of its own. */

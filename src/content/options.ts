@@ -9,6 +9,7 @@ import { checkUrl } from "../outbound/address-policy.js";
 import { destinationOptions } from "../outbound/destination-options.js";
 import type { RoleOptions } from "./auth/roles.js";
 import type { AuthenticateContent } from "./callers.js";
+import type { TaxonomyOptions, TypeOptions } from "./content-options.js";
 import type {
   BlockPattern,
   BlockPatternCategory,
@@ -138,6 +139,8 @@ export const contentOptions = {
     (given) => typeof given === "object" && given !== null,
     undefined,
   ),
+  types: value<TypeOptions>("an object of types", isObject, Object.freeze({}), "object"),
+  taxonomies: value<TaxonomyOptions>("an object of taxonomies", isObject, Object.freeze({}), "object"),
   render: hook<Render>(),
   changed: hook<(change: ContentChanged) => unknown>(),
   embeds: {

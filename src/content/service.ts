@@ -204,7 +204,7 @@ function createBase(
   const { clock, limits } = config;
   const namespace = `${config.namespace}/v2`;
   const cacheShare = shareOfCache(config);
-  const model = createContentModel();
+  const model = createContentModel(config);
   const repository = createContentRepository({
     store,
     model,

@@ -5,7 +5,9 @@ import { LRUCache } from "lru-cache";
 import { runInTurns, type Steps } from "../core/next-turn.js";
 import { listAncestors } from "./query/row.js";
 import type { SiteIndex } from "./query/site-index.js";
+import type { Collection } from "./records/content-model.js";
 import type { Post, PostColumns } from "./records/records.js";
+import { hasSlugPerParent } from "./records/unique-names.js";
 import type { SiteZone } from "./text/dates.js";
 import { excerptSteps } from "./text/excerpt.js";
 import { stripAll } from "./text/markup.js";
@@ -98,11 +100,12 @@ const pathAbove = (post: PostColumns, index: SiteIndex): readonly string[] =>
     .reverse();
 
 /** True if its slug may appear in the URL of another post. */
-const isShown = (post: PostColumns | undefined): boolean => post?.status === "publish";
+const isShown = (post: PostColumns | undefined): post is PostColumns => post?.status === "publish";
+
+const listPrefix = (collection: Collection | undefined): readonly string[] =>
+  collection?.pathPrefix === undefined ? [] : [collection.pathPrefix];
 
 const HAS_NO_ADDRESS: ReadonlySet<string> = new Set(["draft", "pending", "auto-draft", "future"]);
-
-const TYPES_WITHOUT_ADDRESS: ReadonlySet<string> = new Set(["wp_block", "wp_navigation", "nav_menu_item"]);
 
 /** About ten thousand words. */
 export const DEFAULT_FILTERED_CHARACTERS = 65_536;
@@ -140,11 +143,15 @@ export function createSite(
     type === "page" ? `?page_id=${id}` : type === "post" ? `?p=${id}` : `?post_type=${type}&p=${id}`;
   const address = (post: PostColumns, index: SiteIndex, slug: string): string => {
     if (post.type === "page" && post.id === frontPage()) return `${home}/`;
-    const isPlain = slug === "" || HAS_NO_ADDRESS.has(post.status) || TYPES_WITHOUT_ADDRESS.has(post.type);
+    const { types } = index.model;
+    const collection = types.get(post.type);
+    const isPlain = slug === "" || HAS_NO_ADDRESS.has(post.status) || collection?.isViewable !== true;
     if (isPlain) return `${home}/${query(post)}`;
-    const isBelow = post.type === "page" || (post.type === "attachment" && isShown(index.post(post.parent)));
+    const owner = post.type === "attachment" ? index.post(post.parent) : undefined;
+    const isBelow = collection.isHierarchical || isShown(owner);
     const above = isBelow ? pathAbove(post, index) : [];
-    return `${home}/${[...above, slug].join("/")}/`;
+    const prefix = listPrefix(isShown(owner) ? types.get(owner.type) : collection);
+    return `${home}/${[...prefix, ...above, slug].join("/")}/`;
   };
   const sanitised = new LRUCache<string, true>({ max: SANITISED_TEXTS });
   /** Skips a text that it has returned before, since sanitising that again changes nothing. */
@@ -201,7 +208,11 @@ export function createSite(
     guid: (post) => `${home}/${query(post)}`,
     link: (post, index) => address(post, index, post.slug),
     linkTemplate: (post, index) =>
-      address({ ...post, status: "publish" }, index, post.type === "page" ? "%pagename%" : "%postname%"),
+      address(
+        { ...post, status: "publish" },
+        index,
+        hasSlugPerParent(post.type) ? "%pagename%" : "%postname%",
+      ),
     termLink: (base, slug) => `${home}/${base}/${slug}/`,
   };
 }

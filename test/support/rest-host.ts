@@ -16,7 +16,8 @@ export const BASE = "https://site.example/api";
 
 function callerOf(user: User | null): Caller {
   const isEditor = user?.roles.includes("editor") === true;
-  return { user, id: user?.id ?? 0, has: () => isEditor, may: () => isEditor, canOf: () => isEditor };
+  const answer = (): boolean => isEditor;
+  return { user, id: user?.id ?? 0, has: answer, may: answer, canOf: answer, canEditSomething: answer };
 }
 
 const user = (id: number, role: string): User => ({ id, slug: role, name: role, roles: [role] });

@@ -2,7 +2,7 @@
 
 import type { CapabilityNames, ContentModel } from "../records/content-model.js";
 import type { PostColumns, PostStatus, PostType, Taxonomy, User } from "../records/records.js";
-import { canEditSomething, impliedBy } from "./capabilities.js";
+import { impliedBy } from "./capabilities.js";
 import type { Roles } from "./roles.js";
 
 /** An action on one post. In WordPress a meta capability, which depends on author and status. */
@@ -26,6 +26,11 @@ export interface Caller {
    * `canOf("page", "publish_posts")` checks `publish_pages`.
    */
   readonly canOf: (of: PostType | Taxonomy, capability: string) => boolean;
+  /**
+   * True if he may edit posts of some type. Then he can see menus and their items too, because an
+   * editor shows navigation.
+   */
+  readonly canEditSomething: () => boolean;
 }
 
 export const isAnonymous = ({ id, user }: Caller): boolean => id === 0 && user === null;
@@ -47,21 +52,33 @@ export function createAuthorization({
   readonly roles: Roles;
   readonly model: Pick<ContentModel, "types" | "taxonomies">;
 }): (user: User | null) => Caller {
-  const names: NamesOf = new Map(
-    [...model.types, ...model.taxonomies].map(([of, { capabilities }]) => [of, capabilities]),
-  );
-  const anonymous = createCaller(null, [], names);
+  const { types, taxonomies } = model;
+  const known: KnownCapabilities = {
+    names: new Map([...types, ...taxonomies].map(([of, { capabilities }]) => [of, capabilities])),
+    editing: [
+      ...new Set([...types.values()].flatMap(({ capabilities }) => capabilities["edit_posts"] ?? [])),
+    ],
+  };
+  const anonymous = createCaller(null, [], known);
   return (user) => {
     if (user === null) return anonymous;
     const granted = user.roles.flatMap((name) => roles.get(name) ?? []);
-    return createCaller(user, granted, names);
+    return createCaller(user, granted, known);
   };
 }
 
-/** The capabilities by type or taxonomy. */
-type NamesOf = ReadonlyMap<PostType | Taxonomy, CapabilityNames>;
+interface KnownCapabilities {
+  /** By type or taxonomy. */
+  readonly names: ReadonlyMap<PostType | Taxonomy, CapabilityNames>;
+  /** Those that allow editing posts of one type or several. */
+  readonly editing: readonly string[];
+}
 
-function createCaller(user: User | null, granted: readonly ReadonlySet<string>[], names: NamesOf): Caller {
+function createCaller(
+  user: User | null,
+  granted: readonly ReadonlySet<string>[],
+  { names, editing }: KnownCapabilities,
+): Caller {
   const id = user?.id ?? 0;
   const has = (capability: string): boolean => {
     const name = impliedBy.get(capability) ?? capability;
@@ -71,6 +88,7 @@ function createCaller(user: User | null, granted: readonly ReadonlySet<string>[]
     const name = names.get(of)?.[capability];
     return name !== undefined && has(name);
   };
+  const canEditSomething = (): boolean => editing.some(has);
   const isOwn = ({ author }: PostColumns): boolean => id !== 0 && author === id;
   const hasAll = ({ type }: PostColumns, capabilities: readonly string[]): boolean =>
     capabilities.every((capability) => canOf(type, capability));
@@ -84,18 +102,18 @@ function createCaller(user: User | null, granted: readonly ReadonlySet<string>[]
   }
 
   function canRead(post: PostColumns, parent: PostColumns | undefined): boolean {
-    if (post.type === "nav_menu_item" && !canEditSomething({ has })) return false;
+    if (post.type === "nav_menu_item" && !canEditSomething()) return false;
     const isInheriting = post.status === "inherit";
     const status = isInheriting ? (parent?.status ?? "publish") : post.status;
-    // Published patterns are only for callers who write; other published posts are for everybody.
-    if (status === "publish") return post.type !== "wp_block" || canOf("wp_block", "read");
+    // Some types, such as patterns, are only for callers who write; others are for everybody.
+    if (status === "publish") return names.get(post.type)?.["read"] === "read" || canOf(post.type, "read");
     if (canReadUnpublished(post, status)) return true;
     return isInheriting && parent !== undefined && canRead(parent, undefined);
   }
 
   const may: Caller["may"] = (action, post, parent) =>
     action === "read" ? canRead(post, parent) : hasAll(post, listNeeded(action, post, isOwn(post)));
-  return Object.freeze({ user, id, has, may, canOf });
+  return Object.freeze({ user, id, has, may, canOf, canEditSomething });
 }
 
 /** Returns the general capabilities that an action needs, all of them. */

@@ -7,7 +7,7 @@ import type { CapabilityNames } from "../records/content-model.js";
 import type { BuiltInPostType, BuiltInTaxonomy } from "../records/records.js";
 
 /** Returns the names of a type whose capabilities end in `_<plural>`. */
-const namesEndingIn = (plural: string): CapabilityNames => ({
+export const namesEndingIn = (plural: string): CapabilityNames => ({
   read: "read",
   create_posts: `edit_${plural}`,
   edit_posts: `edit_${plural}`,
@@ -74,10 +74,3 @@ export const impliedBy: ReadonlyMap<string, string> = new Map([
   ["assign_post_tags", "edit_posts"],
   ["publish_blocks", "publish_posts"],
 ]);
-
-/**
- * True if he may edit posts of some type. Then he can see menus and their items too, because an
- * editor shows navigation.
- */
-export const canEditSomething = ({ has }: { readonly has: (capability: string) => boolean }): boolean =>
-  has("edit_theme_options") || has("edit_posts") || has("edit_pages");

@@ -3,7 +3,6 @@
 import { PostbellError } from "../../core/errors.js";
 import type { Json, JsonObject, Schema } from "../../schema/types.js";
 import { readValue } from "../../schema/validate.js";
-import { canEditSomething } from "../auth/capabilities.js";
 import type { Post, User } from "../records/records.js";
 import { refusal } from "../rest/error.js";
 import type { RestRequest } from "../rest/types.js";
@@ -204,5 +203,5 @@ export const toMemberName = (field: string): string =>
 export const forEditors =
   (code: string, message: string) =>
   ({ caller }: Pick<RestRequest, "caller">): void => {
-    if (!canEditSomething(caller)) throw refusal(caller, code, message);
+    if (!caller.canEditSomething()) throw refusal(caller, code, message);
   };

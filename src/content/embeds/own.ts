@@ -4,7 +4,7 @@ import { parseUrl } from "../../core/parse-url.js";
 import { trimEnd } from "../../core/trim-end.js";
 import type { ContentBase } from "../content-base.js";
 import { getMediaUrl } from "../media/media-rules.js";
-import type { Post, PostColumns, PostType } from "../records/records.js";
+import type { Post, PostColumns } from "../records/records.js";
 import { stripTags } from "../text/markup.js";
 import { authorAddress } from "../users/user-fields.js";
 import { type Embed, escapeHtml } from "./embed.js";
@@ -22,7 +22,6 @@ export interface OwnEmbeds {
 const MIN_WIDTH = 200;
 const MAX_WIDTH = 600;
 const MIN_HEIGHT = 200;
-const TYPES: readonly PostType[] = ["post", "page", "attachment"];
 
 /** Makes two spellings of a path equal: the case of escapes and a final slash do not count. */
 const normalisePath = (path: string): string =>
@@ -34,6 +33,7 @@ const normalisePath = (path: string): string =>
 export function createOwnEmbeds({ repository, site, users, callers }: ContentBase): OwnEmbeds {
   const { index } = repository;
   const { anonymous } = callers;
+  const types = [...index.model.types.values()].flatMap(({ type, isViewable }) => (isViewable ? [type] : []));
   const bases = [site.home, site.url].map((base) => new URL(base));
 
   /** With or without TLS, since URLs outlive a change to it. Another port is another server. */
@@ -42,7 +42,7 @@ export function createOwnEmbeds({ repository, site, users, callers }: ContentBas
 
   const mayBeSeen = (post: PostColumns | undefined): post is PostColumns =>
     post !== undefined &&
-    TYPES.includes(post.type) &&
+    index.model.types.get(post.type)?.isViewable === true &&
     anonymous.may("read", post, post.status === "inherit" ? index.post(post.parent) : undefined);
 
   function findPost(url: URL): PostColumns | undefined {
@@ -51,7 +51,7 @@ export function createOwnEmbeds({ repository, site, users, callers }: ContentBas
     const id = url.searchParams.get("p") ?? url.searchParams.get("page_id");
     if (id !== null && path === home) return /^\d{1,15}$/.test(id) ? index.post(Number(id)) : undefined;
     const slug = path.slice(path.lastIndexOf("/") + 1);
-    const ids = TYPES.flatMap((type) => index.withSlug(type, slug));
+    const ids = types.flatMap((type) => index.withSlug(type, slug));
     return ids
       .map((one) => index.post(one))
       .find((post) => mayBeSeen(post) && normalisePath(new URL(site.link(post, index)).pathname) === path);

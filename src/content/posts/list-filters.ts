@@ -8,7 +8,7 @@ import { COUNTS, IDS, NAMES } from "../argument-bounds.js";
 import type { PostQuery, TermFilter } from "../query/types.js";
 import type { Collection, TaxonomyDefinition } from "../records/content-model.js";
 import { POST_FORMATS, type PostType, type Taxonomy } from "../records/records.js";
-import { ADDRESSED_TYPES } from "./post-field.js";
+import { ADDRESSED_TYPES, isSelected, type TypeSelection } from "./post-field.js";
 import type { Values } from "./post-type-handler.js";
 
 /** The columns that a search can be limited to, by WordPress's names. */
@@ -18,9 +18,8 @@ export const SEARCH_COLUMNS = {
   post_excerpt: "excerpt",
 } as const;
 
-interface ListFilter {
-  /** Left out where the taxonomies of a type decide. */
-  readonly types?: readonly PostType[];
+/** `types` is left out where the taxonomies of a type decide. */
+interface ListFilter extends Partial<TypeSelection> {
   readonly argument: Argument;
   /** The member of the query, and its value. `undefined` does not filter. */
   readonly toQuery?: (value: Json, values: Values) => Partial<PostQuery> | undefined;
@@ -46,16 +45,19 @@ const POST_ONLY: readonly PostType[] = ["post"];
 const FILTERS: { readonly [name: string]: ListFilter } = {
   author: {
     types: ADDRESSED_TYPES,
+    needs: "author",
     argument: { description: "Limit result set to posts assigned to specific authors.", ...ids },
     toQuery: toList("author"),
   },
   author_exclude: {
     types: ADDRESSED_TYPES,
+    needs: "author",
     argument: { description: "Ensure result set excludes posts assigned to specific authors.", ...ids },
     toQuery: toList("authorExclude"),
   },
   menu_order: {
     types: ["page", "nav_menu_item"],
+    needs: "page-attributes",
     argument: {
       description: "Limit result set to posts with a specific menu_order value.",
       type: "integer",
@@ -64,11 +66,13 @@ const FILTERS: { readonly [name: string]: ListFilter } = {
   },
   parent: {
     types: ["page", "attachment"],
+    needs: "tree",
     argument: { description: "Limit result set to items with particular parent IDs.", ...ids },
     toQuery: toList("parent"),
   },
   parent_exclude: {
     types: ["page", "attachment"],
+    needs: "tree",
     argument: {
       description: "Limit result set to all items except those of a particular parent ID.",
       ...ids,
@@ -77,6 +81,7 @@ const FILTERS: { readonly [name: string]: ListFilter } = {
   },
   tax_relation: {
     types: ["post", "nav_menu_item", "wp_block"],
+    needs: "terms",
     argument: {
       description: "Limit result set based on relationship between multiple taxonomies.",
       type: "string",
@@ -89,15 +94,18 @@ const FILTERS: { readonly [name: string]: ListFilter } = {
 const FILTERS_AFTER_TERMS: { readonly [name: string]: ListFilter } = {
   sticky: {
     types: POST_ONLY,
+    needs: "none",
     argument: { description: "Limit result set to items that are sticky.", type: "boolean" },
     toQuery: (value) => ({ sticky: value as boolean }),
   },
   ignore_sticky: {
     types: POST_ONLY,
+    needs: "none",
     argument: { description: "Whether to ignore sticky posts or not.", type: "boolean", default: true },
   },
   format: {
     types: POST_ONLY,
+    needs: "post-formats",
     argument: {
       description: "Limit result set to items assigned one or more given formats.",
       type: "array",
@@ -109,6 +117,7 @@ const FILTERS_AFTER_TERMS: { readonly [name: string]: ListFilter } = {
   },
   media_type: {
     types: ["attachment"],
+    needs: "none",
     argument: {
       description: "Limit result set to attachments of a particular media type or media types.",
       type: "array",
@@ -120,6 +129,7 @@ const FILTERS_AFTER_TERMS: { readonly [name: string]: ListFilter } = {
   },
   mime_type: {
     types: ["attachment"],
+    needs: "none",
     argument: {
       description: "Limit result set to attachments of a particular MIME type or MIME types.",
       ...NAMES,
@@ -150,9 +160,12 @@ const termFilters = (taxonomies: readonly TaxonomyDefinition[]): readonly (reado
     ] as const;
   });
 
-const listFilters = ({ type, taxonomies }: Collection): readonly (readonly [string, ListFilter])[] => {
+const listFilters = (collection: Collection): readonly (readonly [string, ListFilter])[] => {
+  const { taxonomies } = collection;
   const ofType = (filters: typeof FILTERS): [string, ListFilter][] =>
-    Object.entries(filters).filter(([, { types }]) => types?.includes(type));
+    Object.entries(filters).filter(([, { types = [], needs }]) =>
+      isSelected(needs === undefined ? { types } : { types, needs }, collection),
+    );
   return [...ofType(FILTERS), ...termFilters(taxonomies), ...ofType(FILTERS_AFTER_TERMS)];
 };
 

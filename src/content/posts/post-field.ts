@@ -3,8 +3,8 @@
 import type { Argument, Context, Json, JsonObject, Schema } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 import type { SiteIndex } from "../query/site-index.js";
-import type { Collection } from "../records/content-model.js";
-import type { Post, PostType } from "../records/records.js";
+import type { Collection, TypeFeature } from "../records/content-model.js";
+import { isBuiltInName, type Post, type PostType } from "../records/records.js";
 import type { HtmlField, Site } from "../site.js";
 
 /** Groups of post types that have the same fields. */
@@ -65,11 +65,27 @@ export interface PostField {
   readonly isCostly?: true;
 }
 
-/** A field of the table that post types share. */
-export interface SharedPostField extends PostField {
-  /** The post types that have the field. */
+/** Which types have a shared field, or a filter of lists. */
+export interface TypeSelection {
+  /** The built-in types that have it. */
   readonly types: readonly PostType[];
+  /**
+   * The condition for declared types: a feature that it supports, `address` on the website,
+   * `tree` of items, `terms`; `none`: no such type has it. Default: every one has it.
+   */
+  readonly needs?: TypeFeature | "address" | "tree" | "terms" | "none";
 }
+
+export function isSelected({ types, needs }: TypeSelection, collection: Collection): boolean {
+  if (needs === "terms") return collection.taxonomies.length > 0;
+  if (isBuiltInName(collection.type)) return types.includes(collection.type);
+  if (needs === undefined) return true;
+  if (needs === "address") return collection.isViewable;
+  return needs === "tree" ? collection.isHierarchical : collection.supports.includes(needs);
+}
+
+/** A field of the table that post types share. */
+export interface SharedPostField extends PostField, TypeSelection {}
 
 /** Fields by name, in the order in which responses list them. */
 export type PostFields = { readonly [name: string]: PostField };

@@ -179,6 +179,7 @@ export const postFields = {
   ...textFields,
   author: {
     types: ADDRESSED_TYPES,
+    needs: "author",
     schema: { description: "The ID for the author of the post.", type: "integer", context: ALL },
     read: ({ post }) => post.author,
     // 0 stands for the caller.
@@ -189,6 +190,7 @@ export const postFields = {
   },
   featured_media: {
     types: ADDRESSED_TYPES,
+    needs: "thumbnail",
     schema: { description: "The ID of the featured media for the post.", type: "integer", context: ALL },
     read: ({ post, index }) =>
       index.post(post.featuredMedia)?.type === "attachment" ? post.featuredMedia : 0,
@@ -200,6 +202,7 @@ export const postFields = {
   },
   parent: {
     types: PAGES,
+    needs: "tree",
     schema: { description: "The ID for the parent of the post.", type: "integer", context: FULL },
     read: ({ post }) => post.parent,
     write: (value, { post }) => {
@@ -209,6 +212,7 @@ export const postFields = {
   },
   menu_order: {
     types: PAGES,
+    needs: "page-attributes",
     schema: {
       description: "The order of the post in relation to other posts.",
       type: "integer",
@@ -222,6 +226,7 @@ export const postFields = {
   },
   comment_status: {
     types: ADDRESSED_TYPES,
+    needs: "comments",
     schema: text(FULL, {
       description: "Whether or not comments are open on the post.",
       ...openOrClosed,
@@ -234,6 +239,7 @@ export const postFields = {
   },
   ping_status: {
     types: ADDRESSED_TYPES,
+    needs: "comments",
     schema: text(FULL, { description: "Whether or not the post can be pinged.", ...openOrClosed }),
     read: ({ post }) => post.pingStatus,
     write: (value, { post }) => {
@@ -243,6 +249,7 @@ export const postFields = {
   },
   sticky: {
     types: POSTS,
+    needs: "none",
     schema: {
       description: "Whether or not the post should be treated as sticky.",
       type: "boolean",
@@ -266,27 +273,31 @@ export const postFields = {
   },
   format: {
     types: POSTS,
+    needs: "post-formats",
     schema: text(FULL, { description: "The format for the post.", enum: POST_FORMATS }),
     read: ({ post }) => post.format,
     write: (value, { post }) => {
       post.format = toText(value) || "standard";
     },
   },
-  meta: { ...metaField, types: TYPES_WITH_META },
+  meta: { ...metaField, types: TYPES_WITH_META, needs: "custom-fields" },
   permalink_template: {
     types: ADDRESSED_TYPES,
+    needs: "address",
     schema: text(EDIT, { description: "Permalink template for the post.", readonly: true }),
     read: ({ post, site, index }) => site.linkTemplate(post, index),
   },
   generated_slug: {
     types: ADDRESSED_TYPES,
+    needs: "address",
     schema: text(EDIT, { description: "Slug automatically generated from the post title.", readonly: true }),
     read: ({ post, site }) => post.slug || site.slug(post.title) || String(post.id),
   },
-  categories: { ...createTermField("category"), types: POSTS },
-  tags: { ...createTermField("post_tag"), types: POSTS },
+  categories: { ...createTermField("category"), types: POSTS, needs: "none" },
+  tags: { ...createTermField("post_tag"), types: POSTS, needs: "none" },
   class_list: {
     types: ADDRESSED_TYPES,
+    needs: "address",
     schema: {
       description: "An array of the class names for the post container element.",
       type: "array",

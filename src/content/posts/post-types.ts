@@ -5,7 +5,7 @@ import { LENGTHS } from "../argument-bounds.js";
 import type { Collection, ContentModel } from "../records/content-model.js";
 import type { BuiltInPostType, PostType } from "../records/records.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
-import type { PostField, PostFields, SharedPostField } from "./post-field.js";
+import { isSelected, type PostField, type PostFields, type SharedPostField } from "./post-field.js";
 import { postFields } from "./post-fields.js";
 import {
   type PostTypeHandler,
@@ -109,10 +109,23 @@ const OWN_RULES: RulesByType = {
   wp_navigation: { fields: navigationFields },
 };
 
-/** A field that the type defines differently keeps the place of the shared one. */
-function listFields(type: PostType, own: PostFields): ReadonlyMap<string, PostField> {
-  const shared = Object.entries<SharedPostField>(postFields).filter(([, { types }]) => types.includes(type));
-  return new Map(Object.entries({ ...Object.fromEntries(shared), ...own }));
+/**
+ * A field that the type defines differently keeps the place of the shared one. The terms of
+ * declared taxonomies stand before the last shared field.
+ */
+function listFields(collection: Collection, own: PostFields): ReadonlyMap<string, PostField> {
+  const shared = Object.entries<SharedPostField>(postFields).filter(([, field]) =>
+    isSelected(field, collection),
+  );
+  const fields: PostFields = { ...Object.fromEntries(shared), ...own };
+  const added = collection.taxonomies
+    .filter(({ base }) => !Object.hasOwn(fields, base))
+    .map(({ taxonomy, base }) => [base, createTermField(taxonomy)] as const);
+  if (added.length === 0) return new Map(Object.entries(fields));
+  const { class_list: last, ...others } = fields;
+  return new Map(
+    Object.entries({ ...others, ...Object.fromEntries(added), ...(last && { class_list: last }) }),
+  );
 }
 
 const selectShownFields = (fields: ReadonlyMap<string, PostField>, context: Context): readonly ShownField[] =>
@@ -126,7 +139,7 @@ function createPostType(
   collection: Collection,
   { fields: own = {}, ...rules }: PostTypeRules,
 ): PostTypeHandler {
-  const fields = listFields(collection.type, own);
+  const fields = listFields(collection, own);
   const handler: PostTypeHandler = {
     write: (change, context) => applyPostValues(change, context, handler),
     ...rules,

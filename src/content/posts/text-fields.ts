@@ -71,6 +71,7 @@ export const PROTECTED: Schema = {
 export const textFields = {
   title: {
     types: STANDARD_TYPES,
+    needs: "title",
     schema: textSchema(ALL, LENGTHS.title),
     read: async ({ post, site }) => ({ raw: post.title, rendered: await site.render.title(post) }),
     html: "title",
@@ -80,6 +81,7 @@ export const textFields = {
   },
   content: {
     types: TYPES_WITH_TEXTS,
+    needs: "editor",
     schema: textSchema(FULL, LENGTHS.content, {
       block_version: {
         description: "Version of the content block format used by the post.",
@@ -103,6 +105,7 @@ export const textFields = {
   },
   excerpt: {
     types: TYPES_WITH_EXCERPT,
+    needs: "excerpt",
     schema: textSchema(ALL, LENGTHS.content, { protected: PROTECTED }),
     read: async (view) => ({
       raw: view.post.excerpt,

@@ -4,7 +4,7 @@ import type { Json, JsonObject } from "../../schema/types.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { Collection } from "../records/content-model.js";
 import type { Post, PostColumns, PostStatus } from "../records/records.js";
-import { hasUniqueSlug } from "../records/unique-names.js";
+import { hasSlugPerParent, hasUniqueSlug } from "../records/unique-names.js";
 import { RestError, refusal } from "../rest/error.js";
 import { countSanitised } from "../rest/sanitised-characters.js";
 import type { RestRequest } from "../rest/types.js";
@@ -29,7 +29,7 @@ import { writeMeta } from "./text-fields.js";
  */
 export function applyPostValues(change: PostChange, context: WriteContext, type: PostTypeHandler): Post {
   const { values, previous, id } = change;
-  const { site, index, now } = context;
+  const { collection, site, index, now } = context;
   const post: FieldTarget["post"] = previous === null ? { ...createPost(context), id } : { ...previous };
   writeFields(values, { ...context, post }, type);
   const { status } = values;
@@ -39,7 +39,7 @@ export function applyPostValues(change: PostChange, context: WriteContext, type:
   assertConsistent(values, post, type, context);
   if (post.status === "private") post.password = "";
   post.hasPassword = post.password !== "";
-  post.parent = resolveParent(post, index);
+  post.parent = resolveParent(post, collection, index);
   setDates(post, change, context);
   if (type.resolveStatus === undefined) post.status = resolveScheduledStatus(post, now, site);
   if (previous?.status === "trash" && post.status !== "trash") {
@@ -117,7 +117,7 @@ function assertNotStickyAndProtected(values: Values, post: Post): void {
 export function createPost(context: WriteContext): Omit<Post, "id"> {
   const { collection, caller, site, now, defaultCategory } = context;
   const local = site.zone.toLocal(now);
-  const isCategorised = collection.taxonomies[0]?.taxonomy === "category" && defaultCategory !== undefined;
+  const isCategorised = collection.type === "post" && defaultCategory !== undefined;
   return {
     version: 0,
     type: collection.type,
@@ -177,9 +177,13 @@ function resolveSlug(
   return findFreeSlug(post, post.slug || site.slug(post.title) || String(post.id), index);
 }
 
-/** Returns the parent to store: 0 instead of the page itself or a page below it. */
-function resolveParent({ id, type, parent }: PostColumns, index: Pick<SiteIndex, "post">): number {
-  if (type !== "page") return parent;
+/** Returns the parent to store: 0 instead of the item itself or an item below it. */
+function resolveParent(
+  { id, parent }: PostColumns,
+  { isHierarchical }: Collection,
+  index: Pick<SiteIndex, "post">,
+): number {
+  if (!isHierarchical) return parent;
   const seen = new Set([id]);
   for (let at = parent; at !== 0; at = index.post(at)?.parent ?? 0) {
     if (seen.has(at)) return 0;
@@ -199,7 +203,7 @@ export function reparentChildren(
   const assigned = new Set<string>();
   return children.map((child) => {
     const moved = { ...child, parent: removed.parent };
-    if (moved.type !== "page" || !hasUniqueSlug(moved) || moved.slug === "") return moved;
+    if (!hasSlugPerParent(moved.type) || !hasUniqueSlug(moved) || moved.slug === "") return moved;
     const isMoving = (id: number): boolean => id === moved.id || id === removed.id;
     const isTaken = (slug: string): boolean => assigned.has(slug) || index.isSlugTaken(moved, slug, isMoving);
     const slug = uniqueSlug(moved.slug, isTaken, {

@@ -123,7 +123,7 @@ export function createSiteIndex({
   readonly defaultCategory?: (() => number | undefined) | undefined;
   readonly model: ContentModel;
 }): SiteIndex {
-  let contents = createSiteContents(defaultCategory);
+  let contents = createSiteContents(defaultCategory, model);
 
   function termsOf(post: PostColumns, taxonomy: Taxonomy): readonly number[] {
     const ids = (post.terms[taxonomy] ?? []).filter((id) => contents.terms.has(taxonomy, id));
@@ -137,7 +137,7 @@ export function createSiteIndex({
     model,
     size: () => contents.rows.size,
     async load(batches) {
-      const next = createSiteContents(defaultCategory);
+      const next = createSiteContents(defaultCategory, model);
       const moves = createMoves();
       for await (const batch of batches) next.apply(batch, moves);
       next.settle(moves);
@@ -231,7 +231,11 @@ const getDueTime = ({ columns }: PostRow): number => columns.dateGmt ?? Number.P
 const compareDueTimes: Compare<PostRow> = (a, b) =>
   getDueTime(a) - getDueTime(b) || a.columns.id - b.columns.id;
 
-function createSiteContents(defaultCategory: () => number | undefined): SiteContents {
+/** Records of types and taxonomies that `model` does not have are left out. */
+function createSiteContents(
+  defaultCategory: () => number | undefined,
+  model: Pick<ContentModel, "types" | "taxonomies">,
+): SiteContents {
   const rows = new Map<number, PostRow>();
   const others = new Map<string, { readonly version: number; readonly columns: string }>();
   const terms = createTermIndex();
@@ -308,11 +312,13 @@ function createSiteContents(defaultCategory: () => number | undefined): SiteCont
     if (key.startsWith(TERM_PREFIX)) {
       const id = Number(key.slice(TERM_PREFIX.length));
       const term = columns === null ? undefined : (JSON.parse(columns) as Term);
-      putTerm(id, term && Object.freeze(Object.assign(term, { version })));
+      const isKnown = term !== undefined && model.taxonomies.has(term.taxonomy);
+      putTerm(id, isKnown ? Object.freeze(Object.assign(term, { version })) : undefined);
     } else if (key.startsWith(POST_PREFIX)) {
       const id = Number(key.slice(POST_PREFIX.length));
       const post = columns === null ? undefined : { ...(JSON.parse(columns) as PostColumns), id, version };
-      putPost(id, post && Object.freeze(post), moves);
+      const isKnown = post !== undefined && model.types.has(post.type);
+      putPost(id, isKnown ? Object.freeze(post) : undefined, moves);
     } else if (columns === null) others.delete(key);
     else others.set(key, { version, columns });
   }

@@ -3,7 +3,8 @@
  * `news-3` …) without trying one after the other. Knows no post and no term.
  */
 
-import type { PostColumns, PostType } from "../records/records.js";
+import { isBuiltInName, type PostColumns, type PostType } from "../records/records.js";
+import { hasSlugPerParent } from "../records/unique-names.js";
 import { createMultiMap, type MultiMap } from "./multi-map.js";
 
 /** Keys are `<scope>/<slug>`, or only the slug. */
@@ -127,12 +128,16 @@ export interface PostSlugs {
   readonly nextFree: (post: AddressedPost, stem: string, from: number) => number;
 }
 
-/** Types with an address of their own. */
 const ADDRESSED: ReadonlySet<PostType> = new Set<PostType>(["post", "page", "attachment"]);
 
+/** True if items may have an address of their own. */
+const isAddressed = (type: PostType): boolean => ADDRESSED.has(type) || !isBuiltInName(type);
+
 /** Begins the keys of posts that can take a slug from each other. */
-const getScope = ({ type, parent }: AddressedPost): string =>
-  type === "page" || type === "attachment" ? `page/${parent}/` : `${type}/`;
+function getScope({ type, parent }: AddressedPost): string {
+  if (type === "attachment") return `page/${parent}/`;
+  return hasSlugPerParent(type) ? `${type}/${parent}/` : `${type}/`;
+}
 
 /** The key of the posts that must not have the slug of `post`: an attachment looks at all types. */
 const toKey = (post: AddressedPost, slug: string): string =>
@@ -144,7 +149,7 @@ export function createPostSlugs(): PostSlugs {
   function listKeys(post: SluggedPost): readonly string[] {
     if (post.slug === "") return [];
     const own = `${getScope(post)}${post.slug}`;
-    return ADDRESSED.has(post.type) ? [own, post.slug] : [own];
+    return isAddressed(post.type) ? [own, post.slug] : [own];
   }
 
   return {
@@ -154,7 +159,8 @@ export function createPostSlugs(): PostSlugs {
     remove(post) {
       for (const key of listKeys(post)) slugs.remove(key, post.id);
     },
-    withSlug: (type, slug) => slugs.get(type === "page" || type === "attachment" ? slug : `${type}/${slug}`),
+    withSlug: (type, slug) =>
+      slugs.get(type === "attachment" || hasSlugPerParent(type) ? slug : `${type}/${slug}`),
     isTaken: (post, slug, isIgnored) => slugs.some(toKey(post, slug), (id) => !isIgnored(id)),
     nextFree: (post, stem, from) => slugs.nextFree(toKey(post, stem), from),
   };

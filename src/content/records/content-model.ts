@@ -41,6 +41,20 @@ export type PostOrder =
   | "title"
   | "menu_order";
 
+/** A feature that a declared type may support. */
+export type TypeFeature =
+  | "title"
+  | "editor"
+  | "excerpt"
+  | "author"
+  | "thumbnail"
+  | "trackbacks"
+  | "custom-fields"
+  | "comments"
+  | "revisions"
+  | "page-attributes"
+  | "post-formats";
+
 export interface MetaField {
   readonly type: "boolean" | "string";
   readonly default: boolean | string;
@@ -88,6 +102,10 @@ export interface Collection {
   readonly hasRevisions: boolean;
   /** True if media can belong to an item. */
   readonly hasAttachments: boolean;
+  /** Begins the paths of items on the website. Absent: they begin with the slug. */
+  readonly pathPrefix?: string;
+  /** The icon that editors show. */
+  readonly icon?: string;
 }
 
 export interface TaxonomyDefinition {
@@ -108,6 +126,9 @@ export interface TaxonomyDefinition {
   readonly classPrefix: string;
   /** Prefix of a term's path on the website. */
   readonly pathPrefix: string;
+  /** True if the path of a term does not contain the terms above it. */
+  readonly hasFlatPaths?: true;
+  readonly description?: string;
   /** True if deleting a term deletes its posts, as for the items of a menu. */
   readonly ownsItsPosts: boolean;
   /** By general name, such as `edit_terms`. */

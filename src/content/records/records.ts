@@ -256,6 +256,9 @@ export const COLLECTION_NAMES = {
   wp_pattern_category: "wp_pattern_category",
 } as const satisfies { readonly [type in BuiltInPostType | BuiltInTaxonomy]: string };
 
+/** True for a type or taxonomy that every site has. */
+export const isBuiltInName = (name: PostType | Taxonomy): boolean => Object.hasOwn(COLLECTION_NAMES, name);
+
 // The formats of posts, such as an aside or a quote.
 
 /** The post formats of WordPress. A post without a format has `standard`. */

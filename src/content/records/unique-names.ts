@@ -1,6 +1,13 @@
 /** Builds the names that the storage keeps unique: slugs, files and import identities. Pure. */
 
-import type { MediaFile, Post, PostColumns, Term } from "./records.js";
+import {
+  isBuiltInName,
+  type MediaFile,
+  type Post,
+  type PostColumns,
+  type PostType,
+  type Term,
+} from "./records.js";
 
 /** WordPress makes the slug of these unique only when they get another status. */
 const STATUSES_WITH_ANY_SLUG: ReadonlySet<string> = new Set(["draft", "pending", "auto-draft"]);
@@ -9,9 +16,11 @@ const STATUSES_WITH_ANY_SLUG: ReadonlySet<string> = new Set(["draft", "pending",
 export const hasUniqueSlug = ({ status, type }: PostColumns): boolean =>
   !STATUSES_WITH_ANY_SLUG.has(status) && type !== "nav_menu_item";
 
-/** Pages share slugs only with pages of other parents; other types have one set of slugs each. */
+/** True if two items of the type may have the same slug below different parents. */
+export const hasSlugPerParent = (type: PostType): boolean => type === "page" || !isBuiltInName(type);
+
 const toSlugName = ({ type, parent, slug }: PostColumns): string =>
-  type === "page" ? `slug/page/${parent}/${slug}` : `slug/${type}/${slug}`;
+  hasSlugPerParent(type) ? `slug/${type}/${parent}/${slug}` : `slug/${type}/${slug}`;
 
 export const listUniqueNamesOfPost = (post: Post): readonly string[] => [
   ...(hasUniqueSlug(post) && post.slug !== "" ? [toSlugName(post)] : []),

@@ -5,9 +5,15 @@ import type { BuiltInTaxonomy } from "../records/records.js";
 import { COLLECTION_NAMES } from "../records/records.js";
 
 const FLAT = ["id", "count", "description", "link", "name", "slug", "taxonomy", "meta"];
+const TREE = ["id", "count", "description", "link", "name", "slug", "taxonomy", "parent", "meta"];
+
+/** The fields of a term of the host's. */
+export const TERM_FIELDS = { flat: FLAT, tree: TREE };
 
 export const taxonomies: {
-  readonly [taxonomy in BuiltInTaxonomy]: Omit<TaxonomyDefinition, "capabilities">;
+  readonly [taxonomy in BuiltInTaxonomy]: Omit<TaxonomyDefinition, "capabilities" | "taxonomy"> & {
+    readonly taxonomy: BuiltInTaxonomy;
+  };
 } = {
   category: {
     taxonomy: "category",
@@ -17,7 +23,7 @@ export const taxonomies: {
     isViewable: true,
     isPublic: true,
     types: ["post"],
-    fields: ["id", "count", "description", "link", "name", "slug", "taxonomy", "parent", "meta"],
+    fields: TREE,
     classPrefix: "category",
     pathPrefix: "category",
     ownsItsPosts: false,

@@ -29,15 +29,13 @@ export function listTermAncestors(
 /** Returns the URL of a term's posts on the website. */
 export function termLink(
   term: Term,
-  { isViewable, pathPrefix }: TaxonomyDefinition,
+  { isViewable, hasFlatPaths, pathPrefix }: TaxonomyDefinition,
   site: Pick<Site, "home" | "termLink">,
   index: ContentRepository["index"],
 ): string {
   if (!isViewable) return `${site.home}/?taxonomy=${term.taxonomy}&term=${term.slug}`;
-  return site.termLink(
-    pathPrefix,
-    [...listTermAncestors(term, index), term].map(({ slug }) => slug).join("/"),
-  );
+  const above = hasFlatPaths ? [] : listTermAncestors(term, index);
+  return site.termLink(pathPrefix, [...above, term].map(({ slug }) => slug).join("/"));
 }
 
 const READONLY: Schema = { readonly: true };

@@ -2,7 +2,6 @@
 
 import type { Context, Schema } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
-import { canEditSomething } from "../auth/capabilities.js";
 import type { ContentBase } from "../content-base.js";
 import { getCollection, type TaxonomyDefinition } from "../records/content-model.js";
 import type { Term } from "../records/records.js";
@@ -48,8 +47,9 @@ export function createTermPermissions(
     if (readContext(request) === "edit" && !canEdit(caller)) {
       throw refusal(caller, "rest_forbidden_context", message);
     }
-    if (isPublic || canEditSomething(caller)) return;
-    throw refusal(caller, "rest_cannot_view", "Sorry, you are not allowed to view menus.");
+    if (isPublic || caller.canEditSomething()) return;
+    const what = taxonomy === "nav_menu" ? "menus" : "terms in this taxonomy";
+    throw refusal(caller, "rest_cannot_view", `Sorry, you are not allowed to view ${what}.`);
   }
 
   return {

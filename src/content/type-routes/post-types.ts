@@ -2,7 +2,7 @@
 
 import type { ContentBase } from "../content-base.js";
 import type { CapabilityNames, Collection } from "../records/content-model.js";
-import type { BuiltInPostType, PostType } from "../records/records.js";
+import { type BuiltInPostType, isBuiltInName, type PostType } from "../records/records.js";
 import { ALL, EDIT, FULL, type RecordFields } from "../rest/record-fields.js";
 import { type KeyedTable, typeLabels } from "./keyed-routes.js";
 
@@ -58,7 +58,10 @@ const FIELDS = {
   },
   visibility: {
     schema: { description: "The visibility settings for the post type.", type: "object", context: EDIT },
-    read: ({ type }) => ({ show_in_nav_menus: IS_IN_MENUS.has(type), show_ui: HAS_SCREENS.has(type) }),
+    read: ({ type, isViewable }) =>
+      isBuiltInName(type)
+        ? { show_in_nav_menus: IS_IN_MENUS.has(type), show_ui: HAS_SCREENS.has(type) }
+        : { show_in_nav_menus: isViewable, show_ui: true },
   },
   viewable: {
     schema: { description: "Whether or not the post type can be viewed.", type: "boolean", context: EDIT },
@@ -86,7 +89,7 @@ const FIELDS = {
   },
   icon: {
     schema: { description: "The icon for the post type.", type: ["string", "null"], context: ALL },
-    read: ({ type }) => ICONS[type as BuiltInPostType],
+    read: ({ type, icon }) => icon ?? ICONS[type as BuiltInPostType] ?? null,
   },
   supports: {
     schema: { description: "All features, supported by the post type.", type: "object", context: EDIT },

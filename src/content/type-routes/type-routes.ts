@@ -1,7 +1,6 @@
 /** The routes in which the site describes its types, statuses and taxonomies. */
 
 import { LENGTHS } from "../argument-bounds.js";
-import { canEditSomething } from "../auth/capabilities.js";
 import type { ContentBase } from "../content-base.js";
 import type { TaxonomyDefinition } from "../records/content-model.js";
 import type { PostStatus } from "../records/records.js";
@@ -118,8 +117,8 @@ const statusesTable: KeyedTable<Status> = {
     ...["auto-draft", "inherit", "request-pending", "request-confirmed", "request-failed"],
     ...["request-completed", "dp-rewrite-republish"],
   ]),
-  canRead: (caller, { kind }) => kind === "public" || canEditSomething(caller),
-  canEdit: (caller) => canEditSomething(caller),
+  canRead: (caller, { kind }) => kind === "public" || caller.canEditSomething(),
+  canEdit: (caller) => caller.canEditSomething(),
   refusals: {
     unknown: ["rest_status_invalid", "Invalid status."],
     read: ["rest_cannot_read_status", "Cannot view status."],
@@ -149,7 +148,7 @@ const FIELDS = {
   },
   description: {
     schema: { description: "A human-readable description of the taxonomy.", type: "string", context: FULL },
-    read: () => "",
+    read: ({ description = "" }) => description,
   },
   labels: {
     schema: {

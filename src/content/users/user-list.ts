@@ -3,7 +3,6 @@
 import type { Arguments, Json } from "../../schema/types.js";
 import { IDS as ID_LIST, LENGTHS, NAMES, SLUGS } from "../argument-bounds.js";
 import type { Caller } from "../auth/caller.js";
-import { canEditSomething } from "../auth/capabilities.js";
 import type { Roles } from "../auth/roles.js";
 import type { ContentModel } from "../records/content-model.js";
 import type { PostType, User } from "../records/records.js";
@@ -91,7 +90,7 @@ export function permitUserList(request: RestRequest): void {
     "rest_forbidden_orderby",
     "order users by this parameter",
   );
-  if (values["who"] === "authors" && !canEditSomething(caller)) {
+  if (values["who"] === "authors" && !caller.canEditSomething()) {
     throw refusal(
       caller,
       "rest_forbidden_who",

@@ -5,7 +5,6 @@
 
 import type { Context } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
-import { canEditSomething } from "../auth/capabilities.js";
 import type { Roles } from "../auth/roles.js";
 import type { Callers } from "../callers.js";
 import type { User } from "../records/records.js";
@@ -73,7 +72,7 @@ export function userRoutes({
     const everybody = await users.all();
     const candidates =
       values["who"] === "authors"
-        ? everybody.filter((user) => canEditSomething(callers.toCaller(user)))
+        ? everybody.filter((user) => callers.toCaller(user).canEditSomething())
         : caller.has("list_users")
           ? everybody
           : await listPublishers(everybody);

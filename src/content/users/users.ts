@@ -6,6 +6,7 @@
 import { type Clock, withTimeout } from "../../core/clock.js";
 import { PostbellError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
+import type { ContentModel } from "../records/content-model.js";
 import type { PostType, User } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { RestError } from "../rest/error.js";
@@ -260,7 +261,8 @@ interface UserVisibilityOptions {
 }
 
 /** Types whose published posts everybody may read, so their authors are no secret. */
-const PUBLIC_TYPES = ["post", "page"] as const;
+const listPublicTypes = ({ types }: ContentModel): readonly PostType[] =>
+  [...types.values()].flatMap(({ type, isViewable }) => (isViewable && type !== "attachment" ? [type] : []));
 
 interface CachedPublishers {
   readonly stamp: number;
@@ -270,6 +272,7 @@ interface CachedPublishers {
 }
 
 export function createUserVisibility({ repository, users }: UserVisibilityOptions): UserVisibility {
+  const publicTypes = listPublicTypes(repository.index.model);
   let cache: CachedPublishers | undefined;
 
   async function hasPublished({ id }: User, types: readonly PostType[]): Promise<boolean> {
@@ -293,11 +296,11 @@ export function createUserVisibility({ repository, users }: UserVisibilityOption
 
   async function isVisible(user: User, caller: RestRequest["caller"]): Promise<boolean> {
     if (caller.id === user.id || caller.has("list_users") || caller.has("edit_users")) return true;
-    return hasPublished(user, PUBLIC_TYPES);
+    return hasPublished(user, publicTypes);
   }
 
   return {
-    async listPublishers(everybody, types = PUBLIC_TYPES) {
+    async listPublishers(everybody, types = publicTypes) {
       const stamp = repository.stamp();
       if (cache?.stamp !== stamp || cache.everybody !== everybody) {
         cache = { stamp, everybody, lists: new Map() };

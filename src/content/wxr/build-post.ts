@@ -7,6 +7,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { WriteContext } from "../posts/post-type-handler.js";
 import type { Collection, ContentModel } from "../records/content-model.js";
 import type { Post } from "../records/records.js";
+import { hasSlugPerParent } from "../records/unique-names.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import type { Site } from "../site.js";
 import { getIdentity, getImportState, getMenu, toIdentity } from "./identity.js";
@@ -157,7 +158,7 @@ function placePost(
   placement: Placement,
 ): Post {
   const isUnplaced = previous === undefined || isWaiting(previous);
-  if (isUnplaced && lacksParent && post.type === "page")
+  if (isUnplaced && lacksParent && hasSlugPerParent(post.type))
     return placement.keep({ ...post, slug: toWaitingSlug(post.id) });
   if (slug === undefined && post.parent === previous?.parent) return placement.keep(post);
   return placement.place(post, slug ?? post.slug);

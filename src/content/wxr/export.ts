@@ -6,7 +6,7 @@ import type { ContentBase } from "../content-base.js";
 import { toImageMeta } from "../media/image-metadata.js";
 import { getFileBaseName } from "../media/media-rules.js";
 import type { SiteIndex } from "../query/site-index.js";
-import { type Collection, getCollection } from "../records/content-model.js";
+import { type Collection, type ContentModel, getCollection } from "../records/content-model.js";
 import type { MediaFile, MenuItem, Post, PostType, Taxonomy, Term } from "../records/records.js";
 import type { Site } from "../site.js";
 import { listTermAncestors } from "../terms/term-fields.js";
@@ -43,14 +43,13 @@ const BATCH = 100;
  * Targets of references come before the posts that refer to them, so that an import of the file as
  * a stream finds them.
  */
-const ORDER: readonly PostType[] = [
-  "attachment",
-  "page",
-  "post",
-  "wp_block",
-  "wp_navigation",
-  "nav_menu_item",
-];
+const FIRST: readonly PostType[] = ["attachment", "page", "post", "wp_block", "wp_navigation"];
+const LAST: PostType = "nav_menu_item";
+
+const listTypesInOrder = ({ types }: ContentModel): readonly PostType[] => {
+  const others = [...types.keys()].filter((type) => !FIRST.includes(type) && type !== LAST);
+  return [...FIRST, ...others, LAST];
+};
 
 const HEAD = `<?xml version="1.0" encoding="UTF-8" ?>
 <rss version="2.0"
@@ -72,7 +71,7 @@ export function createExport({ repository, site, users }: ContentBase): Export {
     await repository.current();
     const people = new Map((await users.all()).map((user) => [user.id, user]));
     const getLogin = (id: number): string => people.get(id)?.slug ?? (id === 0 ? "" : `user-${id}`);
-    const posts = ORDER.flatMap((type) => listPostIdsOfType(index, type));
+    const posts = listTypesInOrder(index.model).flatMap((type) => listPostIdsOfType(index, type));
     const authors = new Set(posts.map((id) => index.post(id)?.author ?? 0));
 
     yield HEAD + writeSite(site);

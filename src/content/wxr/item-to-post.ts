@@ -7,13 +7,7 @@ import { writeMeta } from "../posts/text-fields.js";
 import { createPost } from "../posts/write-post.js";
 import { STATUSES } from "../query/row.js";
 import type { Collection } from "../records/content-model.js";
-import {
-  type MenuItem,
-  POST_FORMATS,
-  type Post,
-  type PostStatus,
-  type Taxonomy,
-} from "../records/records.js";
+import { type MenuItem, POST_FORMATS, type Post, type PostStatus } from "../records/records.js";
 import { parseDate, type SiteZone } from "../text/dates.js";
 import { cleanClasses, stripAll } from "../text/markup.js";
 import { cleanUrl } from "../text/urls.js";
@@ -145,7 +139,7 @@ function toSettings(item: WxrItem, status: PostStatus, { collection }: PlanConte
     hasPassword: password !== "",
     menuOrder: item.menuOrder,
     sticky: collection.type === "post" && item.isSticky,
-    format: toFormat(item),
+    format: collection.supports.includes("post-formats") ? toFormat(item) : "standard",
     commentStatus: toOpenOrClosed(item.commentStatus),
     pingStatus: toOpenOrClosed(item.pingStatus),
   };
@@ -177,9 +171,9 @@ function toStatus({ type, status }: WxrItem): PostStatus {
   return known === "private" || known === "trash" ? known : "inherit";
 }
 
-function toFormat({ terms, type }: WxrItem): string {
+function toFormat({ terms }: WxrItem): string {
   const slug = terms.find(({ taxonomy }) => taxonomy === "post_format")?.slug.replace(/^post-format-/, "");
-  return (type === "post" && POST_FORMATS.find((format) => format === slug)) || "standard";
+  return POST_FORMATS.find((format) => format === slug) ?? "standard";
 }
 
 /** A theme may take it for the path of a file, which must not lead out of its folder. */
@@ -189,9 +183,13 @@ const toTemplate = (template = ""): string =>
 function toTerms(
   item: WxrItem,
   base: Post,
-  { collection, findTermId, defaultCategory }: PlanContext,
+  { collection, index, findTermId, defaultCategory }: PlanContext,
 ): Post["terms"] {
-  const terms: { [taxonomy in Taxonomy]?: readonly number[] } = {};
+  // Terms of a taxonomy that the site does not have at the moment stay.
+  const { model } = index;
+  const terms: { [taxonomy: string]: readonly number[] | undefined } = Object.fromEntries(
+    Object.entries(base.terms).filter(([name]) => !model.taxonomies.has(name)),
+  );
   for (const { taxonomy } of collection.taxonomies) {
     const ids = item.terms.flatMap((term) =>
       term.taxonomy === taxonomy ? (findTermId(taxonomy, term) ?? []) : [],
@@ -199,7 +197,7 @@ function toTerms(
     if (ids.length > 0) terms[taxonomy] = [...new Set(ids)].sort((a, b) => a - b);
   }
   const needsDefault =
-    collection.type === "post" && terms.category === undefined && defaultCategory !== undefined;
+    collection.type === "post" && terms["category"] === undefined && defaultCategory !== undefined;
   return needsDefault ? { ...terms, category: base.terms.category ?? [defaultCategory] } : terms;
 }
 

@@ -6,7 +6,7 @@
 import type { SiteIndex } from "../query/site-index.js";
 import { createPostSlugs } from "../query/slug-index.js";
 import type { Post, PostColumns } from "../records/records.js";
-import { hasUniqueSlug } from "../records/unique-names.js";
+import { hasSlugPerParent, hasUniqueSlug } from "../records/unique-names.js";
 import type { Site } from "../site.js";
 import { isReservedSlug, uniqueSlug } from "../text/slug.js";
 import type { References } from "./item-to-post.js";
@@ -160,7 +160,7 @@ export function createPlacement({
   function findFreeSlug(post: Post, wanted: string): string {
     if (!hasUniqueSlug(post)) return wanted;
     const base = wanted || site.slug(post.title) || String(post.id);
-    const key = `${post.type}/${post.type === "page" ? post.parent : 0}/${base}`;
+    const key = `${post.type}/${hasSlugPerParent(post.type) ? post.parent : 0}/${base}`;
     const isTaken = (slug: string): boolean =>
       isReservedSlug(slug, post.type) ||
       slugs.isTaken(post, slug, (id) => id === post.id) ||

@@ -2,7 +2,6 @@
 
 import { toText } from "../../../schema/coerce.js";
 import type { Json } from "../../../schema/types.js";
-import { canEditSomething } from "../../auth/capabilities.js";
 import type { SiteIndex } from "../../query/site-index.js";
 import type { MenuItem, Post } from "../../records/records.js";
 import { RestError, refusal } from "../../rest/error.js";
@@ -21,7 +20,7 @@ export const menuItemRules: PostTypeRules = {
   deletedContext: "view",
   // Whoever edits anything may see menus.
   authorizeView(caller) {
-    if (canEditSomething(caller)) return;
+    if (caller.canEditSomething()) return;
     throw refusal(caller, "rest_cannot_view", "Sorry, you are not allowed to view menu items.");
   },
   listLinks(post, { index, to }) {
