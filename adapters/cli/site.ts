@@ -1,6 +1,8 @@
 /** Opens the site to import into or export from, and defines the options for it. */
 
+import { readFile, stat } from "node:fs/promises";
 import { createRequire } from "node:module";
+import type { ContentOptions } from "../../src/content/content-options.js";
 import type { ImageTool } from "../../src/content/media/image-tool.js";
 import { type Content, createContent } from "../../src/content/service.js";
 import { trimEnd } from "../../src/core/trim-end.js";
@@ -17,6 +19,8 @@ export interface OpenedSite {
   readonly timezone: string;
   /** Folder of the uploaded files; may be empty. */
   readonly files: string;
+  /** Path of a file with the types and taxonomies of the site; may be empty. */
+  readonly types: string;
 }
 
 export const siteOptions = {
@@ -25,6 +29,7 @@ export const siteOptions = {
   files: { type: "string", default: "" },
   site: { type: "string", default: "" },
   timezone: { type: "string", default: "UTC" },
+  types: { type: "string", default: "" },
   json: { type: "boolean", default: false },
   quiet: { type: "boolean", default: false },
 } as const;
@@ -35,6 +40,7 @@ export const siteDetails = `  --redis URL         Redis with the site's content:
   --prefix NAME       prefix of the keys, as given to redisStorage()
   --site URL          URL of the website; required for an export
   --timezone NAME     time zone of the site, as given to createContent(); default UTC
+  --types FILE        JSON file with the options types and taxonomies, as given to createContent()
   --quiet             show neither progress nor warnings`;
 
 export function readSite({
@@ -43,14 +49,34 @@ export function readSite({
   site,
   timezone,
   files,
+  types,
 }: {
   readonly redis: string;
   readonly prefix?: string | undefined;
   readonly site: string;
   readonly timezone: string;
   readonly files: string;
+  readonly types: string;
 }): OpenedSite {
-  return { redis, prefix, url: trimEnd(site, "/"), timezone, files };
+  return { redis, prefix, url: trimEnd(site, "/"), timezone, files, types };
+}
+
+type Declarations = Pick<ContentOptions, "types" | "taxonomies">;
+
+const MAX_TYPES_BYTES = 1_048_576;
+
+/** `createContent` checks what it returns. */
+async function readDeclarations(file: string): Promise<Declarations> {
+  if (file === "") return {};
+  const { size } = await stat(file);
+  if (size > MAX_TYPES_BYTES) throw wrongUsage("--types must be a file of at most 1 MiB.");
+  const text = await readFile(file, "utf8");
+  try {
+    const { types, taxonomies } = JSON.parse(text) as Declarations;
+    return { types, taxonomies };
+  } catch {
+    throw wrongUsage('--types must be a JSON file such as { "types": {}, "taxonomies": {} }.');
+  }
 }
 
 /**
@@ -58,7 +84,7 @@ export function readSite({
  * only. Here, every id is a user, and no user is found by name.
  */
 export async function withSite<T>(
-  { redis, prefix, url, timezone, files }: OpenedSite,
+  { redis, prefix, url, timezone, files, types }: OpenedSite,
   { openStorage, env }: CliIo,
   work: (content: Content) => Promise<T>,
 ): Promise<T> {
@@ -67,11 +93,13 @@ export async function withSite<T>(
     throw wrongUsage(
       "--redis is missing, and POSTBELL_REDIS is not set: give the URL of the Redis with the content.",
     );
+  const declarations = await readDeclarations(types);
   const storage = openStorage({ url: address, ...(prefix === undefined ? {} : { prefix }) });
   try {
     const content = createContent({
       storage,
       ...(files === "" ? {} : { files: diskFiles({ directory: files }), images: findImageTool() }),
+      ...declarations,
       site: { url: url || "http://localhost", name: url, timezone },
       authenticate: () => null,
       users: {

@@ -22,6 +22,7 @@ import { bytesOf, seededSite, wxrFile } from "../../support/wxr-file.js";
 let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "postbell-cli-"));
+  writeFileSync(join(folder, "types.json"), '{ "types": { "recipe": {} } }');
   writeFileSync(join(folder, "site.xml"), wxrFile([{ id: 1 }, { id: 2, type: "product\u001b[2J" }]));
   writeFileSync(join(folder, "broken.xml"), wxrFile([{ id: 1 }]).slice(0, -40));
   writeFileSync(
@@ -141,6 +142,8 @@ describe("postbell import", () => {
     ["export --redis redis://h --site https://a.example --json", /--json needs --output/],
     ["export --redis redis://h --site https://a.example --fetch", /--fetch/],
     ["import @site.xml --redis redis://h --timezone Nowhere/Land", /timezone/],
+    ["import @site.xml --redis redis://h --types @site.xml", /--types must be a JSON file/],
+    ["import @site.xml --redis redis://h --types @types.json", /types\.recipe\.labels\.name/],
   ])("ends with 2 for a wrong line: %s", async (line, message) => {
     expect(await run(line)).toMatchObject({ code: 2, errors: expect.stringMatching(message) });
   });
