@@ -5,7 +5,7 @@
  */
 
 import { STATUSES } from "./query/row.js";
-import type { Collection, MetaField, PostOrder } from "./records/content-model.js";
+import type { Collection, MetaFields, PostOrder } from "./records/content-model.js";
 import type { BuiltInPostType, BuiltInTaxonomy } from "./records/records.js";
 import { COLLECTION_NAMES } from "./records/records.js";
 
@@ -27,11 +27,11 @@ const LISTED_STATUSES: readonly string[] = [
 export const WRITABLE_STATUSES = ["publish", "future", "draft", "pending", "private"] as const;
 
 const INLINE_FEATURED_IMAGE = {
-  inline_featured_image: { type: "boolean", default: false },
-} as const satisfies Record<string, MetaField>;
+  inline_featured_image: { schema: { type: "boolean", default: false }, default: false },
+} as const satisfies MetaFields;
 const FOOTNOTES = {
-  footnotes: { type: "string", default: "", isRevisioned: true },
-} as const satisfies Record<string, MetaField>;
+  footnotes: { schema: { type: "string", default: "" }, default: "", isRevisioned: true },
+} as const satisfies MetaFields;
 
 const ORDERS = [
   "author",
@@ -181,7 +181,10 @@ export const collections = {
     meta: {
       ...INLINE_FEATURED_IMAGE,
       ...FOOTNOTES,
-      wp_pattern_sync_status: { type: "string", default: "", enum: ["partial", "unsynced"] },
+      wp_pattern_sync_status: {
+        schema: { type: "string", default: "", enum: ["partial", "unsynced"] },
+        default: "",
+      },
     },
     allowBatch: true,
     hasTrash: true,

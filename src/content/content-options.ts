@@ -14,6 +14,7 @@ import type { EmbedProvider } from "./embeds/providers.js";
 import type { FileStore } from "./files.js";
 import type { ImageTool } from "./media/image-tool.js";
 import type { MenuLocationsOptions } from "./menu-locations/menu-locations.js";
+import type { MetaOptions } from "./posts/declared-meta.js";
 import type { TypeFeature } from "./records/content-model.js";
 import type { ContentChanged } from "./records/record-changes.js";
 import type { SettingsOptions } from "./settings/setting-fields.js";
@@ -60,6 +61,11 @@ export interface ContentOptions {
    * Default: none.
    */
   readonly menuLocations?: MenuLocationsOptions | undefined;
+  /**
+   * Meta fields of your own by post type: `{ post: { subtitle: { single: true } } }`. Default:
+   * none.
+   */
+  readonly meta?: MetaOptions | undefined;
   /** The settings that the route `/settings` shows administrators, and those they may write. */
   readonly settings?: SettingsOptions | undefined;
   /**

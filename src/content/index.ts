@@ -32,6 +32,7 @@ export { createNonces, type NonceOptions, type Nonces } from "./hosting/nonces.j
 export { rewriteRestRoute } from "./hosting/rest-route.js";
 export type { ImageTool } from "./media/image-tool.js";
 export type { MenuLocationsOptions } from "./menu-locations/menu-locations.js";
+export type { MetaKey, MetaOptions } from "./posts/declared-meta.js";
 export type { TypeFeature } from "./records/content-model.js";
 export type { ContentChanged } from "./records/record-changes.js";
 export type {

@@ -21,6 +21,7 @@ import { type EmbedProvider, isPattern } from "./embeds/providers.js";
 import type { FileStore } from "./files.js";
 import type { ImageTool } from "./media/image-tool.js";
 import { checkMenuLocations, type MenuLocationsOptions } from "./menu-locations/menu-locations.js";
+import type { MetaOptions } from "./posts/declared-meta.js";
 import type { ContentChanged } from "./records/record-changes.js";
 import {
   checkSettingOptions,
@@ -125,6 +126,7 @@ export const contentOptions = {
     "users",
   ),
   menuLocations: value<MenuLocationsOptions>("an object of locations", isObject, Object.freeze({}), "object"),
+  meta: value<MetaOptions>("an object of post types", isObject, Object.freeze({}), "object"),
   settings: {
     values: value<Partial<Pick<SettingValues, HostSetting>>>(
       "an object of settings",

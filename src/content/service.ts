@@ -31,6 +31,7 @@ import { createMediaRules } from "./media/media-rules.js";
 import { createStoredImages, type StoredImages } from "./media/stored-images.js";
 import { createMenuLocations, menuLocationRoutes } from "./menu-locations/menu-locations.js";
 import { type ContentConfig, type ContentOptions, readContentConfig } from "./options.js";
+import { withDeclaredMeta } from "./posts/declared-meta.js";
 import { menuItemRules } from "./posts/menu-items/menu-item-rules.js";
 import type { PostBase } from "./posts/post-base.js";
 import { createPasswords } from "./posts/post-passwords.js";
@@ -204,7 +205,7 @@ function createBase(
   const { clock, limits } = config;
   const namespace = `${config.namespace}/v2`;
   const cacheShare = shareOfCache(config);
-  const model = createContentModel(config);
+  const model = withDeclaredMeta(createContentModel(config), config.meta);
   const repository = createContentRepository({
     store,
     model,

@@ -1,8 +1,10 @@
 /**
- * Describes arguments and schemas to clients, in the index and in the response to OPTIONS. Pure.
+ * Describes arguments and schemas to clients, in the index and in the response to OPTIONS, and
+ * checks schemas that a host wrote. Pure.
  */
 
-import type { Arguments, Json, JsonObject, Schema } from "./types.js";
+import { copyJson } from "./json-limits.js";
+import type { Arguments, Json, JsonObject, JsonType, Schema } from "./types.js";
 
 /** Describes the arguments of an endpoint as plain data. `required` is always present. */
 export function describeArguments(args: Arguments): JsonObject {
@@ -60,3 +62,216 @@ const KEYWORDS = [
 
 const mapValues = <T>(values: { readonly [name: string]: T }, map: (value: T) => Json): JsonObject =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value)]));
+
+// Checks a schema that a host wrote: only keywords that values are checked against.
+
+/** Levels of schemas within a schema. */
+const MAX_LEVELS = 8;
+/** Schemas within a schema, itself included. */
+const MAX_SCHEMAS = 200;
+const MAX_ITEMS = 10_000;
+const MAX_LENGTH = 65_536;
+
+const TYPES: readonly unknown[] = [
+  "string",
+  "integer",
+  "number",
+  "boolean",
+  "array",
+  "object",
+  "null",
+] satisfies readonly JsonType[];
+
+const FORMATS: readonly unknown[] = [
+  "date-time",
+  "uri",
+  "email",
+  "ip",
+  "uuid",
+  "hex-color",
+] satisfies readonly Schema["format"][];
+
+interface KeywordCheck {
+  readonly accepts: (value: Json) => boolean;
+  /** Ends the sentence "must be …". */
+  readonly what: string;
+}
+
+const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const text: KeywordCheck = {
+  accepts: (value) => typeof value === "string" && value.length <= 1_000,
+  what: "a text of at most 1000 characters",
+};
+const number: KeywordCheck = { accepts: (value) => typeof value === "number", what: "a number" };
+const flag: KeywordCheck = { accepts: (value) => typeof value === "boolean", what: "true or false" };
+const count = (most: number): KeywordCheck => ({
+  accepts: (value) => Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= most,
+  what: `a whole number from 0 to ${most}`,
+});
+
+const alternatives: KeywordCheck = {
+  accepts: (value) => isList(value) && value.length > 0,
+  what: "a list of schemas",
+};
+
+const KEYWORD_CHECKS: { readonly [keyword: string]: KeywordCheck } = {
+  title: text,
+  description: text,
+  type: {
+    accepts: (value) => {
+      const types = isList(value) ? value : [value];
+      return types.length > 0 && types.length <= TYPES.length && types.every((type) => TYPES.includes(type));
+    },
+    what: "the name of a type, such as 'string', or a list of them",
+  },
+  format: { accepts: (value) => FORMATS.includes(value), what: `one of ${FORMATS.join(", ")}` },
+  enum: {
+    accepts: (value) =>
+      isList(value) &&
+      value.length > 0 &&
+      value.every((choice) => typeof choice !== "object" || choice === null),
+    what: "a list of texts, numbers and booleans",
+  },
+  minimum: number,
+  maximum: number,
+  exclusiveMinimum: flag,
+  exclusiveMaximum: flag,
+  minLength: count(MAX_LENGTH),
+  maxLength: count(MAX_LENGTH),
+  minItems: count(MAX_ITEMS),
+  maxItems: count(MAX_ITEMS),
+  uniqueItems: flag,
+  maxProperties: count(MAX_ITEMS),
+  required: {
+    accepts: (value) =>
+      typeof value === "boolean" || (isList(value) && value.every((name) => typeof name === "string")),
+    what: "true, false or a list of names",
+  },
+  items: { accepts: isObject, what: "a schema" },
+  properties: { accepts: isObject, what: "an object of schemas" },
+  additionalProperties: {
+    accepts: (value) => typeof value === "boolean" || isObject(value),
+    what: "true, false or a schema",
+  },
+  anyOf: alternatives,
+  oneOf: alternatives,
+};
+
+/** Why a schema is refused. */
+interface SchemaMistake {
+  /** Where it is: `properties.unit.type`. */
+  readonly path: string;
+  /** Follows the path: `must be a number`. */
+  readonly message: string;
+}
+
+/**
+ * Reads the keywords that a host adds to a schema of this type, or returns the first mistake.
+ *
+ * Each schema needs a type, or alternatives; an array needs `items`, an object `properties` or
+ * `additionalProperties`. There are at most 8 levels and 200 schemas. `pattern` is not accepted. An
+ * object that does not state `additionalProperties` has no others, as in the meta fields of
+ * WordPress.
+ */
+export function parseSchema(
+  keywords: unknown,
+  type: JsonType,
+): { readonly schema: Schema; readonly mistake?: undefined } | { readonly mistake: SchemaMistake } {
+  const copy = copyJson(keywords, MAX_LENGTH);
+  if (!isObject(copy)) {
+    return { mistake: { path: "", message: "must be JSON of at most 2000 values and 40 levels" } };
+  }
+  const schema: JsonObject = { type, ...copy };
+  if (schema["type"] !== type) {
+    return { mistake: { path: "type", message: `must be '${type}' or absent: the key states it` } };
+  }
+  const mistake = findMistake(schema);
+  return mistake === undefined ? { schema: closeObjects(schema as Schema) } : { mistake };
+}
+
+/** The depth and size of the JSON must have been checked. */
+function findMistake(schema: JsonObject): SchemaMistake | undefined {
+  let seen = 0;
+  const find = (inner: Json | undefined, path: string, level: number): SchemaMistake | undefined => {
+    seen += 1;
+    if (level > MAX_LEVELS) return { path, message: `has more than ${MAX_LEVELS} levels` };
+    if (seen > MAX_SCHEMAS) return { path, message: `is one of more than ${MAX_SCHEMAS} schemas` };
+    if (!isObject(inner)) return { path, message: "must be a schema" };
+    const own = findKeywordMistake(inner, path);
+    if (own !== undefined) return own;
+    for (const [name, member] of listInnerSchemas(inner)) {
+      const mistake = find(member, join(path, name), level + 1);
+      if (mistake !== undefined) return mistake;
+    }
+    return undefined;
+  };
+  return find(schema, "", 1);
+}
+
+const join = (path: string, name: string): string => (path === "" ? name : `${path}.${name}`).slice(0, 300);
+
+function findKeywordMistake(schema: JsonObject, path: string): SchemaMistake | undefined {
+  for (const [keyword, value] of Object.entries(schema)) {
+    const check = Object.hasOwn(KEYWORD_CHECKS, keyword) ? KEYWORD_CHECKS[keyword] : undefined;
+    if (check === undefined) {
+      const known = Object.keys(KEYWORD_CHECKS).join(", ");
+      return { path: join(path, keyword), message: `is not supported; the keywords are ${known}` };
+    }
+    if (!check.accepts(value)) return { path: join(path, keyword), message: `must be ${check.what}` };
+  }
+  if (isObject(schema["properties"]) && Object.hasOwn(schema["properties"], "__proto__")) {
+    return { path: join(path, "properties"), message: "must not have the name __proto__" };
+  }
+  return findMissingKeyword(schema, path);
+}
+
+function findMissingKeyword(schema: JsonObject, path: string): SchemaMistake | undefined {
+  const has = (...keywords: readonly string[]): boolean =>
+    keywords.some((keyword) => schema[keyword] !== undefined);
+  if (!has("type", "anyOf", "oneOf")) return { path: join(path, "type"), message: "is missing" };
+  const types = [schema["type"] as Json].flat();
+  if (types.includes("array") && !has("items", "anyOf", "oneOf")) {
+    return { path: join(path, "items"), message: "is missing; it is the schema of the items" };
+  }
+  if (types.includes("object") && !has("properties", "additionalProperties", "anyOf", "oneOf")) {
+    return { path: join(path, "properties"), message: "is missing; it has the schemas of the members" };
+  }
+  return undefined;
+}
+
+function listInnerSchemas(schema: JsonObject): readonly (readonly [name: string, schema: Json])[] {
+  const { items, properties, additionalProperties } = schema;
+  return [
+    ...(items === undefined ? [] : [["items", items] as const]),
+    ...(isObject(properties)
+      ? Object.entries(properties).map(([name, member]) => [`properties.${name}`, member] as const)
+      : []),
+    ...(isObject(additionalProperties) ? [["additionalProperties", additionalProperties] as const] : []),
+    ...["anyOf", "oneOf"].flatMap((keyword) => {
+      const list = schema[keyword] ?? [];
+      return isList(list) ? list.map((one, index) => [`${keyword}.${index}`, one] as const) : [];
+    }),
+  ];
+}
+
+function closeObjects(schema: Schema): Schema {
+  const { type, items, properties, additionalProperties: more, anyOf, oneOf } = schema;
+  return {
+    ...schema,
+    ...(items === undefined ? {} : { items: closeObjects(items) }),
+    ...(properties === undefined
+      ? {}
+      : {
+          properties: Object.fromEntries(
+            Object.entries(properties).map(([name, member]) => [name, closeObjects(member)]),
+          ),
+        }),
+    ...([type].flat().includes("object") && more === undefined ? { additionalProperties: false } : {}),
+    ...(typeof more === "object" ? { additionalProperties: closeObjects(more) } : {}),
+    ...(anyOf === undefined ? {} : { anyOf: anyOf.map(closeObjects) }),
+    ...(oneOf === undefined ? {} : { oneOf: oneOf.map(closeObjects) }),
+  };
+}

@@ -1,6 +1,6 @@
 /** Limits parsed JSON before anything walks it recursively. Knows no schema. */
 
-import type { SchemaProblem } from "./types.js";
+import type { Json, SchemaProblem } from "./types.js";
 
 export interface JsonLimits {
   /** The maximum nesting of arrays and objects. Default 64. */
@@ -83,3 +83,18 @@ export function checkJsonLimits(
 }
 
 const isContainer = (value: unknown): value is object => typeof value === "object" && value !== null;
+
+/**
+ * Returns a copy of a value that a host wrote, as JSON stores it. `undefined` if it is not JSON,
+ * has more than 2 000 values or 40 levels, or more than `most` characters.
+ */
+export function copyJson(value: unknown, most: number): Json | undefined {
+  if (checkJsonLimits(value, { levels: 40, nodes: 2_000 }) !== undefined) return undefined;
+  try {
+    // Not of a bigint.
+    const text: string | undefined = JSON.stringify(value);
+    return text === undefined || text.length > most ? undefined : (JSON.parse(text) as Json);
+  } catch {
+    return undefined;
+  }
+}

@@ -94,7 +94,8 @@ export interface PostTypes {
 
 // The schema of a type's items and the arguments that write them, built from the fields.
 
-const describeField = ({ schema, schemaOfType }: PostField, collection: Collection): Schema => ({
+/** Returns the schema of a field as one post type has it. */
+export const describeField = ({ schema, schemaOfType }: PostField, collection: Collection): Schema => ({
   ...schema,
   ...schemaOfType?.(collection),
 });

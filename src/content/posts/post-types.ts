@@ -8,6 +8,7 @@ import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import { isSelected, type PostField, type PostFields, type SharedPostField } from "./post-field.js";
 import { postFields } from "./post-fields.js";
 import {
+  describeField,
   type PostTypeHandler,
   type PostTypeRules,
   type PostTypes,
@@ -128,9 +129,13 @@ function listFields(collection: Collection, own: PostFields): ReadonlyMap<string
   );
 }
 
-const selectShownFields = (fields: ReadonlyMap<string, PostField>, context: Context): readonly ShownField[] =>
+const selectShownFields = (
+  fields: ReadonlyMap<string, PostField>,
+  context: Context,
+  collection: Collection,
+): readonly ShownField[] =>
   [...fields].flatMap(([name, field]) => {
-    const { schema } = field;
+    const schema = describeField(field, collection);
     if (schema.context?.includes(context) !== true) return [];
     return [{ name, field, show: (value) => renderFields(value, schema, context) }];
   });
@@ -146,9 +151,9 @@ function createPostType(
     collection,
     fields,
     shownFields: {
-      view: selectShownFields(fields, "view"),
-      embed: selectShownFields(fields, "embed"),
-      edit: selectShownFields(fields, "edit"),
+      view: selectShownFields(fields, "view", collection),
+      embed: selectShownFields(fields, "embed", collection),
+      edit: selectShownFields(fields, "edit", collection),
     },
     costlyFields: [...fields].flatMap(([name, { isCostly }]) => (isCostly ? [name] : [])),
   };

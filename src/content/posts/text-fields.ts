@@ -1,12 +1,13 @@
 /** The fields of a post that hold texts, terms or meta values. */
 
-import { coerceValue } from "../../schema/coerce.js";
-import type { Context, Json, JsonObject, Schema } from "../../schema/types.js";
-import { validateValue } from "../../schema/validate.js";
+import { checkJsonLimits } from "../../schema/json-limits.js";
+import type { Context, Json, JsonObject, Schema, SchemaProblem } from "../../schema/types.js";
+import { readValue } from "../../schema/validate.js";
 import { COUNTS, IDS, LENGTHS } from "../argument-bounds.js";
-import type { MetaField } from "../records/content-model.js";
+import type { Caller } from "../auth/caller.js";
+import type { MetaField, MetaFields } from "../records/content-model.js";
 import type { Taxonomy } from "../records/records.js";
-import { RestError } from "../rest/error.js";
+import { RestError, refusal } from "../rest/error.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import { hasBlocks } from "../text/blocks.js";
 import { trimBlanks } from "../text/render.js";
@@ -165,57 +166,170 @@ export const createTermField = (taxonomy: Taxonomy): PostField => ({
   },
 });
 
-// Reads and writes the registered meta fields of a post type. Others are never stored.
+// Reads and writes the meta fields of a post type. Others are never shown or written.
 
-type MetaFields = { readonly [name: string]: MetaField };
+/** In bytes of JSON. */
+export const MAX_VALUE = 65_536;
+/** All values of a record, in bytes of JSON. */
+const MAX_VALUES = 262_144;
+/** Levels of arrays and objects in a value. PHP's serialized form in WXR files has no more. */
+const MAX_LEVELS = 16;
 
 /**
  * A pattern's response has it as a field of its own; a revision's has null for an unknown value.
  */
-const choiceInResponses = (choices: readonly string[]): Schema => ({
+const choiceInResponses = (choices: NonNullable<Schema["enum"]>): Schema => ({
   sometimes: true,
   answered: { type: ["string", "null"], enum: [...choices, null] },
 });
 
-/** Texts of meta fields, such as footnotes, may be HTML. */
-const withMaxLength = (field: MetaField): Schema =>
-  field.type === "string" && field.enum === undefined ? { ...field, maxLength: LENGTHS.content } : field;
+/** Texts of built-in fields, such as footnotes, may be HTML. */
+const describeBuiltIn = (schema: Schema): Schema => {
+  if (schema.enum !== undefined) return { ...schema, ...choiceInResponses(schema.enum) };
+  return schema.type === "string" ? { ...schema, maxLength: LENGTHS.content } : schema;
+};
 
-export const metaSchema = (fields: MetaFields): Schema => ({
-  type: "object",
-  maxProperties: COUNTS.members,
-  properties: Object.fromEntries(
-    Object.entries(fields).map(([name, field]) => [
-      name,
-      {
-        ...withMaxLength(field),
-        context: ["view", "edit"],
-        ...(field.enum === undefined ? {} : choiceInResponses(field.enum)),
-      } as Schema,
-    ]),
-  ),
-});
+/** Returns the schema of `meta`. `embed` shows it if one of the fields is shown there. */
+export function metaSchema(fields: MetaFields): Schema {
+  const members = Object.entries(fields).map(([name, { schema, declared }]): [string, Schema] => [
+    name,
+    { context: FULL, ...(declared === undefined ? describeBuiltIn(schema) : schema) },
+  ]);
+  const isEmbedded = members.some(([, { context }]) => context?.includes("embed"));
+  return {
+    type: "object",
+    maxProperties: COUNTS.members,
+    context: isEmbedded ? ALL : FULL,
+    properties: Object.fromEntries(members),
+  };
+}
 
+/** Returns every field with its stored value or default. Other stored names are left out. */
 export const readMeta = (stored: JsonObject, fields: MetaFields): JsonObject =>
-  Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, stored[name] ?? field.default]));
+  Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, readField(stored[name], field)]));
+
+/** As in WordPress, a value that no longer fits the declaration is shown as `null`. */
+function readField(stored: Json | undefined, { schema, default: initial, declared }: MetaField): Json {
+  if (stored === undefined || stored === null) return initial;
+  if (declared === undefined) return stored;
+  const read = readValue(toForm(stored, schema, declared.isList), schema, "");
+  return read.problem === undefined ? read.value : null;
+}
+
+/** The declaration may have changed between one value and several. */
+function toForm(stored: Json, schema: Schema, isList: boolean): Json {
+  if (isList) return Array.isArray(stored) ? stored : [stored];
+  return Array.isArray(stored) && schema.type !== "array" ? (stored[0] ?? null) : stored;
+}
+
+const isSame = (a: Json, b: Json): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+/** True if every value of `a` equals the one in `b`. */
+export const isSameMeta = (a: JsonObject, b: JsonObject): boolean =>
+  Object.entries(a).every(([name, value]) => isSame(value, b[name] ?? null));
+
+/** Who writes to the post with this id. */
+interface PostWriter {
+  readonly caller: Caller;
+  readonly id: number;
+}
 
 /**
- * Returns `stored` with the written values, which are sanitised. `null` resets a field to its
- * default; names that are not registered are ignored.
+ * Returns `stored` with the written values. `null`, and an empty list for a key with several
+ * values, reset a field to its default; names that are not registered are ignored.
  *
- * @throws RestError 400 with the schema's code for an invalid value
+ * @param value must have been sanitised
+ * @param writer who must have the permission; absent for an import
+ * @throws RestError 400 with the schema's code for an invalid value; 401 or 403
+ *   `rest_cannot_update` with the `key` for a change that the writer may not make
  */
-export function writeMeta(stored: JsonObject, value: Json, fields: MetaFields): JsonObject {
+export function writeMeta(
+  stored: JsonObject,
+  value: Json,
+  fields: MetaFields,
+  writer?: PostWriter,
+): JsonObject {
   const given =
     typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
-  const changed = Object.entries(fields).flatMap(([name, field]) => {
+  const written: { [name: string]: Json } = { ...stored };
+  let isDeclared = false;
+  for (const [name, field] of Object.entries(fields)) {
     const meta = Object.hasOwn(given, name) ? given[name] : undefined;
-    if (meta === undefined) return [];
-    if (meta === null) return [[name, field.default] as const];
-    const schema = field as Schema;
-    const problem = validateValue(meta, schema, `meta.${name}`);
-    if (problem !== undefined) throw new RestError(400, problem.code, problem.message);
-    return [[name, coerceValue(meta, schema)] as const];
-  });
-  return { ...stored, ...Object.fromEntries(changed) };
+    if (meta === undefined) continue;
+    if (field.declared === undefined) written[name] = readBuiltIn(meta, name, field);
+    else {
+      isDeclared = true;
+      writeDeclared(written, name, meta, { field, writer });
+    }
+  }
+  if (isDeclared) refuseLargeMeta(written, fields);
+  return written;
+}
+
+function readBuiltIn(value: Json, name: string, { schema, default: initial }: MetaField): Json {
+  if (value === null) return initial;
+  const read = readValue(value, schema, `meta.${name}`);
+  if (read.problem !== undefined) throw invalid(read.problem);
+  return read.value;
+}
+
+const invalid = ({ code, message }: SchemaProblem): RestError => new RestError(400, code, message);
+
+function writeDeclared(
+  written: { [name: string]: Json },
+  name: string,
+  value: Json,
+  { field, writer }: { readonly field: MetaField; readonly writer: PostWriter | undefined },
+): void {
+  const { default: initial, declared } = field;
+  const isReset = value === null || (declared?.isList === true && Array.isArray(value) && value.length === 0);
+  const before = readField(written[name], field);
+  if (isReset && before === null && Object.hasOwn(written, name)) {
+    throw invalid({
+      code: "rest_invalid_stored_value",
+      message: `meta.${name} has a stored value that does not fit its schema; write a valid one.`,
+    });
+  }
+  const next = isReset ? initial : readDeclared(value, `meta.${name}`, field.schema);
+  // As in WordPress, a client may send back what it may not change.
+  const isAllowed =
+    writer === undefined ||
+    isSame(before, next) ||
+    declared?.mayWrite({ ...writer.caller, id: writer.id }) === true;
+  if (!isAllowed) {
+    const { status, code, message } = refusal(
+      writer.caller,
+      "rest_cannot_update",
+      `Sorry, you are not allowed to edit the ${name} custom field.`,
+    );
+    throw new RestError(status, code, message, { data: { key: name } });
+  }
+  if (isReset) delete written[name];
+  else written[name] = next;
+}
+
+/** Returns the value as it is stored: plain data of a limited size. */
+export function readDeclared(value: Json, name: string, schema: Schema): Json {
+  const tooDeep = checkJsonLimits(value, { levels: MAX_LEVELS });
+  if (tooDeep !== undefined) throw invalid({ ...tooDeep, message: `${name}: ${tooDeep.message}` });
+  if (Buffer.byteLength(JSON.stringify(value)) > MAX_VALUE) {
+    throw invalid({ code: "rest_too_long", message: `${name} must have at most ${MAX_VALUE} bytes.` });
+  }
+  const read = readValue(value, schema, name);
+  if (read.problem !== undefined) throw invalid(read.problem);
+  const text = JSON.stringify(read.value);
+  // Only a name has the colon: quotes within a text are escaped.
+  if (text.includes('"__proto__":')) {
+    const code = "rest_additional_properties_forbidden";
+    throw invalid({ code, message: `${name} must not have the property __proto__.` });
+  }
+  return JSON.parse(text) as Json;
+}
+
+function refuseLargeMeta(written: JsonObject, fields: MetaFields): void {
+  const builtIn = (name: string): boolean =>
+    Object.hasOwn(fields, name) && fields[name]?.declared === undefined;
+  const own = Object.entries(written).filter(([name]) => !builtIn(name));
+  if (Buffer.byteLength(JSON.stringify(own)) <= MAX_VALUES) return;
+  throw invalid({ code: "rest_too_long", message: `All of meta must have at most ${MAX_VALUES} bytes.` });
 }

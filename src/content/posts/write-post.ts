@@ -54,13 +54,14 @@ export function applyPostValues(change: PostChange, context: WriteContext, type:
 }
 
 function writeFields(values: Values, target: FieldTarget, { fields }: PostTypeHandler): void {
-  const { post, collection } = target;
+  const { post, collection, caller } = target;
   for (const [name, field] of fields) {
     const value = values[name];
     if (value !== undefined && value !== null) field.write?.(value, target);
   }
   const { meta } = values;
-  if (meta !== undefined && meta !== null) post.meta = writeMeta(post.meta, meta, collection.meta);
+  if (meta === undefined || meta === null) return;
+  post.meta = writeMeta(post.meta, meta, collection.meta, { caller, id: post.id });
 }
 
 const PUBLISHING: ReadonlySet<PostStatus> = new Set(["publish", "future", "private"]);

@@ -3,7 +3,8 @@
  * routes, fields, permissions and the index are made from it.
  */
 
-import type { Post, PostType, Taxonomy } from "./records.js";
+import type { Json, Schema } from "../../schema/types.js";
+import type { Post, PostType, Taxonomy, User } from "./records.js";
 
 export interface ContentModel {
   /** By name. A record of a type that is not among them is stored, but nobody sees it. */
@@ -55,12 +56,29 @@ export type TypeFeature =
   | "page-attributes"
   | "post-formats";
 
+/** One key of `meta`. */
 export interface MetaField {
-  readonly type: "boolean" | "string";
-  readonly default: boolean | string;
-  readonly enum?: readonly string[];
+  /** Of the whole value: a list of texts for a key with several values of type `string`. */
+  readonly schema: Schema;
+  /** Shown while no value is stored. */
+  readonly default: Json;
   /** Revisions hold the value too. */
   readonly isRevisioned?: true;
+  /** Set for a key that the host declared, by the option `meta`. */
+  readonly declared?: {
+    readonly isList: boolean;
+    readonly mayWrite: (writer: MetaWriter) => boolean;
+  };
+}
+
+export type MetaFields = { readonly [name: string]: MetaField };
+
+/** Who writes to the post with this id. */
+export interface MetaWriter {
+  /** `null`: anonymous. */
+  readonly user: User | null;
+  readonly has: (capability: string) => boolean;
+  readonly id: number;
 }
 
 export interface Collection {
@@ -94,7 +112,7 @@ export interface Collection {
     readonly status: string;
     readonly statuses: readonly string[];
   };
-  readonly meta: { readonly [name: string]: MetaField };
+  readonly meta: MetaFields;
   /** True if a batch may use the routes. */
   readonly allowBatch: boolean;
   /** True if deleting without `force` moves an item to the trash. */

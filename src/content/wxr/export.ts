@@ -2,17 +2,23 @@
 
 import { refuseUnknownKeys } from "../../core/known-names.js";
 import { toText } from "../../schema/coerce.js";
+import type { Json, JsonObject } from "../../schema/types.js";
 import type { ContentBase } from "../content-base.js";
 import { toImageMeta } from "../media/image-metadata.js";
 import { getFileBaseName } from "../media/media-rules.js";
 import type { SiteIndex } from "../query/site-index.js";
-import { type Collection, type ContentModel, getCollection } from "../records/content-model.js";
+import {
+  type Collection,
+  type ContentModel,
+  getCollection,
+  type MetaFields,
+} from "../records/content-model.js";
 import type { MediaFile, MenuItem, Post, PostType, Taxonomy, Term } from "../records/records.js";
 import type { Site } from "../site.js";
 import { listTermAncestors } from "../terms/term-fields.js";
 import { formatDate } from "../text/dates.js";
 import { cleanUrl, toWebUrl } from "../text/urls.js";
-import { serializePhp } from "./php-serialize.js";
+import { serializePhp, toMetaText } from "./php-serialize.js";
 import { listPostIdsOfType } from "./post-ids.js";
 
 /**
@@ -183,7 +189,7 @@ function writeItem(post: Post, { site, index, getLogin }: ExportContext): string
     ...writeAssignments(post, index),
     ...listMeta(post, getCollection(index.model, post.type)).map(
       ([name, value]) =>
-        `\t\t<wp:postmeta>\n\t${writeElement("wp:meta_key", name)}\t${writeElement("wp:meta_value", value)}\t\t</wp:postmeta>\n`,
+        `\t\t<wp:postmeta>\n\t${writeElement("wp:meta_key", name)}\t${writeVerbatim("wp:meta_value", value)}\t\t</wp:postmeta>\n`,
     ),
     "\t</item>\n",
   ];
@@ -214,12 +220,21 @@ function listMeta(post: Post, { meta }: Collection): Meta {
     ...toMeta("_wp_desired_post_slug", beforeTrash?.slug ?? ""),
     ...(media === null ? [] : listMediaMeta(media, post.mimeType)),
     ...(menuItem === null ? [] : listMenuItemMeta(menuItem, post)),
-    ...Object.entries(post.meta).flatMap(([name, value]) =>
-      Object.hasOwn(meta, name)
-        ? toMeta(name, typeof value === "boolean" ? (value ? "1" : "") : toText(value))
-        : [],
-    ),
+    ...listFieldMeta(post.meta, meta),
   ];
+}
+
+/** A key with several values has a row for each. */
+function listFieldMeta(stored: JsonObject, fields: MetaFields): Meta {
+  return Object.entries(stored).flatMap(([name, value]): Meta => {
+    const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    if (field === undefined) return [];
+    if (field.declared === undefined) {
+      return toMeta(name, typeof value === "boolean" ? (value ? "1" : "") : toText(value));
+    }
+    const values = field.declared.isList && Array.isArray(value) ? (value as readonly Json[]) : [value];
+    return values.map((one) => [name, toMetaText(one, removeInvalid)]);
+  });
 }
 
 /** Returns an empty text for a file that was imported without its bytes and without a valid URL. */
@@ -292,3 +307,7 @@ export const escapeXml = (text: string): string =>
 /** Writes an element with a text on a line of its own. */
 const writeElement = (name: string, text: string | number): string =>
   `\t\t<${name}>${typeof text === "number" ? text : writeCdata(text)}</${name}>\n`;
+
+/** XML reads a carriage return as a line feed, which changes the length of a serialized text. */
+const writeVerbatim = (name: string, text: string): string =>
+  writeElement(name, text).replaceAll("\r", "]]>&#13;<![CDATA[");

@@ -1,13 +1,14 @@
 /** Converts an item of a file to a post. Its references still have the ids of the file. Pure. */
 
-import type { Json } from "../../schema/types.js";
+import type { Json, JsonObject } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
 import type { WriteContext } from "../posts/post-type-handler.js";
 import { writeMeta } from "../posts/text-fields.js";
 import { createPost } from "../posts/write-post.js";
 import { STATUSES } from "../query/row.js";
-import type { Collection } from "../records/content-model.js";
+import type { Collection, MetaField, MetaFields } from "../records/content-model.js";
 import { type MenuItem, POST_FORMATS, type Post, type PostStatus } from "../records/records.js";
+import { RestError } from "../rest/error.js";
 import { parseDate, type SiteZone } from "../text/dates.js";
 import { cleanClasses, stripAll } from "../text/markup.js";
 import { cleanUrl } from "../text/urls.js";
@@ -15,7 +16,7 @@ import { parseWholeNumber } from "./entry-collector.js";
 import { getMenu, type NamedTerm } from "./identity.js";
 import { toMedia } from "./item-to-media.js";
 import { isRelativePath } from "./options.js";
-import { unserializePhp } from "./php-serialize.js";
+import { fromMetaText, unserializePhp } from "./php-serialize.js";
 import type { WxrItem } from "./types.js";
 
 /** References of a post, by the ids of the file; 0 for none. */
@@ -31,7 +32,7 @@ export interface PlannedPost {
   /** Has no references yet. Its slug is the one in the file. */
   readonly post: Post;
   readonly references: References;
-  /** Names of meta values that this site has no place for. */
+  /** Names of meta values that this site has no place for, or that do not fit their schema. */
   readonly unknownMeta: readonly string[];
 }
 
@@ -89,6 +90,7 @@ export function toPlannedPost(
     media: collection.type === "attachment" ? toMedia(item, meta) : undefined,
   };
   const base: Post = previous ?? { ...createPost(context), id };
+  const { meta: written, refused } = toMeta(item.meta, base.meta, collection.meta);
   const status = toStatus(item);
   return {
     post: {
@@ -99,7 +101,7 @@ export function toPlannedPost(
       author: context.author,
       terms: toTerms(item, base, context),
       template: toTemplate(meta.get("_wp_page_template")),
-      meta: toMeta(meta, base, context),
+      meta: written,
       isTrusted: context.isTrusted,
       beforeTrash: status === "trash" ? toBeforeTrash(meta, context) : null,
       ...{ parent: 0, featuredMedia: 0, target: "" },
@@ -108,9 +110,12 @@ export function toPlannedPost(
       media: parts.media?.media ?? null,
     },
     references: toReferences(item, meta, parts),
-    unknownMeta: item.meta.flatMap(({ name }) =>
-      READ_META.has(name) || Object.hasOwn(collection.meta, name) ? [] : [name],
-    ),
+    unknownMeta: [
+      ...item.meta.flatMap(({ name }) =>
+        READ_META.has(name) || Object.hasOwn(collection.meta, name) ? [] : [name],
+      ),
+      ...refused,
+    ],
   };
 }
 
@@ -201,15 +206,43 @@ function toTerms(
   return needsDefault ? { ...terms, category: base.terms.category ?? [defaultCategory] } : terms;
 }
 
-/** Takes the values for which the collection has a field, if they fit it. */
-function toMeta(meta: MetaValues, base: Post, { collection }: PlanContext): Post["meta"] {
-  const given: { [name: string]: Json } = {};
-  for (const [name, field] of Object.entries(collection.meta)) {
-    const value = meta.get(name);
-    if (value === undefined || (field.enum !== undefined && !field.enum.includes(value))) continue;
-    given[name] = field.type === "boolean" ? value === "1" : value;
+/** Takes the values for which there is a field, if they fit it. `refused`: names of the others. */
+function toMeta(
+  rows: WxrItem["meta"],
+  stored: JsonObject,
+  fields: MetaFields,
+): { readonly meta: JsonObject; readonly refused: readonly string[] } {
+  const texts = new Map<string, string[]>();
+  for (const { name, value } of rows) {
+    const known = texts.get(name);
+    if (known !== undefined) known.push(value);
+    else if (Object.hasOwn(fields, name)) texts.set(name, [value]);
   }
-  return writeMeta(base.meta, given, collection.meta);
+  let meta = stored;
+  const refused: string[] = [];
+  for (const [name, values] of texts) {
+    const value = toMetaValue(values, fields[name] as MetaField);
+    try {
+      if (value !== undefined) meta = writeMeta(meta, { [name]: value }, fields);
+    } catch (error) {
+      if (!(error instanceof RestError)) throw error;
+      refused.push(name);
+    }
+  }
+  return { meta, refused };
+}
+
+/** Returns `undefined` for a value that is left out. */
+function toMetaValue(texts: readonly string[], { schema, declared }: MetaField): Json | undefined {
+  const last = texts.at(-1) ?? "";
+  if (declared === undefined) {
+    if (schema.type === "boolean") return last === "1";
+    return schema.enum?.includes(last) === false ? undefined : last;
+  }
+  const { type } = declared.isList ? (schema.items ?? {}) : schema;
+  const read = (text: string): Json => (type === "boolean" && text === "" ? false : fromMetaText(text));
+  // WordPress shows the first of several values.
+  return declared.isList ? texts.map(read) : read(texts[0] ?? "");
 }
 
 function toBeforeTrash(meta: MetaValues, { site }: PlanContext): Post["beforeTrash"] {

@@ -3,6 +3,8 @@
  * of images in this form. Reads data only: objects are refused.
  */
 
+import type { Json } from "../../schema/types.js";
+
 export type PhpValue = string | number | boolean | null | PhpArray;
 /** Keys are texts, in their order. */
 export type PhpArray = ReadonlyMap<string, PhpValue>;
@@ -106,13 +108,45 @@ export function unserializePhp(text: string): PhpValue | undefined {
   }
 }
 
-/** The inverse of {@link unserializePhp}. Plain objects and lists become arrays of PHP. */
-export function serializePhp(value: unknown): string {
+/**
+ * The inverse of {@link unserializePhp}. Plain objects and lists become arrays of PHP.
+ *
+ * @param clean removes what the file cannot hold from each text, which is stored with its length
+ */
+export function serializePhp(value: unknown, clean: (text: string) => string = (text) => text): string {
   if (value === null || value === undefined) return "N;";
   if (typeof value === "boolean") return `b:${value ? 1 : 0};`;
   if (typeof value === "number") return Number.isSafeInteger(value) ? `i:${value};` : `d:${value};`;
-  if (typeof value === "string") return `s:${Buffer.byteLength(value)}:"${value}";`;
+  if (typeof value === "string") {
+    const text = clean(value);
+    return `s:${Buffer.byteLength(text)}:"${text}";`;
+  }
   const entries = Array.isArray(value) ? [...value.entries()] : Object.entries(value);
-  const written = entries.map(([key, entry]) => serializePhp(key) + serializePhp(entry));
+  const written = entries.map(([key, entry]) => serializePhp(key, clean) + serializePhp(entry, clean));
   return `a:${entries.length}:{${written.join("")}}`;
+}
+
+// A meta value as WordPress stores it: a scalar as text, an array serialized.
+
+/** A text that could be taken for a serialized value is serialized once more, as in WordPress. */
+export function toMetaText(value: Json, clean: (text: string) => string): string {
+  if (typeof value === "boolean") return value ? "1" : "";
+  if (typeof value === "number") return String(value);
+  if (typeof value === "string" && unserializePhp(value) === undefined) return clean(value);
+  return serializePhp(value, clean);
+}
+
+/** The inverse of {@link toMetaText}, without the types of scalars. */
+export function fromMetaText(text: string): Json {
+  const value = unserializePhp(text);
+  return value === undefined ? text : toJson(value);
+}
+
+/** An array whose keys are 0, 1, 2 … is a list. */
+function toJson(value: PhpValue): Json {
+  if (value === null || typeof value !== "object") return value;
+  const entries = [...value];
+  const isList = entries.every(([key], index) => key === String(index));
+  if (isList) return entries.map(([, entry]) => toJson(entry));
+  return Object.fromEntries(entries.map(([key, entry]) => [key, toJson(entry)]));
 }

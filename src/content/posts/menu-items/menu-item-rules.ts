@@ -94,7 +94,10 @@ function applyColumns(
     parent: parent === id ? 0 : parent,
     menuOrder: isInMenu ? Number(values["menu_order"] ?? base.menuOrder) || 1 : 1,
     terms,
-    meta: meta === undefined ? base.meta : writeMeta(base.meta, meta, context.collection.meta),
+    meta:
+      meta === undefined
+        ? base.meta
+        : writeMeta(base.meta, meta, context.collection.meta, { caller: context.caller, id }),
   };
 }
 

@@ -15,9 +15,9 @@ import { resolvePostDates } from "../post-dates.js";
 import type { FieldTarget } from "../post-field.js";
 import { assertAuthorExists, createPostResource, type PostResource } from "../post-resource.js";
 import type { PostTypeHandler, SanitisedValues, WriteContext } from "../post-type-handler.js";
-import { writeMeta } from "../text-fields.js";
+import { isSameMeta, writeMeta } from "../text-fields.js";
 import { sanitiseValues } from "../write-post.js";
-import { isSameMeta, isSameText, REVISIONED_TEXTS, selectRevisionedMeta } from "./keep-revisions.js";
+import { isSameText, REVISIONED_TEXTS, selectRevisionedMeta } from "./keep-revisions.js";
 import { createRevisionPermissions } from "./revision-permissions.js";
 import { createRevisionRenderer, type RevisionRenderer } from "./revision-renderer.js";
 

@@ -6,6 +6,7 @@ import type { Post, Revision } from "../../records/records.js";
 import type { ContentRepository, StoredRevision, Transaction } from "../../repository/content-repository.js";
 import { listAutosaves } from "../../repository/remove-posts.js";
 import type { KeepRevision } from "../post-base.js";
+import { isSameMeta } from "../text-fields.js";
 
 /** The texts that a revision holds, if the post type has them. */
 export const REVISIONED_TEXTS = ["title", "content", "excerpt"] as const;
@@ -28,16 +29,15 @@ const normaliseSpace = (text: string): string =>
 export const isSameText = (a: string, b: string): boolean =>
   a === b || normaliseSpace(a) === normaliseSpace(b);
 
-export const isSameMeta = (a: JsonObject, b: JsonObject): boolean =>
-  Object.keys(a).every((name) => a[name] === b[name]);
-
 /** True if `post` differs from its newest revision, or has no revision yet. */
 function needsRevision(post: Post, newest: Revision | undefined, collection: Collection): boolean {
   if (post.status === "auto-draft") return false;
   if (newest === undefined) return true;
-  const meta = selectRevisionedMeta(post.meta, collection);
+  const select = (meta: JsonObject): JsonObject => selectRevisionedMeta(meta, collection);
   return (
-    !REVISIONED_TEXTS.every((name) => isSameText(post[name], newest[name])) || !isSameMeta(meta, newest.meta)
+    !REVISIONED_TEXTS.every((name) => isSameText(post[name], newest[name])) ||
+    // A field that is younger than the revision has its default there.
+    !isSameMeta(select(post.meta), select(newest.meta))
   );
 }
 

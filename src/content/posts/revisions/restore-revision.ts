@@ -52,7 +52,11 @@ export function createRestoreRevision({
       const type = postTypes.get(previous.type);
       const { find } = createRevisionPermissions(previous.type, { repository, what: "revisions" });
       const revision = await find(revisionId, previous);
-      const { title, content, excerpt, meta } = revision;
+      const { title, content, excerpt } = revision;
+      // Fields that revisions no longer hold stay as they are.
+      const { meta: fields } = type.collection;
+      const kept = Object.entries(revision.meta).filter(([name]) => fields[name]?.isRevisioned === true);
+      const meta = Object.fromEntries(kept);
       const request = { caller, sanitised: { characters: 0 } };
       const values = await sanitiseValues({ title, content, excerpt, meta }, request, type, site);
       const context = {

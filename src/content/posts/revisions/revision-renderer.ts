@@ -13,7 +13,7 @@ import type { Site } from "../../site.js";
 import { formatDate } from "../../text/dates.js";
 import { postPath } from "../post-links.js";
 import { type PostTypeHandler, renderFields } from "../post-type-handler.js";
-import { metaSchema } from "../text-fields.js";
+import { metaSchema, readMeta } from "../text-fields.js";
 import { REVISIONED_TEXTS } from "./keep-revisions.js";
 
 export interface RevisionRenderer {
@@ -194,12 +194,12 @@ function textField(name: keyof typeof renderText, { fields }: PostTypeHandler): 
 
 /** Like WordPress, returns `null` for a value that the schema forbids, even for the default. */
 const metaOfRevision = ({ meta: fields }: Collection): RevisionField => ({
-  schema: { description: "Meta fields.", ...metaSchema(fields), context: FULL },
+  schema: { description: "Meta fields.", ...metaSchema(fields) },
   read: (post) =>
     Object.fromEntries(
-      Object.entries(fields).map(([name, field]): [string, Json] => {
-        const value = post.meta[name] ?? field.default;
-        return [name, field.enum?.some((allowed) => allowed === value) === false ? null : value];
+      Object.entries(readMeta(post.meta, fields)).map(([name, value]): [string, Json] => {
+        const choices = fields[name]?.schema.enum;
+        return [name, choices?.some((allowed) => allowed === value) === false ? null : value];
       }),
     ),
 });
