@@ -23,6 +23,12 @@ const FACTORIES = [
   ["createReceiver", "ReceiverOptions", "receiverOptions", "src/receiver/options.ts"],
   ["outbox", "OutboxOptions", "outboxOptions", "src/outbox/options.ts"],
   ["createContent", "ContentOptions", "contentOptions", "src/content/options.ts"],
+  [
+    "createApplicationPasswords",
+    "ApplicationPasswordOptions",
+    "applicationPasswordOptions",
+    "src/content/options.ts",
+  ],
   ["createNonces", "NonceOptions", "nonceOptions", "src/content/hosting/nonces.ts"],
   ["smtpNotifier", "SmtpNotifierOptions", "smtpNotifierOptions", "adapters/smtp/options.ts"],
   ["sharpImages", "SharpImagesOptions", "sharpImagesOptions", "adapters/sharp/sharp-images.ts"],

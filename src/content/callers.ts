@@ -10,6 +10,7 @@ import { type Caller, createAuthorization } from "./auth/caller.js";
 import type { Roles } from "./auth/roles.js";
 import type { ContentModel } from "./records/content-model.js";
 import type { User } from "./records/records.js";
+import type { ApplicationPassword } from "./repository/small-records.js";
 import { RestError } from "./rest/error.js";
 
 type Awaitable<T> = T | PromiseLike<T>;
@@ -58,6 +59,44 @@ export interface AuthenticationRefusal {
 export type AuthenticateContent = (
   request: HttpRequest,
 ) => Awaitable<{ readonly id: number } | AuthenticationRefusal | null | undefined>;
+
+/** The members of a password that its user chooses. The name has 1 to 255 characters. */
+export type ApplicationPasswordInput = Pick<ApplicationPassword, "name" | "appId">;
+
+/** Verifies application passwords, and keeps those of each user. */
+export interface ApplicationPasswords {
+  /**
+   * Returns `null` for a request without Basic authentication, and resolves with the user's id or
+   * the refusal of a wrong user name or password.
+   *
+   * @throws PostbellError `storage_unavailable`
+   */
+  authenticate(request: HttpRequest): Promise<{ readonly id: number } | AuthenticationRefusal> | null;
+  /** Resolves with the user and the password that the header of a request names, if it is right. */
+  identify(
+    request: Pick<HttpRequest, "headers" | "baseUrl">,
+  ): Promise<{ readonly id: number; readonly uuid: string } | undefined>;
+  list(userId: number): Promise<readonly ApplicationPassword[]>;
+  /**
+   * Creates a password, which cannot be read again. A user has at most 100.
+   *
+   * @throws RestError 400 `application_password_limit_reached`
+   */
+  create(
+    userId: number,
+    input: ApplicationPasswordInput,
+  ): Promise<ApplicationPassword & { readonly password: string }>;
+  /** Resolves with the changed password, or `undefined` if the user has no such password. */
+  update(
+    userId: number,
+    uuid: string,
+    input: Partial<ApplicationPasswordInput>,
+  ): Promise<ApplicationPassword | undefined>;
+  /** Revokes one password, or all without `uuid`. Resolves with those that were revoked. */
+  revoke(userId: number, uuid?: string): Promise<readonly ApplicationPassword[]>;
+  /** The option of that name. */
+  readonly authorizationUrl: string | undefined;
+}
 
 export interface Callers {
   readonly anonymous: Caller;

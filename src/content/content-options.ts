@@ -6,9 +6,10 @@
 import type { Clock } from "../core/clock.js";
 import type { Logger } from "../core/logger.js";
 import type { Telemetry } from "../core/telemetry.js";
+import type { HttpRequest } from "../http/types.js";
 import type { Resolve } from "../outbound/connection.js";
 import type { RoleOptions } from "./auth/roles.js";
-import type { AuthenticateContent } from "./callers.js";
+import type { ApplicationPasswords, AuthenticateContent } from "./callers.js";
 import type { EditorOptions } from "./editor/editor-options.js";
 import type { EmbedProvider } from "./embeds/providers.js";
 import type { FileStore } from "./files.js";
@@ -54,6 +55,11 @@ export interface ContentOptions {
   readonly namespace?: string | undefined;
   /** Returns the user's `{ id }`, `null` for an anonymous request, or a refusal. Required. */
   readonly authenticate: AuthenticateContent;
+  /**
+   * Serves the routes of application passwords: what `createApplicationPasswords()` returns.
+   * Default: none. Call its `authenticate` in yours too.
+   */
+  readonly applicationPasswords?: ApplicationPasswords | undefined;
   /** The users: a list, or functions that look them up. Required; `[]` has no users. */
   readonly users: UsersOption;
   /**
@@ -303,3 +309,37 @@ export interface ContentLimits {
    */
   readonly passwordsPerMinute?: number | undefined;
 }
+
+/** The options of `createApplicationPasswords`. */
+export interface ApplicationPasswordOptions {
+  /** Required. The storage of the content. */
+  readonly storage: ContentStorage;
+  /**
+   * Required. Finds a user by the name that a program signs in with, such as a slug or an e-mail
+   * address; returns `null` or `undefined` for nobody. The name has at most 255 characters.
+   */
+  readonly findUser: (name: string) => FoundUser | PromiseLike<FoundUser>;
+  /**
+   * Returns the IP address of the client, for `last_ip`, and to limit failures for each address.
+   * Default: none; failures are then limited for each user name.
+   */
+  readonly getAddress?: ((request: HttpRequest) => string | undefined) | undefined;
+  /** Accepts passwords over plain HTTP too, where others can read them. Default: `false`. */
+  readonly allowHttp?: boolean | undefined;
+  /**
+   * The page on which users give a program access, which the index of the interface names. Default:
+   * none.
+   */
+  readonly authorizationUrl?: string | undefined;
+  /**
+   * Failed sign-ins per minute: of each address, and of each user name from that address. 0 sets no
+   * limit. Default: 30.
+   */
+  readonly failuresPerMinute?: number | undefined;
+  /** As in `createWebhooks`. */
+  readonly clock?: Clock | undefined;
+  /** As in `createWebhooks`. */
+  readonly logger?: Logger | false | undefined;
+}
+
+type FoundUser = { readonly id: number } | null | undefined;

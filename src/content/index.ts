@@ -6,8 +6,14 @@
  */
 
 export type { RoleOptions } from "./auth/roles.js";
-export type { AuthenticateContent, AuthenticationRefusal } from "./callers.js";
 export type {
+  ApplicationPasswordInput,
+  ApplicationPasswords,
+  AuthenticateContent,
+  AuthenticationRefusal,
+} from "./callers.js";
+export type {
+  ApplicationPasswordOptions,
   ContentCorsOptions,
   ContentLimits,
   ContentOptions,
@@ -27,6 +33,7 @@ export type {
 export type { ThemeSupports } from "./editor/theme-supports.js";
 export type { EmbedProvider } from "./embeds/providers.js";
 export type { FileStore } from "./files.js";
+export { createApplicationPasswords } from "./hosting/application-passwords.js";
 export { type DiscoveryLinks, type DiscoveryOptions, discoveryLinks } from "./hosting/discovery-links.js";
 export { createNonces, type NonceOptions, type Nonces } from "./hosting/nonces.js";
 export { rewriteRestRoute } from "./hosting/rest-route.js";
@@ -45,6 +52,7 @@ export type {
   PostType,
   User,
 } from "./records/records.js";
+export type { ApplicationPassword } from "./repository/small-records.js";
 export {
   type Content,
   type ContentAnswer,

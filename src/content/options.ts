@@ -8,8 +8,8 @@ import { BODY_MS } from "../http/body-chunks.js";
 import { checkUrl } from "../outbound/address-policy.js";
 import { destinationOptions } from "../outbound/destination-options.js";
 import type { RoleOptions } from "./auth/roles.js";
-import type { AuthenticateContent } from "./callers.js";
-import type { TaxonomyOptions, TypeOptions } from "./content-options.js";
+import type { ApplicationPasswords, AuthenticateContent } from "./callers.js";
+import type { ApplicationPasswordOptions, TaxonomyOptions, TypeOptions } from "./content-options.js";
 import type {
   BlockPattern,
   BlockPatternCategory,
@@ -119,6 +119,12 @@ export const contentOptions = {
     "core",
   ),
   authenticate: hook<AuthenticateContent>(),
+  applicationPasswords: value<ApplicationPasswords | undefined>(
+    "what createApplicationPasswords() returns",
+    hasMethods("authenticate", "identify", "list", "create", "update", "revoke"),
+    undefined,
+    "application passwords",
+  ),
   users: value<UsersOption | undefined>(
     "a list of users, or an object with the functions get and list",
     (given) => Array.isArray(given) || hasMethods("get", "list")(given),
@@ -204,6 +210,27 @@ export const contentOptions = {
     undefined,
     "telemetry",
   ),
+};
+
+/** Names, defaults and ranges; the table in docs/options.md is checked against it. */
+export const applicationPasswordOptions = {
+  storage: value<ContentStorage | undefined>(
+    "a storage, such as memoryStorage() makes",
+    hasMethods("content"),
+    undefined,
+    "a storage",
+  ),
+  findUser: hook<ApplicationPasswordOptions["findUser"]>(),
+  getAddress: hook<NonNullable<ApplicationPasswordOptions["getAddress"]>>(),
+  allowHttp: flag(false),
+  authorizationUrl: value<string | undefined>(
+    "an address such as 'https://www.example.org/authorize'",
+    (given) => typeof given === "string" && URL.canParse(given) && /^https?:\/\//.test(given),
+    undefined,
+    "URL",
+  ),
+  failuresPerMinute: wholeNumber("count", 30, { min: 0 }),
+  ...hostOptions,
 };
 
 const refuse = (field: string, message: string): never => {

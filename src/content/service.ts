@@ -60,6 +60,7 @@ import type { ContentStore } from "./store.js";
 import { termRoutes } from "./terms/term-routes.js";
 import { createSiteZone } from "./text/dates.js";
 import { typeRoutes } from "./type-routes/type-routes.js";
+import { applicationPasswordRoutes, describeAuthentication } from "./users/application-password-routes.js";
 import { userRoutes } from "./users/user-routes.js";
 import { createUsers } from "./users/users.js";
 import { createExport } from "./wxr/export.js";
@@ -114,6 +115,7 @@ export function createContent(options: ContentOptions): Content {
     routes: listRoutes(base, config, { own, foreign, pages }),
     openApi,
     describeSite: () => describeSite(base),
+    describeAuthentication: () => describeAuthentication(config.applicationPasswords),
     authenticate: callers.authenticate,
     ready: (method) => {
       const current = READS.has(method) ? poller.current() : repository.current();
@@ -269,7 +271,7 @@ const createConfiguredSite = (
 /** Every route except those that the REST server adds: index, batch and OpenAPI. */
 const listRoutes = (
   base: AssembledBase,
-  { editor, embeds: { destinations } }: ContentConfig,
+  { editor, embeds: { destinations }, applicationPasswords: passwords }: ContentConfig,
   {
     own,
     foreign,
@@ -289,6 +291,7 @@ const listRoutes = (
   ...embedRoutes(own, foreign),
   ...termRoutes(base),
   ...userRoutes(base),
+  ...(passwords === undefined ? [] : applicationPasswordRoutes({ ...base, passwords })),
   ...typeRoutes(base),
   ...editorRoutes(base, editor, pages, createAddressPolicy(destinations)),
   ...menuLocationRoutes(base),

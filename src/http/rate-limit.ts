@@ -67,3 +67,33 @@ export function createRateLimit({
     },
   };
 }
+
+/** One attempt to sign in, counted as a failure until `release` is called. */
+export interface SignInAttempt {
+  /** False if the address, or the name from this address, has failed too often. */
+  readonly isAllowed: boolean;
+  readonly release: () => void;
+}
+
+/**
+ * Limits the failed sign-ins of each address, and of each name that it tries, so that nobody can
+ * lock out a user from another address. Without an address, each name has a limit for all clients.
+ */
+export function createSignInLimit(options: { readonly perMinute: number; readonly clock: Clock }): {
+  readonly begin: (address: string | undefined, name?: string) => SignInAttempt;
+} {
+  const addresses = createRateLimit(options);
+  const names = createRateLimit(options);
+  return {
+    begin(address, name = "") {
+      const key = `${address ?? ""} ${name}`;
+      const isAddressFree = address === undefined || addresses.take(address) === 0;
+      const isAllowed = isAddressFree && names.take(key) === 0;
+      const release = (): void => {
+        if (isAddressFree && address !== undefined) addresses.putBack(address);
+        if (isAllowed) names.putBack(key);
+      };
+      return { isAllowed, release };
+    },
+  };
+}

@@ -5,7 +5,7 @@ import { sharpImagesOptions } from "../../adapters/sharp/sharp-images.js";
 import { smtpNotifierOptions } from "../../adapters/smtp/options.js";
 import { OPTIONS_PAGE, updateOptionsPage } from "../../scripts/options-reference.js";
 import { nonceOptions } from "../../src/content/hosting/nonces.js";
-import { contentOptions } from "../../src/content/options.js";
+import { applicationPasswordOptions, contentOptions } from "../../src/content/options.js";
 import type { Option, OptionTable } from "../../src/core/options.js";
 import { outboxOptions } from "../../src/outbox/options.js";
 import { portalOptions } from "../../src/portal/options.js";
@@ -76,6 +76,7 @@ describe("docs/options.md", () => {
     receiverOptions,
     outboxOptions,
     contentOptions,
+    applicationPasswordOptions,
     nonceOptions,
     smtpNotifierOptions,
     sharpImagesOptions,

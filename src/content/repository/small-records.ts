@@ -3,6 +3,7 @@
  * settings, and what the site stores about a user.
  */
 
+import { PostbellError } from "../../core/errors.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { ContentStore, ContentWrite } from "../store.js";
@@ -52,3 +53,89 @@ export const toUserMetaWrite = (id: number, { meta, version }: StoredUserMeta): 
   expectedVersion: version,
   record: { columns: null, body: JSON.stringify(meta), unique: [] },
 });
+
+// Application passwords: one record for each user who has some. Never resident either; every
+// request that uses one reads it.
+
+/** A password of a user, without the password itself. */
+export interface ApplicationPassword {
+  readonly uuid: string;
+  /** A UUID that the program chose; empty if it has none. */
+  readonly appId: string;
+  readonly name: string;
+  /** Epoch ms. */
+  readonly createdAt: number;
+  /** Epoch ms, exact to a day; `null` before the first use. */
+  readonly lastUsedAt: number | null;
+  readonly lastIp: string | null;
+}
+
+/** The form in which a password is stored. */
+export interface StoredPassword extends ApplicationPassword {
+  /** Its first characters, so that a request costs one hash, however many passwords a user has. */
+  readonly selector: string;
+  readonly hash: string;
+}
+
+export interface PasswordRecords {
+  readonly read: (userId: number) => Promise<readonly StoredPassword[]>;
+  /**
+   * Stores the list that `decide` returns for the newest one; the same list stores nothing. If
+   * another writer is faster, `decide` runs again.
+   *
+   * @throws what `decide` throws; `storage_unavailable` after {@link MAX_ATTEMPTS} conflicts
+   */
+  readonly change: (
+    userId: number,
+    decide: (passwords: readonly StoredPassword[]) => readonly StoredPassword[],
+  ) => Promise<void>;
+  /** Changes one password. Resolves with `undefined` if it does not exist. */
+  readonly edit: (
+    userId: number,
+    uuid: string,
+    edit: (password: StoredPassword) => StoredPassword,
+  ) => Promise<StoredPassword | undefined>;
+}
+
+const MAX_ATTEMPTS = 20;
+
+const toPasswordsKey = (userId: number): string => `application-passwords/${userId}`;
+
+export function createPasswordRecords(store: ContentStore): PasswordRecords {
+  async function readRecord(key: string) {
+    const [record] = await store.read([key]);
+    const passwords = record === undefined ? [] : (JSON.parse(record.body) as readonly StoredPassword[]);
+    return { passwords, expectedVersion: record?.version ?? 0 };
+  }
+
+  const change: PasswordRecords["change"] = async (userId, decide) => {
+    const key = toPasswordsKey(userId);
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      const { passwords, expectedVersion } = await readRecord(key);
+      const changed = decide(passwords);
+      if (changed === passwords) return;
+      const body = JSON.stringify(changed);
+      const record = changed.length === 0 ? null : { columns: null, body, unique: [] };
+      const { ok } = await store.commit([{ key, expectedVersion, record }]);
+      if (ok) return;
+    }
+    throw new PostbellError(
+      "storage_unavailable",
+      `Other writers changed the same passwords ${MAX_ATTEMPTS} times in a row. Try again later.`,
+    );
+  };
+
+  return {
+    read: async (userId) => (await readRecord(toPasswordsKey(userId))).passwords,
+    change,
+    async edit(userId, uuid, edit) {
+      let edited: StoredPassword | undefined;
+      await change(userId, (passwords) => {
+        const found = passwords.find((one) => one.uuid === uuid);
+        edited = found && edit(found);
+        return edited === found ? passwords : passwords.map((one) => (one === found && edited) || one);
+      });
+      return edited;
+    },
+  };
+}

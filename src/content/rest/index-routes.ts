@@ -71,10 +71,20 @@ const INDEX_ARGUMENTS: Arguments = { context: { default: "view", maxLength: LENG
 /**
  * Adds the index, and a root for each namespace in front of its routes.
  *
- * `describeSite` returns the members of the index that describe the site: `name`, `url` and so on.
- * Neither these nor the routes reveal versions or hosts.
+ * `describeSite` returns the members of the index that describe the site: `name`, `url` and so on;
+ * `describeAuthentication` returns its member `authentication`. Neither these nor the routes reveal
+ * versions or hosts.
  */
-export function withIndex(rows: readonly RestRoute[], describeSite: () => JsonObject): readonly RestRoute[] {
+export function withIndex(
+  rows: readonly RestRoute[],
+  {
+    describeSite,
+    describeAuthentication = () => [],
+  }: {
+    readonly describeSite: () => JsonObject;
+    readonly describeAuthentication?: (() => Json) | undefined;
+  },
+): readonly RestRoute[] {
   const namespaces = [...new Set(rows.map(({ namespace }) => namespace))].filter((name) => name !== "");
   const routes: RestRoute[] = [
     toRoute({
@@ -86,7 +96,7 @@ export function withIndex(rows: readonly RestRoute[], describeSite: () => JsonOb
         json: {
           ...describeSite(),
           namespaces,
-          authentication: [],
+          authentication: describeAuthentication(),
           routes: describeRoutes(routes, url("")),
         },
         links: { self: [{ href: url("/") }] },

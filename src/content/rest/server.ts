@@ -46,6 +46,8 @@ export interface RestServerOptions {
   readonly openApi: (baseUrl: string) => JsonObject;
   /** Returns the members of the index that describe the site. */
   readonly describeSite: () => JsonObject;
+  /** Returns the member `authentication` of the index. Default: an empty list. */
+  readonly describeAuthentication?: (() => Json) | undefined;
   /**
    * Returns the caller of a request. If it throws, the response is 401; a RestError and an error of
    * the storage keep their own status.
@@ -105,7 +107,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
   const { ready, limits, lists, unknownPaths, logger } = options;
   const batch = batchRoute({ pipeline: () => pipeline, ready: () => ready("POST"), lists });
   const routes: readonly RestRoute[] = [
-    ...withIndex([batch, ...options.routes], options.describeSite),
+    ...withIndex([batch, ...options.routes], options),
     openApiRoute(options.openApi),
   ];
   const { find, findRoutePath } = createRouteTable(routes);
