@@ -11,6 +11,7 @@ const shared: Options = {
     storage: "src/ports.ts",
     files: "storage/files/index.ts",
     images: "adapters/sharp/index.ts",
+    s3: "adapters/s3.ts",
     smtp: "adapters/smtp/index.ts",
     receiver: "src/receiver/index.ts",
     testing: "src/testing/index.ts",

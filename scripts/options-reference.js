@@ -32,6 +32,7 @@ const FACTORIES = [
   ["createNonces", "NonceOptions", "nonceOptions", "src/content/hosting/nonces.ts"],
   ["smtpNotifier", "SmtpNotifierOptions", "smtpNotifierOptions", "adapters/smtp/options.ts"],
   ["sharpImages", "SharpImagesOptions", "sharpImagesOptions", "adapters/sharp/sharp-images.ts"],
+  ["s3Files", "S3FilesOptions", "s3FilesOptions", "adapters/s3.ts"],
   ["createPortal", "PortalOptions", "portalOptions", "src/portal/options.ts"],
 ].map(([heading = "", type = "", table = "", file = ""]) => ({ heading, type, table, file }));
 

@@ -1,6 +1,7 @@
 /** Checks the promises of the README, and that the table of options is complete. */
 
 import { describe, expect, it } from "vitest";
+import { s3FilesOptions } from "../../adapters/s3.js";
 import { sharpImagesOptions } from "../../adapters/sharp/sharp-images.js";
 import { smtpNotifierOptions } from "../../adapters/smtp/options.js";
 import { OPTIONS_PAGE, updateOptionsPage } from "../../scripts/options-reference.js";
@@ -80,6 +81,7 @@ describe("docs/options.md", () => {
     nonceOptions,
     smtpNotifierOptions,
     sharpImagesOptions,
+    s3FilesOptions,
     portalOptions,
   };
 

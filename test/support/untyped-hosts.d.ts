@@ -17,3 +17,11 @@ declare module "koa-bodyparser" {
 declare module "recheck/lib/browser.js" {
   export { checkSync } from "recheck";
 }
+
+declare module "s3rver" {
+  export default class S3rver {
+    constructor(options: object);
+    run(): Promise<{ readonly port: number }>;
+    close(): Promise<void>;
+  }
+}
