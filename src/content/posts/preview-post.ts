@@ -30,7 +30,7 @@ export function createPreview({ repository, postTypes, site, callers }: PreviewB
     await repository.current();
     const caller = await callers.load(as);
     const [post] = await repository.posts([postId]);
-    if (post === undefined || !postTypes[post.type].collection.hasRevisions)
+    if (post === undefined || !postTypes.get(post.type).collection.hasRevisions)
       throw new RestError(404, "rest_post_invalid_id", "Invalid post ID.");
     if (!caller.may("edit", post))
       throw refusal(caller, "rest_cannot_edit", "Sorry, you are not allowed to edit this post.");
