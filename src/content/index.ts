@@ -43,6 +43,7 @@ export type { MetaKey, MetaOptions } from "./posts/declared-meta.js";
 export type { TypeFeature } from "./records/content-model.js";
 export type { ContentChanged } from "./records/record-changes.js";
 export type {
+  BuiltInPostType,
   ImageMetadata,
   MediaFile,
   MenuItem,
