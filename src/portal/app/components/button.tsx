@@ -150,6 +150,7 @@ export interface MenuAction {
   readonly text: string;
   /** Why it is not possible now. */
   readonly disabledReason?: string | undefined;
+  readonly isDangerous?: boolean;
   readonly act: () => unknown;
 }
 
@@ -218,6 +219,7 @@ function MenuList({
           role="menuitem"
           key={item.text}
           tabIndex={-1}
+          class={item.isDangerous ? "danger" : "plain"}
           aria-disabled={item.disabledReason !== undefined}
           title={item.disabledReason}
           onClick={() => {
@@ -233,14 +235,19 @@ function MenuList({
   );
 }
 
-/** A button with a menu of further actions. */
+/**
+ * A button with a menu of further actions. Arrow keys, Home and End move in it; Escape and leaving
+ * it close it.
+ */
 export function Menu({
   label,
   items,
+  class: look = "bare small icon-only",
   children = <Ellipsis class="icon" aria-hidden="true" />,
 }: {
   readonly label: string;
   readonly items: readonly MenuAction[];
+  readonly class?: string;
   readonly children?: ComponentChildren;
 }) {
   const [anchor, setAnchor] = useState<DOMRect>();
@@ -250,8 +257,9 @@ export function Menu({
       <button
         ref={button}
         type="button"
-        class="bare small icon-only"
+        class={look}
         aria-label={label}
+        title={label}
         aria-haspopup="menu"
         aria-expanded={anchor !== undefined}
         onClick={() => setAnchor(button.current?.getBoundingClientRect())}

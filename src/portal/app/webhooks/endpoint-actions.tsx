@@ -1,10 +1,9 @@
 /** Actions of a webhook: test, retry, enable, disable, and finishing a rotation of its secret. */
 
-import type { ComponentChildren } from "preact";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { EventTypesJson, StatsJson, WebhookWithStatsJson } from "../../shapes.js";
 import { type Api, ApiError } from "../api.js";
-import { ActionButton, useConfirmation } from "../components/button.js";
+import { ActionButton, Menu, useConfirmation } from "../components/button.js";
 import { Check, CircleAlert, Clock, TriangleAlert, X } from "../components/icons.js";
 import { Badge } from "../components/small.js";
 import { useLeaveSignal, usePage } from "../page-context.js";
@@ -131,6 +130,7 @@ export function TestMenu(tab: TabProps) {
   return (
     <Menu
       label="Send a test with a sample"
+      class="icon-only"
       items={types.map((type) => ({ text: type, act: () => void test(type).catch(fail) }))}
     >
       ▾
@@ -200,93 +200,6 @@ export function RetryButton({ webhook, reload }: TabProps) {
     >
       Retry failed{count > 0 && ` (${count.toLocaleString("en-GB")})`}
     </ActionButton>
-  );
-}
-
-interface MenuItem {
-  readonly text: string;
-  readonly act: () => void;
-  readonly isDangerous?: boolean;
-}
-
-/** A button with a menu. Arrow keys, Home and End move in it; Escape and leaving it close it. */
-export function Menu({
-  label,
-  items,
-  children,
-}: {
-  readonly label: string;
-  readonly items: readonly MenuItem[];
-  readonly children: ComponentChildren;
-}) {
-  const [isOpen, setOpen] = useState(false);
-  const root = useRef<HTMLDivElement>(null);
-  const list = (): HTMLElement[] => [
-    ...(root.current?.querySelectorAll<HTMLElement>("[role=menuitem]") ?? []),
-  ];
-  const close = (): void => {
-    setOpen(false);
-    root.current?.querySelector("button")?.focus();
-  };
-  useLayoutEffect(() => {
-    if (!isOpen) return;
-    list()[0]?.focus();
-    const onPress = ({ target }: Event): void => {
-      if (!root.current?.contains(target as Node | null)) setOpen(false);
-    };
-    document.addEventListener("pointerdown", onPress);
-    return () => document.removeEventListener("pointerdown", onPress);
-  }, [isOpen]);
-  const onKeyDown = (event: KeyboardEvent): void => {
-    if (!isOpen) return;
-    const entries = list();
-    const own = entries.indexOf(document.activeElement as HTMLElement);
-    const targets: Readonly<Record<string, number>> = {
-      ArrowDown: (own + 1) % entries.length,
-      ArrowUp: (own - 1 + entries.length) % entries.length,
-      Home: 0,
-      End: entries.length - 1,
-    };
-    const target = targets[event.key];
-    if (target !== undefined) entries[target]?.focus();
-    else if (event.key === "Escape") close();
-    else if (event.key === "Tab") setOpen(false);
-    if (target !== undefined || event.key === "Escape") event.preventDefault();
-  };
-  return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the keys move in the menu, whose items take the focus.
-    <div class="drop" ref={root} onKeyDown={onKeyDown}>
-      <button
-        type="button"
-        class="icon-only"
-        aria-haspopup="menu"
-        aria-expanded={isOpen}
-        aria-label={label}
-        title={label}
-        onClick={() => setOpen(!isOpen)}
-      >
-        {children}
-      </button>
-      {isOpen && (
-        <div role="menu" class="drop-items" aria-label={label}>
-          {items.map(({ text, act, isDangerous }) => (
-            <button
-              key={text}
-              type="button"
-              role="menuitem"
-              tabIndex={-1}
-              class={isDangerous ? "danger" : "plain"}
-              onClick={() => {
-                close();
-                act();
-              }}
-            >
-              {text}
-            </button>
-          ))}
-        </div>
-      )}
-    </div>
   );
 }
 

@@ -55,8 +55,8 @@ export function EndpointUrl({ url }: { readonly url: string }) {
   const tail = whole.slice(host.length + rest.length);
   return (
     // An image in the sense of a text with a name: its two parts are one word for screen readers.
-    <bdi class="cut" role="img" aria-label={whole} title={whole}>
-      <span class="cut-head">
+    <bdi class="shortened" role="img" aria-label={whole} title={whole}>
+      <span class="shortened-head">
         <strong>{host}</strong>
         <span class="quiet">{rest}</span>
       </span>
@@ -74,8 +74,8 @@ export function EndpointName({
   const { name, isNamed } = nameWebhook(webhook);
   if (!isNamed) return <EndpointUrl url={webhook.url} />;
   return (
-    <bdi class="cut" title={name}>
-      <strong class="cut-head">{name}</strong>
+    <bdi class="shortened" title={name}>
+      <strong class="shortened-head">{name}</strong>
     </bdi>
   );
 }

@@ -14,7 +14,7 @@ import { describeEventTypes } from "./event-types.js";
 import { labelTimes, placeOf } from "./plan.js";
 import { Timeline } from "./timeline.js";
 import {
-  countDeliveries,
+  countLogged,
   describeCause,
   describeHealth,
   estimatePercentile,
@@ -167,7 +167,7 @@ function KeyFigures({
       <div class="card">
         <dt>Failed</dt>
         <dd class="figure">{stats.failed.toLocaleString("en-GB")}</dd>
-        <dd class="quiet">{`of ${countDeliveries(stats).toLocaleString("en-GB")} in the log`}</dd>
+        <dd class="quiet">{`of ${countLogged(stats).toLocaleString("en-GB")} in the log`}</dd>
       </div>
     </dl>
   );

@@ -2,6 +2,7 @@
 
 import { useEffect } from "preact/hooks";
 import type { WebhookWithStatsJson } from "../../shapes.js";
+import { Menu } from "../components/button.js";
 import { Ellipsis } from "../components/icons.js";
 import { CopyButton, ErrorMessage, Heading, Loading } from "../components/small.js";
 import { usePage } from "../page-context.js";
@@ -12,7 +13,6 @@ import { DeliveriesTab } from "./deliveries.js";
 import {
   EnableButton,
   HealthBadge,
-  Menu,
   RetryButton,
   type TabProps,
   TestButton,
@@ -22,7 +22,7 @@ import {
 import { EndpointName, EndpointUrl } from "./list.js";
 import { OverviewTab } from "./overview.js";
 import { SettingsTab } from "./settings.js";
-import { countDeliveries, nameWebhook } from "./wording.js";
+import { countLogged, nameWebhook } from "./wording.js";
 
 const REFRESH_MS = 5_000;
 
@@ -42,6 +42,7 @@ function MoreMenu(tab: TabProps) {
     <>
       <Menu
         label="More actions"
+        class="icon-only"
         items={[
           { text: "Rotate the secret …", act: openSetting("secret") },
           ...(status === "ENABLED" ? [{ text: "Disable …", act: () => void disable().catch(fail) }] : []),
@@ -138,7 +139,7 @@ export function WebhookView({ params: { webhookId = "", tab = "" }, query }: Vie
             {text === "Deliveries" && (
               // The name of the link stays the same while the number changes.
               <span class="count" aria-hidden="true">
-                {countDeliveries(data.stats).toLocaleString("en-GB")}
+                {countLogged(data.stats).toLocaleString("en-GB")}
               </span>
             )}
           </a>

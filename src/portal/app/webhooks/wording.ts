@@ -267,7 +267,7 @@ export const sortByUrgency = <T extends { readonly stats: StatsJson }>(
 ): readonly T[] => webhooks.toSorted((a, b) => URGENCY[labelHealth(a.stats)] - URGENCY[labelHealth(b.stats)]);
 
 /** The number of deliveries in the log. */
-export const countDeliveries = ({ pending, delivered, failed, withheld }: StatsJson): number =>
+export const countLogged = ({ pending, delivered, failed, withheld }: StatsJson): number =>
   pending + delivered + failed + withheld;
 
 const HOUR = 3_600_000;
