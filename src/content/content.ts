@@ -28,7 +28,7 @@ export interface ContentAnswer {
   readonly body: Json;
 }
 
-/** What {@link Content.preview} returns. */
+/** The result of {@link Content.preview}. */
 export interface ContentPreview {
   readonly html: string;
   /** The address below which the site's uploads are, such as images in the content. */
@@ -87,8 +87,8 @@ export interface Content {
   /**
    * Renders a text as the content of a post would be shown, and stores nothing. The text is
    * sanitised, also if the user may write unfiltered HTML, and has at most
-   * `limits.filteredCharacters`. With the option `render`, the result is what your function returns:
-   * show it where no script runs.
+   * `limits.filteredCharacters`. With the option `render`, your function makes the result: show it
+   * where no script runs.
    *
    * `as` is the id of the user, who must be allowed to edit the post.
    *

@@ -14,7 +14,7 @@ import type { HttpRequest, HttpResponse } from "../http/types.js";
 import { type ApiCall, type ApiRoute, jsonResponse, notFoundHere, pickHeaders } from "./api.js";
 import type { ContentAnswerJson, EditorJson, RecordJson, SiteJson } from "./content-shapes.js";
 import type { EditableRecord, PortalSettings } from "./options.js";
-import { escapeHtml, toFrameSource } from "./page.js";
+import { escapeMarkup, toFrameSource } from "./page.js";
 
 /** Query parameters that are forwarded. `_method` is not: it would turn a request into another. */
 const PARAMETERS: ReadonlySet<string> = new Set([
@@ -149,7 +149,7 @@ const fileRoute = (content: Content): ApiRoute => ({
   },
 });
 
-/** What the routes for content need of the portal. */
+/** The parts of the portal that the routes for content use. */
 export interface ContentApi extends Pick<PortalSettings, "editUrl" | "clock" | "frameAncestors"> {
   readonly content: Content;
   readonly logger: Logger;
@@ -286,7 +286,7 @@ const previewRoute = (base: "/posts" | "/pages", { content, frameAncestors }: Co
       if (known === undefined) throw error;
       const { status, message } = known;
       return respondWithPreview(
-        { status, html: `<p>${escapeHtml(message)}</p>`, uploads: "" },
+        { status, html: `<p>${escapeMarkup(message)}</p>`, uploads: "" },
         frameAncestors,
       );
     }

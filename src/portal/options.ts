@@ -52,9 +52,9 @@ export interface EditableRecord {
 }
 
 /**
- * Returns the `http:` or `https:` address of an editor for a post or page, or `null` if there is
- * none for it. It is called when a visitor opens a record that this visitor may edit. If it throws,
- * takes longer than 5 s or returns anything else, that is logged, and the page has no link.
+ * Returns the `http:` or `https:` address of an editor for a post or page, or `null` without one. It
+ * is called when a visitor opens a record that this visitor may edit. If it throws, takes longer
+ * than 5 s or returns anything else, that is logged, and the page has no link.
  */
 export type EditUrl = (record: EditableRecord) => Awaitable<string | null | undefined>;
 

@@ -20,7 +20,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '"': "&quot;",
 };
 
-export const escapeHtml = (text: string): string =>
+export const escapeMarkup = (text: string): string =>
   text.replace(/[&<>"]/g, (character) => ESCAPES[character] ?? "");
 
 /** Returns what the policy must allow for the logo besides the portal's own origin. */
@@ -84,7 +84,7 @@ const buildHtml = (title: string, base: string, names: PageNames): string => `<!
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${escapeHtml(title)}</title>
+<title>${escapeMarkup(title)}</title>
 <link rel="icon" type="image/svg+xml" href="${base}favicon.svg">
 <link rel="stylesheet" href="${base}${names.style}">
 <link rel="stylesheet" href="${base}${names.theme}">
@@ -222,7 +222,7 @@ export function createPage(settings: PageSettings) {
     respondWithPage: (request: Pick<HttpRequest, "baseUrl">): HttpResponse => ({
       status: 200,
       headers,
-      body: buildHtml(settings.title, escapeHtml(getBasePath(request)), names),
+      body: buildHtml(settings.title, escapeMarkup(getBasePath(request)), names),
     }),
     /** A page without script or style, for who may not see the other. */
     respondWithMessage: (
@@ -232,7 +232,7 @@ export function createPage(settings: PageSettings) {
     ): HttpResponse => ({
       status,
       headers: { ...headers, ...further },
-      body: `<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>${status}</title>\n<h1>${escapeHtml(message)}</h1>\n</html>\n`,
+      body: `<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>${status}</title>\n<h1>${escapeMarkup(message)}</h1>\n</html>\n`,
     }),
   };
 }

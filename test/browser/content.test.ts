@@ -365,7 +365,7 @@ describe("media", () => {
     expect(await page.locator(".drop.over").count()).toBe(0);
     const files = page.getByRole("list", { name: "Files" }).getByRole("listitem");
     await expect.poll(() => files.count()).toBe(2);
-    // A text that is dragged or pasted is none of its business.
+    // A text that is dragged stays with the browser.
     const isFree = await page.evaluate(
       `(() => { const dataTransfer = new DataTransfer(); dataTransfer.setData("text/plain", "x"); return document.body.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer })); })()`,
     );
@@ -548,6 +548,7 @@ describe("an empty list", () => {
     await page.getByRole("heading", { name: "Write the first post" }).waitFor();
     const reader = await host.visit("subscriber", "/posts");
     await reader.getByText("Nothing has been published yet.").waitFor();
+    expect(await reader.getByText("Write the first post").count()).toBe(0);
   });
 });
 

@@ -368,7 +368,7 @@ describe("the address of the host's editor", () => {
     expect(answer).toMatchObject({ status: 200, json: { url: null }, errors: 1 });
   });
 
-  it("is none if the host throws, rejects or has none", async () => {
+  it("is missing if the host throws, rejects or returns null", async () => {
     const throws = (): never => {
       throw new Error("no editor");
     };

@@ -4,12 +4,18 @@
  */
 
 import { PostbellError } from "../../core/errors.js";
-import type { Content } from "../content.js";
 import { RestError, refusal } from "../rest/error.js";
 import { countSanitised } from "../rest/sanitised-characters.js";
 import type { PostBase } from "./post-base.js";
 
 type PreviewBase = Pick<PostBase, "repository" | "postTypes" | "site" | "callers">;
+
+/** The method `preview` of the service. */
+type Preview = (
+  postId: number,
+  text: string,
+  options: { readonly as: number },
+) => Promise<{ readonly html: string; readonly uploads: string }>;
 
 /** Nobody is trusted: a text that was not saved may come from another page that is open. */
 const UNTRUSTED = { has: () => false } as const;
@@ -20,7 +26,7 @@ const UNTRUSTED = { has: () => false } as const;
  * The text is sanitised whoever writes it, and is never longer than what a user without
  * `unfiltered_html` may save, since sanitising takes time.
  */
-export function createPreview({ repository, postTypes, site, callers }: PreviewBase): Content["preview"] {
+export function createPreview({ repository, postTypes, site, callers }: PreviewBase): Preview {
   return async (postId, text, { as }) => {
     if (typeof text !== "string") {
       throw new PostbellError("invalid_argument", `preview: the content must be text (got ${typeof text}).`, {

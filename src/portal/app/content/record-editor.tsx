@@ -235,7 +235,7 @@ const ROWS: { readonly [name in FieldName]?: number } = {
   description: 5,
 };
 
-export const mayPublish = ({ _links }: RecordJson): boolean => _links?.["wp:action-publish"] !== undefined;
+const mayPublish = ({ _links }: RecordJson): boolean => _links?.["wp:action-publish"] !== undefined;
 
 function getStatusOptions(record: RecordJson): readonly (readonly [status: string, label: string])[] {
   const usual = ["draft", "pending", ...(mayPublish(record) ? ["publish", "future", "private"] : [])];
@@ -244,7 +244,7 @@ function getStatusOptions(record: RecordJson): readonly (readonly [status: strin
 }
 
 /** Returns the text of a field as its input shows it: a date without seconds if they are 0. */
-export function readFieldText(record: RecordJson, name: FieldName): string {
+function readFieldText(record: RecordJson, name: FieldName): string {
   const value = record[name] ?? "";
   const text = typeof value === "string" ? value : (value.raw ?? "");
   return name === "date" && text.endsWith(":00") ? text.slice(0, -3) : text;
@@ -260,7 +260,7 @@ export const getChanges = (record: RecordJson, typed: FieldTexts): FieldTexts =>
  * Returns the body of a request that saves `texts`. The API needs the seconds of a date, which the
  * input omits if they are 0; an empty date becomes null, which lets the service choose.
  */
-export function toRequestBody({ date, ...texts }: FieldTexts): object {
+function toRequestBody({ date, ...texts }: FieldTexts): object {
   if (date === undefined) return texts;
   if (date === "") return { ...texts, date: null };
   return { ...texts, date: date.length === 16 ? `${date}:00` : date };
