@@ -76,6 +76,7 @@ export interface ApplicationPasswords {
   identify(
     request: Pick<HttpRequest, "headers" | "baseUrl">,
   ): Promise<{ readonly id: number; readonly uuid: string } | undefined>;
+  /** Resolves with the passwords of a user, oldest first. */
   list(userId: number): Promise<readonly ApplicationPassword[]>;
   /**
    * Creates a password, which cannot be read again. A user has at most 100.

@@ -318,7 +318,9 @@ export interface ApplicationPasswordOptions {
    * Required. Finds a user by the name that a program signs in with, such as a slug or an e-mail
    * address; returns `null` or `undefined` for nobody. The name has at most 255 characters.
    */
-  readonly findUser: (name: string) => FoundUser | PromiseLike<FoundUser>;
+  readonly findUser: (
+    name: string,
+  ) => { readonly id: number } | null | undefined | PromiseLike<{ readonly id: number } | null | undefined>;
   /**
    * Returns the IP address of the client, for `last_ip`, and to limit failures for each address.
    * Default: none; failures are then limited for each user name.
@@ -341,5 +343,3 @@ export interface ApplicationPasswordOptions {
   /** As in `createWebhooks`. */
   readonly logger?: Logger | false | undefined;
 }
-
-type FoundUser = { readonly id: number } | null | undefined;
