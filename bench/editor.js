@@ -61,7 +61,7 @@ async function send({ content }, { method, path, query }) {
     ...{ method, path, query, headers, body: null, baseUrl: "http://localhost" },
   });
   if (response.status >= 500 || (response.status >= 400 && !path.includes("global-styles")))
-    throw new Error(`${method} ${path}: ${response.status} ${Buffer.from(response.body)}`);
+    throw new Error(`${method} ${path}: ${response.status} ${Buffer.from(response.body).toString()}`);
 }
 
 /** Processor time, which other programs disturb less than the clock. */

@@ -92,7 +92,7 @@ describe("the list of webhooks", () => {
     }
   });
 
-  it("teaches what an endpoint is while there is none", async () => {
+  it("teaches what an endpoint is while the list is empty", async () => {
     const { page } = await open(browser, host.origin);
     await page.goto(host.url);
     const steps = page.getByRole("region", { name: "No endpoint yet" });

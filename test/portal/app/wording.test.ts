@@ -1,12 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { estimatePercentile, fillHours, summariseHours } from "../../../src/portal/app/times.js";
 import {
   describeAction,
   describeAttempt,
   describeCause,
   describeHealth,
   describeReason,
-  estimatePercentile,
-  fillHours,
   formatSuccessRate,
   getNextAttempt,
   labelHealth,
@@ -16,7 +15,6 @@ import {
   quoteAnswer,
   sortByUrgency,
   splitUrl,
-  summariseHours,
   summariseWebhooks,
 } from "../../../src/portal/app/webhooks/wording.js";
 import { failedAttempt, HOUR, healthyStats, pendingDelivery, toIso } from "./support.js";

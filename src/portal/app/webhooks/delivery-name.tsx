@@ -19,7 +19,7 @@ export function EventId({ id }: { readonly id: string }) {
 }
 
 /** What a delivery is called: its event type, its record and the beginning of its event's id. */
-export function DeliveryName({
+function DeliveryName({
   delivery: { type, subject, eventId },
   link,
 }: {

@@ -10,7 +10,14 @@ import { announce } from "../components/live.js";
 import { CopyButton, ErrorMessage, Heading, Loading, RelativeTime } from "../components/small.js";
 import { type Column, PagerButtons, Table, usePager } from "../components/table.js";
 import { usePage } from "../page-context.js";
-import { formatDuration, formatTime, pluralise } from "../times.js";
+import {
+  estimatePercentile,
+  fillHours,
+  formatDuration,
+  formatTime,
+  pluralise,
+  summariseHours,
+} from "../times.js";
 import { useResource } from "../use-resource.js";
 import type { ViewProps } from "../view.js";
 import { WEBHOOK_PARTS } from "./calls.js";
@@ -21,8 +28,6 @@ import { FirstSteps } from "./register.js";
 import {
   describeCause,
   describeHealth,
-  estimatePercentile,
-  fillHours,
   formatSuccessRate,
   getNextAttempt,
   HEALTH_TONES,
@@ -32,7 +37,6 @@ import {
   needsAttention,
   sortByUrgency,
   splitUrl,
-  summariseHours,
   summariseWebhooks,
 } from "./wording.js";
 

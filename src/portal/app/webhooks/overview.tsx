@@ -6,7 +6,16 @@ import type { Api } from "../api.js";
 import { type Bar, Bars, Line, type LinePoint, type Tick } from "../components/charts.js";
 import { Facts, RelativeTime, Time } from "../components/small.js";
 import { usePage } from "../page-context.js";
-import { formatDuration, formatMinute, formatTime, type Zone } from "../times.js";
+import {
+  estimatePercentile,
+  fillHours,
+  formatDuration,
+  formatMinute,
+  formatTime,
+  type Hour,
+  summariseHours,
+  type Zone,
+} from "../times.js";
 import { useResource } from "../use-resource.js";
 import { deliveryLink, deliveryPath, findDeliveries } from "./calls.js";
 import { RotationNotice, type TabProps } from "./endpoint-actions.js";
@@ -17,16 +26,12 @@ import {
   countLogged,
   describeCause,
   describeHealth,
-  estimatePercentile,
-  fillHours,
   formatSuccessRate,
   getNextAttempt,
   HEALTH_TONES,
-  type Hour,
   isTroubled,
   labelHealth,
   quoteAnswer,
-  summariseHours,
 } from "./wording.js";
 
 const HOUR = 3_600_000;
@@ -85,16 +90,14 @@ export function useCause(webhook: WebhookWithStatsJson): Cause | undefined {
 /** What to do next, by the health of the endpoint. */
 function NextStep({ webhook }: { readonly webhook: WebhookWithStatsJson }) {
   const settings = <a href={`#/webhooks/${webhook.id}/settings`}>Settings</a>;
-  switch (labelHealth(webhook.stats)) {
-    case "Disabled":
-      return (
-        <p>Repair the endpoint, or correct its address under {settings}. Then enable it and send a test.</p>
-      );
-    case "Needs a test":
-      return <p>Send a test, then retry what failed.</p>;
-    default:
-      return <p>Repair the endpoint, or correct its address under {settings}. Then retry what failed.</p>;
-  }
+  const label = labelHealth(webhook.stats);
+  if (label === "Needs a test") return <p>Send a test, then retry what failed.</p>;
+  const then = label === "Disabled" ? "enable it and send a test" : "retry what failed";
+  return (
+    <p>
+      Repair the endpoint, or correct its address under {settings}. Then {then}.
+    </p>
+  );
 }
 
 /** The trouble of an endpoint: its last answer, what happens next, and what to do. */

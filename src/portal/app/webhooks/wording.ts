@@ -7,7 +7,6 @@ import type {
   AttemptResultJson,
   AuditEntryJson,
   DeliveryRowJson,
-  HourJson,
   NamedWebhookJson,
   StatsJson,
   WebhookJson,
@@ -20,7 +19,7 @@ export const TEST_TYPE = "webhook.test";
 
 export type HealthLabel = "Healthy" | "Unstable" | "Failing" | "Disabled" | "Not tried yet" | "Needs a test";
 
-/** Below this share of successes in 24 hours an endpoint is unstable, whatever its last answer was. */
+/** An endpoint with a lower share of successes in 24 hours is unstable. */
 const STABLE_SHARE = 0.95;
 
 /**
@@ -270,54 +269,6 @@ export const sortByUrgency = <T extends { readonly stats: StatsJson }>(
 export const countLogged = ({ pending, delivered, failed, withheld }: StatsJson): number =>
   pending + delivered + failed + withheld;
 
-const HOUR = 3_600_000;
-
-/** An hour of a chart. */
-export interface Hour extends Omit<HourJson, "at"> {
-  /** Its start in epoch ms. */
-  readonly from: number;
-}
-
-/**
- * Returns the last `count` hours, oldest first, up to and including the one of `now`. An hour
- * without attempts counts 0.
- */
-export function fillHours(hours: readonly HourJson[], now: number, count: number): readonly Hour[] {
-  const byStart = new Map(hours.map((hour) => [Date.parse(hour.at), hour]));
-  const last = Math.floor(now / HOUR) * HOUR;
-  return Array.from({ length: count }, (_, index) => {
-    const from = last - (count - 1 - index) * HOUR;
-    const { delivered = 0, failed = 0, p50 = null, p95 = null } = byStart.get(from) ?? {};
-    return { from, delivered, failed, p50, p95 };
-  });
-}
-
-/**
- * Estimates the answer time of several hours in ms: the mean of the percentiles of the hours,
- * weighted by their attempts. It is exact if the hours are alike, and too low for the 95th
- * percentile if only a few hours were slow. Returns `null` without an answer.
- */
-export function estimatePercentile(hours: readonly Hour[], name: "p50" | "p95"): number | null {
-  const measured = hours.flatMap(({ delivered, failed, [name]: value }) =>
-    value === null ? [] : [{ value, weight: delivered + failed }],
-  );
-  const weight = measured.reduce((sum, hour) => sum + hour.weight, 0);
-  const total = measured.reduce((sum, hour) => sum + hour.value * hour.weight, 0);
-  return weight === 0 ? null : total / weight;
-}
-
-/** `In 24 hours 930 delivered, 70 failed attempts, the most at 13 Jan, 10:00.` */
-export function summariseHours(hours: readonly Hour[], zone: Zone): string {
-  const sum = (name: "delivered" | "failed"): number => hours.reduce((total, hour) => total + hour[name], 0);
-  const [delivered, failed] = [sum("delivered"), sum("failed")];
-  const worst = hours.reduce<Hour | undefined>(
-    (found, hour) => (hour.failed > (found?.failed ?? 0) ? hour : found),
-    undefined,
-  );
-  const most = worst === undefined ? "" : `, the most at ${formatTime(worst.from, zone)}`;
-  return `In ${hours.length} hours ${delivered} delivered, ${failed} failed attempts${most}.`;
-}
-
 /** The longest quotation of an answer. */
 const QUOTE_LENGTH = 160;
 const WORDS = ["message", "error_description", "error", "detail", "title", "description"] as const;
@@ -352,7 +303,8 @@ export function quoteAnswer(excerpt: string | null): string | undefined {
 }
 
 /** `HTTP 500 “The database is full.”`, `no connection (ECONNREFUSED)` */
-export function describeCause({ durationMs: _, excerpt, ...result }: AttemptJson): string {
+export function describeCause({ kind, status, code, excerpt }: AttemptJson): string {
+  const result = describeResult({ kind, status, code });
   const quote = quoteAnswer(excerpt);
-  return quote === undefined ? describeResult(result) : `${describeResult(result)} ${quote}`;
+  return quote === undefined ? result : `${result} ${quote}`;
 }
