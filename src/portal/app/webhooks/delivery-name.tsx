@@ -18,23 +18,6 @@ export function EventId({ id }: { readonly id: string }) {
   );
 }
 
-/** What a delivery is called: its event type, its record and the beginning of its event's id. */
-function DeliveryName({
-  delivery: { type, subject, eventId },
-  link,
-}: {
-  readonly delivery: Pick<DeliveryRowJson, "type" | "subject" | "eventId">;
-  readonly link: string;
-}) {
-  return (
-    <div class="delivery-name">
-      <a href={link}>{type}</a>
-      {subject !== null && <bdi class="quiet">{subject}</bdi>}
-      <EventId id={eventId} />
-    </div>
-  );
-}
-
 /** The state of a delivery with its icon. */
 export function StateBadge({
   delivery,

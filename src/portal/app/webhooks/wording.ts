@@ -303,8 +303,8 @@ export function quoteAnswer(excerpt: string | null): string | undefined {
 }
 
 /** `HTTP 500 “The database is full.”`, `no connection (ECONNREFUSED)` */
-export function describeCause({ kind, status, code, excerpt }: AttemptJson): string {
-  const result = describeResult({ kind, status, code });
+export function describeCause({ at, kind, status, code, excerpt }: AttemptJson): string {
+  const result = describeResult({ at, kind, status, code });
   const quote = quoteAnswer(excerpt);
   return quote === undefined ? result : `${result} ${quote}`;
 }
