@@ -181,6 +181,24 @@ describe("the delivery log over REST", () => {
     expect(await of(`until=${encodeURIComponent("2026-01-01T01:01:00+01:00")}`)).toEqual(ids.slice(4));
   });
 
+  it("has 72 hours of one webhook, and the latest 24 of each in a list", async () => {
+    const { register, emit, run, call } = await startApi();
+    const { id } = await register();
+    for (let hour = 0; hour < 80; hour += 1) {
+      await emit();
+      await run(60 * MINUTE);
+    }
+    const last = START + 79 * 60 * MINUTE;
+    const read = async (path: string, query = "include=stats"): Promise<ReturnType<typeof JSON.parse>> =>
+      (await call("GET", path, { query })).json;
+    const toStarts = ({ stats }: { stats: { hours: { at: string }[] } }) => stats.hours.map(({ at }) => at);
+    const one = toStarts(await read(`/webhooks/${id}`));
+    expect([one.length, one.at(-1)]).toEqual([71, iso(last)]);
+    const { webhooks } = await read("/webhooks");
+    expect(webhooks.map(toStarts)).toEqual([one.slice(-24)]);
+    expect(Object.keys((await read("/webhooks", "")).webhooks[0])).not.toContain("stats");
+  });
+
   it("counts a webhook's deliveries and tells how its endpoint is", async () => {
     const { register, emit, run, respond, call, webhooks } = await startApi();
     const { id } = await register();
