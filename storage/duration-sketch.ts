@@ -5,7 +5,8 @@
  *
  * A sketch is a text, `bd3ch1`: two letters name a class, and the number is how many attempts were
  * in it. A class may occur several times, so that attempts are added by appending them. Every
- * storage keeps this text; scripts/recent.lua and delivery-functions.ts append as `addToSketch`.
+ * storage keeps this text; delivery-functions.ts appends as `addToSketch` does, and recent.lua adds
+ * to the entry of the class.
  */
 
 const CLASSES = 100;

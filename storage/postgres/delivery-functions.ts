@@ -7,9 +7,8 @@
  * leases have expired. `settle_delivered` changes nothing unless all endpoints are healthy and all
  * deliveries are still leased.
  *
- * Layout 2 has each function once. Layout 3 added those that limit the rate, with `perSecond` as
- * their last argument, and that keep sketches of durations. Those of layout 2 stay for processes
- * that were started before the migration.
+ * Layout 3 added functions that limit the rate, with `perSecond` as their last argument, and that
+ * keep sketches. Those of layout 2 are for processes that were started before the migration.
  */
 
 import { SKETCH_CHARACTERS } from "../duration-sketch.js";
@@ -332,7 +331,6 @@ export function decodeLeased(rows: readonly DueRow[]): LeasedRound | undefined {
 /** The values of an endpoint that is settled. */
 export const DELIVERED_ENDPOINT_VALUES = 8;
 
-/** Returns the values of endpoints that are settled. */
 export const listDeliveredEndpoints = ({ endpoints }: DeliveredBatch): readonly SqlValues[] =>
   endpoints.map((own) => [
     ...[own.id, own.account, own.generation, own.hour, own.count, own.durationMs, own.lane, own.lastAttempt],

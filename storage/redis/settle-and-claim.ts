@@ -236,11 +236,9 @@ function encodeSettlements<T extends FirstSettlement>(
     const { account, attempt, endpoint } = last.settlement;
     args.push(last.lease.webhook, encodeText(account), endpoint.generation, own.length);
     const durations = own.map(({ settlement }) => settlement.attempt.durationMs);
+    const durationMs = durations.reduce((sum, duration) => sum + duration);
     args.push(encodeLane(endpoint.lane), encodeAttemptSummary(attempt));
-    args.push(
-      durations.reduce((sum, durationMs) => sum + durationMs),
-      sketchDurations(durations),
-    );
+    args.push(`${Math.round(durationMs)}${sketchDurations(durations)}`);
   }
   for (const [number, { name, count, events }] of accounts) {
     args.push(number, name, count, events.size);

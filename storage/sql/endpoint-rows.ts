@@ -3,8 +3,8 @@
 import { type ClaimedSecond, findOpenTime, limitConcurrency } from "../endpoint-limits.js";
 import type { SqlTransaction } from "./database.js";
 import { type AfterCommit, noteWake, type SqlStoreContext } from "./store-context.js";
-import type { EndpointRow } from "./webhook-tables.js";
-import { endpoints } from "./webhook-tables.js";
+import type { EndpointRow, HourRow } from "./webhook-tables.js";
+import { endpoints, hours } from "./webhook-tables.js";
 
 /** The columns that claims and settlements change. The health is written by who changes it. */
 const QUEUE_COLUMNS = [
@@ -168,3 +168,21 @@ export const saveRatedQueues = (transaction: SqlTransaction, rows: readonly Endp
 /** Writes the status and the health. */
 export const saveHealth = (transaction: SqlTransaction, rows: readonly EndpointRow[]): Promise<void> =>
   save(transaction, HEALTH_COLUMNS, rows);
+
+/** Writes hours that are over. Those that they replace were 72 hours before, or more. */
+export async function saveHours(transaction: SqlTransaction, rows: readonly HourRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  const byPlace = new Map(rows.map((row) => [`${row.endpoint} ${row.place}`, row]));
+  const last = [...byPlace.values()];
+  const columns = Object.keys(hours.columns) as (keyof HourRow)[];
+  await transaction.remove(
+    hours,
+    ["endpoint", "place"],
+    last.map(({ endpoint, place }) => [endpoint, place]),
+  );
+  await transaction.insert(
+    hours,
+    columns,
+    last.map((row) => columns.map((column) => row[column])),
+  );
+}

@@ -94,7 +94,7 @@ function applyReport(endpoint: EndpointRow, seen: EndpointReport, perEndpoint: n
 
 /**
  * Counts the attempts of settlements of one endpoint, in their order, in its row. Those of one hour
- * are added at once, so that their sketch is as short as it can be. Returns the hours that are over.
+ * are added at once, so that their sketch is short. Returns the hours that are over.
  */
 export function countAttempts(endpoint: EndpointRow, settlements: readonly Settlement[]): readonly HourRow[] {
   const last = settlements.findLast(({ attempt }) => attempt !== null)?.attempt;

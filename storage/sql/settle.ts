@@ -8,7 +8,7 @@ import { parseDeliveryId } from "../../src/webhooks/store/records.js";
 import type { DeliveryState, Settlement, SettleResult } from "../../src/webhooks/store.js";
 import { type CompletableEvent, completeEvents, keepCompleted, lockEvents } from "./completed-events.js";
 import type { SqlTransaction, SqlValues } from "./database.js";
-import { offerAndSave, saveHealth } from "./endpoint-rows.js";
+import { offerAndSave, saveHealth, saveHours } from "./endpoint-rows.js";
 import { decodePositions, type LeaseRow, lockLeases, shrinkLeases } from "./serve-endpoints.js";
 import {
   applySettlement,
@@ -19,8 +19,8 @@ import {
 } from "./settle-decision.js";
 import { settleDelivered } from "./settle-delivered.js";
 import { type AfterCommit, noteWake, type SqlStoreContext, writeAndWake } from "./store-context.js";
-import type { DeliveryRow, DueRow, EndpointRow, HourRow } from "./webhook-tables.js";
-import { deliveries, endpoints, hours, leases, queue } from "./webhook-tables.js";
+import type { DeliveryRow, DueRow, EndpointRow } from "./webhook-tables.js";
+import { deliveries, endpoints, leases, queue } from "./webhook-tables.js";
 
 /**
  * The queries in brackets leave Postgres one index to read deliveries by, whatever it knows of how
@@ -275,24 +275,6 @@ function listEnded({ deliveries: all }: Working): {
     alone: ended.filter(isAlone).map(({ row, account }) => ({ position: row.event, account })),
     others: ended.filter((delivery) => !isAlone(delivery)).map(({ row }) => row.event),
   };
-}
-
-/** Writes hours that are over. Those that they replace were 72 hours before, or more. */
-async function saveHours(transaction: SqlTransaction, rows: readonly HourRow[]): Promise<void> {
-  if (rows.length === 0) return;
-  const byPlace = new Map(rows.map((row) => [`${row.endpoint} ${row.place}`, row]));
-  const last = [...byPlace.values()];
-  const columns = Object.keys(hours.columns) as (keyof HourRow)[];
-  await transaction.remove(
-    hours,
-    ["endpoint", "place"],
-    last.map(({ endpoint, place }) => [endpoint, place]),
-  );
-  await transaction.insert(
-    hours,
-    columns,
-    last.map((row) => columns.map((column) => row[column])),
-  );
 }
 
 const HEALTH = ["failing_since", "warned_at", "notice_at"] as const;

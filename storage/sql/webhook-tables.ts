@@ -71,7 +71,7 @@ export const endpoints = {
   ],
 } as const satisfies SqlTable;
 
-/** The hours before, each in the place of the one 72 hours earlier. Written when an hour is over. */
+/** The hours before, written when they are over. Each replaces the one 72 hours earlier. */
 export const hours = {
   name: "hours",
   columns: {

@@ -47,7 +47,7 @@ async function readHours(s: Scenario, webhookId: string): Promise<readonly HourS
 const listCounts = (hours: readonly HourStats[], now: number): readonly (readonly number[])[] =>
   hours.map(({ at, delivered, failed }) => [(at - now) / HOUR_MS, delivered, failed]);
 
-/** The attempt of which so many percent took no longer. */
+/** The duration that so many percent did not exceed. */
 const findExact = (durations: readonly number[], percent: number): number =>
   durations.toSorted((one, other) => one - other)[Math.ceil((durations.length * percent) / 100) - 1] ?? 0;
 

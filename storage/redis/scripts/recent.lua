@@ -3,7 +3,7 @@
 -- An earlier version has written up to 25 hours there, newest first. storage/recent-attempts.ts has
 -- the rules, storage/duration-sketch.ts describes sketches.
 
-local PAST_HOURS, SKETCH_CHARACTERS = 71, 512
+local PAST_HOURS = 71
 
 -- How many attempts each class of a sketch has, the names in ascending order, and the sum.
 local function countClasses(sketch)
@@ -17,12 +17,21 @@ local function countClasses(sketch)
   return counts, names, total
 end
 
-local function addToSketch(sketch, added)
-  local sum = sketch .. added
-  if #sum <= SKETCH_CHARACTERS then return sum end
-  local counts, names = countClasses(sum)
-  for i, name in ipairs(names) do names[i] = name .. text(counts[name]) end
-  return table.concat(names)
+-- Adds to the sketch at the end of a text. It has one entry for each class, and keeps it so.
+local function addToSketch(value, added)
+  local from, length = 1, #added
+  while from <= length do
+    local name, count = string.sub(added, from, from + 1), string.match(added, '^%d+', from + 2)
+    local at = string.find(value, name, 1, true)
+    if at then
+      local before = string.match(value, '^%d*', at + 2)
+      value = string.sub(value, 1, at + 1) .. ((tonumber(before) or 0) + count) .. string.sub(value, at + 2 + #before)
+    else
+      value = value .. name .. count
+    end
+    from = from + 2 + #count
+  end
+  return value
 end
 
 -- The classes of the quantiles.
@@ -48,13 +57,15 @@ end
 -- Adds attempts, with the sketch of their durations, and returns the new end of the tally.
 local function addRecent(w, recent, succeeded, failed, durationMs, added)
   local hour = math.floor(now / 3600000)
-  local newest, ok, bad, ms, rest, sketch = string.match(recent, '^(%d+) (%d+) (%d+) (%d+);([^\n]*)\n?(.*)$')
+  local newest, ok, bad, ms, tailAt = string.match(recent, '^(%d+) (%d+) (%d+) (%d+);()')
   -- A clock that went back counts in the newest hour.
   if newest and tonumber(newest) >= hour then
+    local tail = string.sub(recent, tailAt)
+    if not string.find(tail, '\n', 1, true) then tail = tail .. '\n' end
     return newest .. ' ' .. text(ok + succeeded) .. ' ' .. text(bad + failed) .. ' ' .. text(ms + durationMs) .. ';'
-      .. rest .. '\n' .. addToSketch(sketch, added)
+      .. addToSketch(tail, added)
   end
-  local ended, quantiles = '', readQuantiles(sketch or '')
+  local ended, quantiles = '', readQuantiles(string.match(recent, '\n(.*)$') or '')
   for line in string.gmatch(recent, '(%d+ %d+ %d+ %d+);') do
     ended, quantiles = line .. quantiles .. ';' .. ended, ' - -'
   end

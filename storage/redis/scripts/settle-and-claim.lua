@@ -6,7 +6,7 @@
 --   * for all deliveries, reference and new record in turn;
 --   * for all deliveries, the record that each is expected to have;
 --   * for each endpoint, its number, account, generation, how many of the deliveries are its own,
---     the lane that the last of them puts it in, its last attempt, how long all of them took, and the sketch of that;
+--     the lane that the last of them puts it in, its last attempt, how long all of them took with the sketch of that;
 --   * for each account, its number, its name, how many of the deliveries and how many events are
 --     its own; then for each of these events its id, how many of the deliveries are its own, and
 --     how many it was stored with.
@@ -19,7 +19,7 @@
 local nonce = ARGV[9]
 local deliveryCount, endpointCount, accountCount = tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[12])
 local FIRST = 13
-local ENDPOINT_FIELDS, ACCOUNT_FIELDS, EVENT_FIELDS = 8, 4, 3
+local ENDPOINT_FIELDS, ACCOUNT_FIELDS, EVENT_FIELDS = 7, 4, 3
 
 -- The first write has to be one that a full Redis accepts.
 call('HDEL', META, '-')
