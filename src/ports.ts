@@ -71,6 +71,7 @@ export {
   type EndpointReport,
   type EventRecord,
   FIRST_ATTEMPT_HEAD_START_MS,
+  type HourStats,
   type Lane,
   MAX_RESENT,
   type Page,

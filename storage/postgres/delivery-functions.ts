@@ -11,8 +11,8 @@
  * keep sketches. Those of layout 2 are for processes that were started before the migration.
  */
 
-import { SKETCH_CHARACTERS } from "../duration-sketch.js";
 import { MOST_SECONDS_AHEAD } from "../endpoint-limits.js";
+import { SKETCH_CHARACTERS } from "../recent-attempts.js";
 import type { DeliveredBatch, LeasedRound, SqlValues } from "../sql/database.js";
 import type { DueRow } from "../sql/webhook-tables.js";
 
@@ -177,7 +177,7 @@ const writeCompact = (sketch: string): string =>
   `(SELECT string_agg(name || many, '' ORDER BY name COLLATE "C") FROM (SELECT x[1] AS name, sum(x[2]::bigint) AS many
         FROM regexp_matches(${sketch}, '([a-j]{2})([0-9]+)', 'g') AS x GROUP BY x[1]) AS entries)`;
 
-/** `addToSketch` of `duration-sketch.ts`. */
+/** `addToSketch` of `recent-attempts.ts`. */
 const SKETCH = `(SELECT CASE WHEN length(own) <= ${SKETCH_CHARACTERS} THEN own ELSE ${writeCompact("own")} END
         FROM (SELECT coalesce(e.recent::json -> 0 ->> 'sketch', '') || g.sketch AS own OFFSET 0) AS sketches)`;
 

@@ -9,7 +9,7 @@ import {
   readQuantiles,
   SKETCH_CHARACTERS,
   sketchDurations,
-} from "../../storage/duration-sketch.js";
+} from "../../storage/recent-attempts.js";
 import { redisStorage } from "../../storage/redis/index.js";
 import { sqliteStorage } from "../../storage/sqlite/index.js";
 import { freshPrefix, redisUrl } from "../support/redis.js";

@@ -54,23 +54,6 @@ export interface DeliveryRequest {
   readonly body: string | null;
 }
 
-/** The attempts that one webhook had in one hour. Failed tests do not count. */
-export interface DeliveryHour {
-  /** When the hour began, in UTC. */
-  readonly at: Date;
-  /** Attempts that succeeded. */
-  readonly delivered: number;
-  /** Attempts that failed; a delivery that was retried counts each time. */
-  readonly failed: number;
-  /**
-   * The milliseconds that half of the attempts took at most, whether they succeeded or failed; 5 %
-   * more or less than the exact value. `null` if it was not measured.
-   */
-  readonly p50: number | null;
-  /** The same for 95 of 100 attempts. */
-  readonly p95: number | null;
-}
-
 /** The statistics of one webhook. Failed tests do not count as failed deliveries. */
 export interface DeliveryCounts extends Readonly<Record<DeliveryState, number>> {
   /** The event types that the webhook subscribes to; `null` for all, also future ones. */
@@ -92,9 +75,23 @@ export interface DeliveryCounts extends Readonly<Record<DeliveryState, number>> 
   };
   /**
    * The attempts of the last 72 hours, the current one with them: at most 72 items, oldest first.
-   * An hour without attempts is absent.
+   * An hour without attempts is absent. Failed tests do not count.
    */
-  readonly hours: readonly DeliveryHour[];
+  readonly hours: readonly {
+    /** When the hour began, in UTC. */
+    readonly at: Date;
+    /** Attempts that succeeded. */
+    readonly delivered: number;
+    /** Attempts that failed; a delivery that was retried counts each time. */
+    readonly failed: number;
+    /**
+     * The milliseconds that half of the attempts took at most, whether they succeeded or failed;
+     * 5 % more or less than the exact value. `null` if it was not measured.
+     */
+    readonly p50: number | null;
+    /** The same for 95 of 100 attempts. */
+    readonly p95: number | null;
+  }[];
   /** The attempt of any delivery that was recorded last. */
   readonly lastAttempt: (Omit<AttemptSummary, "at"> & { readonly at: Date }) | null;
 }

@@ -1,7 +1,7 @@
 -- The attempts of a webhook by the hour. Its tally ends with the newest hour, and a sketch of the
 -- durations on a line of its own: `<hour> <succeeded> <failed> <ms that those that succeeded took>;`.
 -- An earlier version has written up to 25 hours there, newest first. storage/recent-attempts.ts has
--- the rules, storage/duration-sketch.ts describes sketches.
+-- the rules, and describes sketches.
 
 local PAST_HOURS = 71
 
