@@ -79,7 +79,7 @@ it("repairs an endpoint that fails and one that was disabled, and gets both thei
   await openTab("Settings");
   const url = page.getByLabel("Endpoint URL");
   await url.fill((await url.inputValue()).replace("old-archive", "archive"));
-  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
   await page.getByText("Saved. Pending deliveries go to the new URL").waitFor();
   await page.getByRole("button", { name: "Enable" }).click();
   await page.getByText("The webhook was enabled.").waitFor();

@@ -305,7 +305,7 @@ describe("a view", () => {
     expect(await status.textContent()).toBe("");
     const heading = () => page.evaluate("document.querySelector('h1').getBoundingClientRect().top + scrollY");
     const before = await heading();
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
     await status.locator(".outcome.done").waitFor();
     expect(await heading()).toBe(before);
     await page.getByRole("button", { name: "Dismiss" }).click();

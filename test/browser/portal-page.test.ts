@@ -29,7 +29,7 @@ const listViews = async (id: string): Promise<readonly (readonly [path: string, 
     [`/webhooks/${id}/settings`, "form"],
     [`/webhooks/${id}/deliveries/${deliveries[0]?.id}`, ".attempts button"],
     ["/event-types", "details"],
-    ["/activity", "table"],
+    ["/activity", ".activity li"],
     ["/nothing", "h1"],
   ];
 };
@@ -74,7 +74,7 @@ describe("the page", () => {
     await page.clock.runFor(6_000);
     await ended.waitFor();
     answer = { status: 401, contentType: "text/html", body: "<h1>Who are you?</h1>" };
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
     await ended.waitFor();
     await page.unroute("**/api/**");
     await page.clock.runFor(6_000);

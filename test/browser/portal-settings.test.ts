@@ -226,7 +226,7 @@ describe("the settings of a webhook", () => {
     await expect(host.webhooks.registrations.get(id)).resolves.toMatchObject({ id });
     await typed.fill("hooks.example.com");
     await page.getByRole("button", { name: "Delete the webhook" }).click();
-    await page.getByText("There is no webhook yet.").waitFor();
+    await page.getByRole("heading", { name: "No endpoint yet" }).waitFor();
     await page.getByRole("status").getByText("The webhook was deleted.").waitFor();
     await page.getByRole("link", { name: "Add endpoint" }).click();
     await page.getByRole("heading", { name: "Add endpoint" }).waitFor();
