@@ -28,7 +28,7 @@ import {
   webhookPath,
 } from "./calls.js";
 import { ChosenAttempt, EventId, FoldButton, foldAttempts, StateBadge } from "./delivery-name.js";
-import { EndpointUrl } from "./list.js";
+import { EndpointUrl } from "./endpoint-actions.js";
 import { nameDelivery, ResendButton } from "./resend.js";
 import { VerificationSnippet } from "./secret.js";
 import { describeReason, getNextAttempt } from "./wording.js";

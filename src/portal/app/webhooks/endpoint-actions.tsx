@@ -12,7 +12,7 @@ import type { Tone } from "../tone.js";
 import { useResource } from "../use-resource.js";
 import { deliveryPath, findDeliveries, sendTest, updateWebhook, webhookPath } from "./calls.js";
 import { findReceivers } from "./event-types.js";
-import { describeAttempt, HEALTH_TONES, isTroubled, labelHealth } from "./wording.js";
+import { describeAttempt, HEALTH_TONES, isTroubled, labelHealth, splitUrl } from "./wording.js";
 
 export interface TabProps {
   readonly webhook: WebhookWithStatsJson;
@@ -218,5 +218,29 @@ export function HealthBadge({ stats }: { readonly stats: StatsJson }) {
     <Badge tone={HEALTH_TONES[label]}>
       <Icon aria-hidden="true" /> {label}
     </Badge>
+  );
+}
+
+/** The end of an address that is always shown. */
+const TAIL_LENGTH = 12;
+
+/**
+ * The address of an endpoint in one line: its host stands out, its query is not shown. If there is no
+ * room it is cut in the middle. It is whole as a title, and while a link around it has the focus.
+ */
+export function EndpointUrl({ url }: { readonly url: string }) {
+  const { host, path } = splitUrl(url);
+  const whole = host + path;
+  const rest = whole.slice(host.length, Math.max(host.length, whole.length - TAIL_LENGTH));
+  const tail = whole.slice(host.length + rest.length);
+  return (
+    // An image in the sense of a text with a name: its two parts are one word for screen readers.
+    <bdi class="shortened" role="img" aria-label={whole} title={whole}>
+      <span class="shortened-head">
+        <strong>{host}</strong>
+        <span class="quiet">{rest}</span>
+      </span>
+      <span class="quiet">{tail}</span>
+    </bdi>
   );
 }

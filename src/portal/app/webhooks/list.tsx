@@ -21,7 +21,7 @@ import {
 import { useResource } from "../use-resource.js";
 import type { ViewProps } from "../view.js";
 import { WEBHOOK_PARTS } from "./calls.js";
-import { HealthBadge, type TabProps, TestButton } from "./endpoint-actions.js";
+import { EndpointUrl, HealthBadge, type TabProps, TestButton } from "./endpoint-actions.js";
 import { describeEventTypes } from "./event-types.js";
 import { useCause } from "./overview.js";
 import { FirstSteps } from "./register.js";
@@ -45,29 +45,7 @@ const MAX_PAGES = 20; // Of a search, which finds what is not on the first one.
 const REFRESH_MS = 10_000;
 const HOURS = 24;
 const MOST_URGENT = 5; // In the block at the top.
-const TAIL_LENGTH = 12; // The end of an address that is always shown.
 const SEARCH_LENGTH = 200;
-
-/**
- * The address of an endpoint in one line: its host stands out, its query is not shown. If there is no
- * room it is cut in the middle. It is whole as a title, and while a link around it has the focus.
- */
-export function EndpointUrl({ url }: { readonly url: string }) {
-  const { host, path } = splitUrl(url);
-  const whole = host + path;
-  const rest = whole.slice(host.length, Math.max(host.length, whole.length - TAIL_LENGTH));
-  const tail = whole.slice(host.length + rest.length);
-  return (
-    // An image in the sense of a text with a name: its two parts are one word for screen readers.
-    <bdi class="shortened" role="img" aria-label={whole} title={whole}>
-      <span class="shortened-head">
-        <strong>{host}</strong>
-        <span class="quiet">{rest}</span>
-      </span>
-      <span class="quiet">{tail}</span>
-    </bdi>
-  );
-}
 
 /** What a webhook is called: its description, or its address. */
 export function EndpointName({

@@ -12,6 +12,7 @@ import { WEBHOOK_PARTS, webhookPath } from "./calls.js";
 import { DeliveriesTab } from "./deliveries.js";
 import {
   EnableButton,
+  EndpointUrl,
   HealthBadge,
   RetryButton,
   type TabProps,
@@ -19,7 +20,7 @@ import {
   TestMenu,
   useDisable,
 } from "./endpoint-actions.js";
-import { EndpointName, EndpointUrl } from "./list.js";
+import { EndpointName } from "./list.js";
 import { OverviewTab } from "./overview.js";
 import { SettingsTab } from "./settings.js";
 import { countLogged, nameWebhook } from "./wording.js";
