@@ -70,7 +70,12 @@ function openRedis() {
     const lines = OLD_HOURS(hour).map((own) => `${Object.values(own).join(" ")};`);
     await client.hset(`{${prefix}:0}:tallies`, "1", `6,1,0,0\n\n${lines.join("")}`);
   };
-  return { storage, write };
+  /** Counts the stored hours. */
+  const count = async () => {
+    const values = await client.hvals(`{${prefix}:0}:tallies`);
+    return values.join("").split(";").length - 1;
+  };
+  return { storage, write, count };
 }
 
 function openSqlite() {
@@ -84,35 +89,66 @@ function openSqlite() {
   });
   const write = async (hour: number) =>
     database.exec(`UPDATE postbell_endpoints SET recent = '${JSON.stringify(OLD_HOURS(hour))}'`);
-  return { storage, write };
+  const count = async () => {
+    const rows = database.prepare("SELECT endpoint, hour FROM postbell_hours").all();
+    const recent = database.prepare("SELECT recent FROM postbell_endpoints").all();
+    return rows.length + recent.length;
+  };
+  return { storage, write, count };
 }
 
-test.each([
+const STORAGES = [
   { name: "Redis", open: openRedis },
   { name: "SQLite", open: openSqlite },
-])("on $name, a day that a version without sketches has counted is kept", async ({ open }) => {
-  const { storage, write } = open();
-  const s = createScenario({ storage });
-  const { id } = await s.register();
-  const first = s.now();
-  await write(first / HOUR);
-  const read = async () => {
-    const stats = await s.store.deliveryStats(id, s.now());
-    return [stats?.lastDay, stats?.hours];
-  };
-  const past = { at: first - 23 * HOUR, delivered: 4, failed: 0, p50: null, p95: null };
-  const newest = { at: first, delivered: 2, failed: 1, p50: null, p95: null };
-  expect(await read()).toEqual([{ succeeded: 6, failed: 1, durationMs: 96 }, [past, newest]]);
-  const deliver = async () => {
-    await s.emit();
-    for (const claim of await s.claim()) await s.deliver(claim);
-  };
-  await deliver();
-  const measured = { ...newest, delivered: 3, p50: 12, p95: 12 };
-  expect(await read()).toEqual([{ succeeded: 7, failed: 1, durationMs: 108 }, [past, measured]]);
-  await s.advance(2 * HOUR);
-  await deliver();
-  const current = { at: s.now(), delivered: 1, failed: 0, p50: 12, p95: 12 };
-  const lastDay = { succeeded: 4, failed: 1, durationMs: 48 };
-  expect(await read()).toEqual([lastDay, [past, measured, current]]);
-});
+];
+
+test.each(STORAGES)(
+  "on $name, 72 hours are stored at most, and none of a removed webhook",
+  async ({ open }) => {
+    const { storage, count } = open();
+    const s = createScenario({ storage });
+    const { id } = await s.register();
+    for (let hour = 0; hour < 80; hour++) {
+      await s.emit();
+      for (const claim of await s.claim()) await s.deliver(claim);
+      await s.advance(HOUR);
+    }
+    const stored = await count();
+    expect(stored).toBeGreaterThan(70);
+    // SQL keeps the hour that the current one is about to replace.
+    expect(stored).toBeLessThanOrEqual(73);
+    await s.remove(id);
+    await s.tidy();
+    expect(await count()).toBe(0);
+  },
+);
+
+test.each(STORAGES)(
+  "on $name, a day that a version without sketches has counted is kept",
+  async ({ open }) => {
+    const { storage, write } = open();
+    const s = createScenario({ storage });
+    const { id } = await s.register();
+    const first = s.now();
+    await write(first / HOUR);
+    const read = async () => {
+      const stats = await s.store.deliveryStats(id, s.now());
+      return [stats?.lastDay, stats?.hours];
+    };
+    const past = { at: first - 23 * HOUR, delivered: 4, failed: 0, p50: null, p95: null };
+    const newest = { at: first, delivered: 2, failed: 1, p50: null, p95: null };
+    expect(await read()).toEqual([{ succeeded: 6, failed: 1, durationMs: 96 }, [past, newest]]);
+    const deliver = async () => {
+      await s.emit();
+      for (const claim of await s.claim()) await s.deliver(claim);
+    };
+    await deliver();
+    const measured = { ...newest, delivered: 3, p50: 12, p95: 12 };
+    expect(await read()).toEqual([{ succeeded: 7, failed: 1, durationMs: 108 }, [past, measured]]);
+    await s.advance(2 * HOUR);
+    await deliver();
+    const current = { at: s.now(), delivered: 1, failed: 0, p50: 12, p95: 12 };
+    const lastDay = { succeeded: 4, failed: 1, durationMs: 48 };
+    expect(await read()).toEqual([lastDay, [past, measured, current]]);
+  },
+);
