@@ -429,7 +429,7 @@ describe("the deliveries of a webhook", () => {
     expect(openId()).toBe(ids[0]);
     await page.keyboard.press("j");
     await page.keyboard.press("j");
-    expect(openId()).toBe(ids[2]);
+    await expect.poll(openId).toBe(ids[2]);
     expect(await links.nth(2).getAttribute("aria-current")).toBe("true");
     await page.reload();
     await panel.getByRole("region", { name: "Attempts" }).waitFor();

@@ -35,7 +35,7 @@ describe("the name of a webhook", () => {
     const name = page.getByLabel("Name");
     expect(await name.inputValue()).toBe("Ward 3");
     await name.fill(MARKUP);
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
     await page.getByRole("heading", { name: MARKUP }).waitFor();
     await page.goto(`${host.url}/#/webhooks`);
     await page.getByRole("link", { name: MARKUP }).waitFor();
@@ -46,7 +46,7 @@ describe("the name of a webhook", () => {
     await page.getByRole("link", { name: MARKUP }).click();
     await page.getByRole("link", { name: "Settings" }).click();
     await name.fill(" ");
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
     await page.getByRole("heading", { name: "hooks.example.com/in" }).waitFor();
     expect((await host.webhooks.registrations.get(webhook?.id ?? "")).description).toBeNull();
     expect(faults).toEqual([]);
@@ -57,7 +57,7 @@ describe("the name of a webhook", () => {
     const { page } = await open(browser, host.origin);
     await page.goto(`${host.url}/#/webhooks/${id}/settings`);
     await page.getByLabel("Name").fill("\u202egnp.exe");
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
     const problem = page.locator(".problem:visible");
     await problem.waitFor();
     expect(await problem.textContent()).toMatch(/^description must be one line/);
