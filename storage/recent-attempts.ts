@@ -8,7 +8,7 @@
  * rounded to a millisecond. Durations above 73 s are in the last class. A sketch is a text,
  * `bd3ch1`: two letters name a class, and the number is how many attempts were in it. A class may
  * occur several times, so that attempts are added by appending them. Every storage keeps this text;
- * delivery-functions.ts appends as `addToSketch` does, recent.lua adds to the entry of a class.
+ * delivery-functions.ts appends as `addToSketch` does, recent.lua may add to the entry of a class.
  */
 
 import type { Attempt, DeliveryStats, HourStats, RecentAttempts, Settlement } from "../src/webhooks/store.js";

@@ -57,7 +57,7 @@ function encodeOutcome(outcome: Settlement["outcome"]): readonly RedisArgument[]
 const encodeAttempt = (attempt: Attempt | null): readonly RedisArgument[] =>
   attempt === null
     ? ["", "", ""]
-    : [JSON.stringify(attempt), encodeAttemptSummary(attempt), attempt.durationMs];
+    : [JSON.stringify(attempt), encodeAttemptSummary(attempt), Math.round(attempt.durationMs)];
 
 function encodeReport(endpoint: Settlement["endpoint"]): readonly RedisArgument[] {
   if (!endpoint) return ["", "", "", "", ""];

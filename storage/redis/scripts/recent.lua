@@ -1,9 +1,11 @@
 -- The attempts of a webhook by the hour. Its tally ends with the newest hour, and a sketch of the
--- durations on a line of its own: `<hour> <succeeded> <failed> <ms that those that succeeded took>;`.
--- An earlier version has written up to 25 hours there, newest first. storage/recent-attempts.ts has
+-- durations on a line of its own: `<hour> <succeeded> <failed> <ms>;`, where `ms` is how long those
+-- that succeeded took. An earlier version has written up to 25 hours there, newest first. storage/recent-attempts.ts has
 -- the rules, and describes sketches.
 
-local PAST_HOURS = 71
+local PAST_HOURS, SKETCH_CHARACTERS = 71, 512
+-- The most characters of a sketch that is added entry by entry.
+local FEW_ENTRIES = 9
 
 -- How many attempts each class of a sketch has, the names in ascending order, and the sum.
 local function countClasses(sketch)
@@ -17,9 +19,18 @@ local function countClasses(sketch)
   return counts, names, total
 end
 
--- Adds to the sketch at the end of a text. It has one entry for each class, and keeps it so.
+-- Adds to the sketch at the end of a text: a few entries to those of their classes, many by
+-- appending them, which takes less time.
 local function addToSketch(value, added)
   local from, length = 1, #added
+  if length > FEW_ENTRIES then
+    value = value .. added
+    if #value <= SKETCH_CHARACTERS then return value end
+    local feed = string.find(value, '\n', 1, true)
+    local counts, names = countClasses(string.sub(value, feed + 1))
+    for i, name in ipairs(names) do names[i] = name .. counts[name] end
+    return string.sub(value, 1, feed) .. table.concat(names)
+  end
   while from <= length do
     local name, count = string.sub(added, from, from + 1), string.match(added, '^%d+', from + 2)
     local at = string.find(value, name, 1, true)
@@ -54,7 +65,8 @@ local function keepHours(w, ended)
   call('HSET', TALLIES, w .. '/h', past)
 end
 
--- Adds attempts, with the sketch of their durations, and returns the new end of the tally.
+-- Adds attempts, with the sketch of their durations, and returns the new end of the tally. All
+-- numbers are integers below 1e14, which Lua converts itself, in less time than `text`.
 local function addRecent(w, recent, succeeded, failed, durationMs, added)
   local hour = math.floor(now / 3600000)
   local newest, ok, bad, ms, tailAt = string.match(recent, '^(%d+) (%d+) (%d+) (%d+);()')
@@ -62,13 +74,13 @@ local function addRecent(w, recent, succeeded, failed, durationMs, added)
   if newest and tonumber(newest) >= hour then
     local tail = string.sub(recent, tailAt)
     if not string.find(tail, '\n', 1, true) then tail = tail .. '\n' end
-    return newest .. ' ' .. text(ok + succeeded) .. ' ' .. text(bad + failed) .. ' ' .. text(ms + durationMs) .. ';'
-      .. addToSketch(tail, added)
+    return newest .. ' ' .. (ok + succeeded) .. ' ' .. (failed == 0 and bad or bad + failed) .. ' ' .. (ms + durationMs)
+      .. ';' .. addToSketch(tail, added)
   end
   local ended, quantiles = '', readQuantiles(string.match(recent, '\n(.*)$') or '')
   for line in string.gmatch(recent, '(%d+ %d+ %d+ %d+);') do
     ended, quantiles = line .. quantiles .. ';' .. ended, ' - -'
   end
   if ended ~= '' then keepHours(w, ended) end
-  return text(hour) .. ' ' .. text(succeeded) .. ' ' .. text(failed) .. ' ' .. text(durationMs) .. ';\n' .. added
+  return hour .. ' ' .. succeeded .. ' ' .. failed .. ' ' .. durationMs .. ';\n' .. added
 end

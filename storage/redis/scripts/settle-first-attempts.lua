@@ -31,11 +31,12 @@ local function recordEndpoints(ws, from)
     local e, count = endpoints[w], tonumber(ARGV[at + 3])
     countLeases(e, -count)
     if ARGV[at + 2] == e.generation then reportSuccesses(w, e, count, ARGV[at + 4]) end
-    local delivered, others, recentAt = string.match(value or '', '^(%d+)(,[%d,]+)\n[^\n]*\n?()')
-    local recent = recentAt and string.sub(value, recentAt) or ''
+    local delivered, others, recentAt = string.match(value or '', '^(%d+)(,[%d,]+)\n()')
+    recentAt = recentAt and string.find(value, '\n', recentAt, true)
+    local recent = recentAt and string.sub(value, recentAt + 1) or ''
     local durationMs, sketch = string.match(ARGV[at + 6], '^(%d+)(.*)$')
     set[#set + 1] = w
-    set[#set + 1] = text(tonumber(delivered or 0) + count) .. (others or ',0,0,0') .. '\n' .. ARGV[at + 5]
+    set[#set + 1] = ((delivered or 0) + count) .. (others or ',0,0,0') .. '\n' .. ARGV[at + 5]
       .. '\n' .. addRecent(w, recent, count, 0, durationMs, sketch)
   end
   call('HSET', TALLIES, unpack(set))
