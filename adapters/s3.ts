@@ -230,8 +230,8 @@ export function s3Files(options: S3FilesOptions): S3Files {
         const { body } = await send({ method: "GET", key: "", query, accept: [200] });
         return readText(body, MOST_LIST_BYTES);
       });
-      for (const [, object = ""] of page.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
-        const entry = readEntry(object, folder);
+      for (const part of page.split("<Contents>").slice(1)) {
+        const entry = readEntry(part.slice(0, part.indexOf("</Contents>")), folder);
         if (entry !== undefined) yield entry;
       }
       token = readElement(page, /<NextContinuationToken>([^<]{1,4096})</);

@@ -41,8 +41,10 @@ const PERMISSIVE = new Set([
   "Apache-2.0",
   "BlueOak-1.0.0",
 ]);
-/** Their package.json states none; their readme does. */
-const STATED_ELSEWHERE = new Map([["only", "MIT"]]);
+/** Their package.json states none; their readme or licence file does. */
+const STATED_ELSEWHERE = new Map(
+  ["busboy", "dicer", "humanize-number", "only", "streamsearch"].map((name) => [name, "MIT"]),
+);
 const licenceOf = (path: string, { license }: Locked): string =>
   license ?? STATED_ELSEWHERE.get(nameOf(path)) ?? "unknown";
 

@@ -69,6 +69,7 @@ test("a file of an older version is brought up to date, and keeps its events", a
   await storage.close();
   database.exec(`DELETE FROM postbell_layout WHERE version > 1;
     DROP TABLE postbell_audit;
+    DROP TABLE postbell_hours;
     ALTER TABLE postbell_webhooks DROP COLUMN description;
     ALTER TABLE postbell_webhooks DROP COLUMN metadata;
     ALTER TABLE postbell_endpoints DROP COLUMN claimed_second;
