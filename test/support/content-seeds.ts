@@ -69,7 +69,14 @@ export function seedsIn(storage: ContentStorage): Seeds {
         const id = await draft.newId("post");
         const blank = createPost({
           collection: getCollection(builtInModel, type),
-          caller: { user: null, id: 0, has: () => false, may: () => false, canOf: () => false, canEditSomething: () => false },
+          caller: {
+            user: null,
+            id: 0,
+            has: () => false,
+            may: () => false,
+            canOf: () => false,
+            canEditSomething: () => false,
+          },
           site,
           index: library.index,
           now: NOW,
