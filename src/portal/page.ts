@@ -145,8 +145,12 @@ function createFile(type: string, text: string): PageFile {
     hash: createHash("sha256").update(text).digest("base64url").slice(0, HASH_LENGTH),
     isCompressible: text.length >= MIN_COMPRESSED_LENGTH,
     compress(encoding) {
-      const made = compressed.get(encoding) ?? compressors[encoding](text);
+      const known = compressed.get(encoding);
+      if (known !== undefined) return known;
+      const made = compressors[encoding](text);
       compressed.set(encoding, made);
+      // The next request tries again.
+      made.catch(() => compressed.delete(encoding));
       return made;
     },
   };

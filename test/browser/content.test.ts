@@ -329,7 +329,8 @@ describe("media", () => {
       .toBeGreaterThan(0);
 
     await page.getByRole("link", { name: "heart" }).click();
-    await page.getByLabel("Alternative text").fill("A heart");
+    await page.getByRole("heading", { level: 1, name: "heart" }).waitFor();
+    await page.getByRole("textbox", { name: "Alternative text" }).fill("A heart");
     await press(page, "Save");
     await said(page, "Saved.");
     await page.reload();

@@ -94,7 +94,7 @@ describe("the jump box", () => {
     const eventId = deliveries[0]?.eventId ?? "";
     const page = await visit("/webhooks");
     await page.getByRole("button", { name: "Jump to …" }).click();
-    await page.getByRole("combobox").fill(`  ${eventId} `);
+    await page.getByRole("combobox", { name: "Jump to" }).fill(`  ${eventId} `);
     await page.getByRole("option", { name: `Deliveries with “${eventId}”` }).waitFor();
     await page.keyboard.press("Enter");
     await expect.poll(() => page.url()).toMatch(new RegExp(`#/deliveries\\?q=${eventId}$`));

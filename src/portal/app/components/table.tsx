@@ -200,6 +200,8 @@ export function useRowKeys(onKey: (key: string, focusedId: string | undefined) =
     const handle = (event: KeyboardEvent): void => {
       const { target, key, ctrlKey, metaKey, altKey } = event;
       if (ctrlKey || metaKey || altKey || !(target instanceof Element) || target.closest(TYPING)) return;
+      // The rows behind an open dialog cannot be seen to move.
+      if (document.querySelector("dialog[open]") !== null) return;
       const link = target.closest("tr")?.querySelector<HTMLElement>("[data-row]");
       if (newest.current(key, link?.dataset["row"])) event.preventDefault();
     };
