@@ -102,8 +102,10 @@ function createWatch(clock: Clock, ms: number) {
   };
   async function* each(body: AsyncIterable<Uint8Array>) {
     for await (const chunk of body) {
-      touch();
+      // The reader may take its time: only the store is watched.
+      stop();
       yield chunk;
+      touch();
     }
   }
   touch();

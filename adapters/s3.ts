@@ -151,7 +151,7 @@ export function s3Files(options: S3FilesOptions): S3Files {
     const { status, headers } = await send({ method: "HEAD", key: folder + name, accept: [200, 404] });
     if (status === 404) return undefined;
     const storedAt = Date.parse(headers.get("last-modified") ?? "");
-    const entry = { name, bytes: Number(headers.get("content-length")), storedAt };
+    const entry = { name, bytes: readLength(headers), storedAt };
     return { entry, uploadId: headers.get(UPLOAD_ID) };
   }
 
@@ -207,7 +207,7 @@ export function s3Files(options: S3FilesOptions): S3Files {
     const accept = [range === undefined ? 200 : 206, 404];
     const response = await again(() => send({ method: "GET", key: folder + name, headers, accept }));
     if (response.status === 404) throw fileNotFound();
-    const expected = range ? range.end - range.start : Number(response.headers.get("content-length"));
+    const expected = range ? range.end - range.start : readLength(response.headers);
     let received = 0;
     for await (const chunk of response.body) {
       // A store may send more than the range, which begins at its start all the same.
@@ -251,7 +251,10 @@ export function s3Files(options: S3FilesOptions): S3Files {
     async check() {
       // No object has this name, so the list is empty.
       const query = { "list-type": "2", prefix: `${folder}.postbell-check` };
-      await again(() => send({ method: "GET", key: "", query, accept: [200] }));
+      await again(async () => {
+        const { body } = await send({ method: "GET", key: "", query, accept: [200] });
+        return readText(body, MOST_LIST_BYTES);
+      });
     },
   });
 }
@@ -301,6 +304,13 @@ async function* readHandle(handle: FileHandle) {
 // Lists: XML, with the names encoded as in URLs.
 
 /** Other objects of the bucket may have names that no file can have. */
+/** Without it a file that was cut off could not be told from a whole one. */
+function readLength(headers: Headers): number {
+  const given = headers.get("content-length");
+  if (given === null) throw unavailable("a response has no Content-Length");
+  return Number(given);
+}
+
 function readEntry(object: string, folder: string): FileEntry | undefined {
   const key = decodeKey(readElement(object, /<Key>([^<]{1,8192})</) ?? "");
   const name = key.startsWith(folder) ? key.slice(folder.length) : "";

@@ -169,7 +169,7 @@ describe("a store that fails", () => {
         id = String(request.headers["x-amz-meta-postbell-upload"]);
         request.resume().once("end", () => request.socket.destroy());
       } else if (id === undefined) response.writeHead(404).end();
-      else response.writeHead(200, { "x-amz-meta-postbell-upload": id }).end();
+      else response.writeHead(200, { "x-amz-meta-postbell-upload": id, "content-length": 1 }).end();
     });
     expect(await (await files.stage(bytesOf("x"))).publish("a.txt")).toBe(true);
     expect(requests.filter((line) => line.startsWith("PUT"))).toHaveLength(1);

@@ -421,6 +421,17 @@ describe("revisions and autosaves", () => {
     expect([saved.status, saved.body.meta.subtitle, saved.body.meta.steps]).toEqual([200, "typed", []]);
     expect((await readMeta(call, id))["subtitle"]).toBe("stored");
   });
+
+  it("autosave no key that the author of a published post may not write", async () => {
+    const call = open();
+    const body = { title: "x", status: "publish" };
+    const { id } = (await call("POST /posts", { as: "author", body })).body;
+    const save = (meta: JsonObject) =>
+      call(`POST /posts/${id}/autosaves`, { as: "author", body: { content: "y", meta } });
+    const refused = await save({ price: 1 });
+    expect([refused.status, refused.body.code]).toEqual([403, "rest_cannot_update"]);
+    expect((await save({ subtitle: "typed" })).body.meta.subtitle).toBe("typed");
+  });
 });
 
 describe("several writers and changes", () => {

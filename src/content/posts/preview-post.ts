@@ -35,7 +35,8 @@ export function createPreview({ repository, postTypes, site, callers }: PreviewB
     }
     await repository.current();
     const caller = await callers.load(as);
-    const [post] = await repository.posts([postId]);
+    // A record of a type that the site has no longer is not in the index.
+    const [post] = repository.index.post(postId) === undefined ? [] : await repository.posts([postId]);
     if (post === undefined || !postTypes.get(post.type).collection.hasRevisions)
       throw new RestError(404, "rest_post_invalid_id", "Invalid post ID.");
     if (!caller.may("edit", post))
