@@ -205,7 +205,7 @@ describe("the settings of a webhook", () => {
 
     await page.getByRole("button", { name: "Disable …" }).click();
     const dialog = page.getByRole("dialog", { name: "Disable this webhook?" });
-    await dialog.getByText("events that happen meanwhile create no deliveries").waitFor();
+    await dialog.getByText("events that are emitted meanwhile create no deliveries").waitFor();
     await dialog.getByRole("button", { name: "Cancel" }).click();
     await expect(host.webhooks.registrations.get(id)).resolves.toMatchObject({ status: "ENABLED" });
     await page.getByRole("button", { name: "Disable …" }).click();

@@ -262,7 +262,7 @@ export function Bars(props: ChartProps<Bar>) {
   );
 }
 
-/** The values of both lines at an hour, `null` where there is none. */
+/** The values of both lines at an hour; `null` for an hour without one. */
 export interface LinePoint extends Slot {
   readonly values: readonly [lower: number | null, upper: number | null];
 }

@@ -43,7 +43,7 @@ function measureDepth(text: string): number {
 /** The third argument of a reviver, which older browsers do not give. */
 type ReviverContext = { readonly source?: string } | undefined;
 
-/** Parses JSON that can be shown as a tree. `undefined`: it is none, or too long or too deep. */
+/** Parses JSON that can be shown as a tree. Returns `undefined` for other, long or deep texts. */
 function parseBounded(text: string): { readonly value: unknown } | undefined {
   if (text.length > MAX_CHARACTERS || !/^\s*[[{]/.test(text) || measureDepth(text) > MAX_DEPTH)
     return undefined;

@@ -2,13 +2,13 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { EventTypesJson } from "../../shapes.js";
-import { ActionButton, useConfirmation } from "../components/button.js";
+import { ActionButton } from "../components/button.js";
 import { FieldError, Form, TextField } from "../components/form.js";
 import { ErrorMessage, Loading } from "../components/small.js";
 import { usePage } from "../page-context.js";
 import { useResource } from "../use-resource.js";
 import { updateWebhook, webhookPath } from "./calls.js";
-import { EnableButton, type TabProps } from "./endpoint-actions.js";
+import { EnableButton, type TabProps, useDisable } from "./endpoint-actions.js";
 import { type EventTypeChoice, EventTypePicker, fromChoice, toChoice } from "./event-type-picker.js";
 import { NameField, URL_LENGTH } from "./register.js";
 import { Rotation } from "./secret.js";
@@ -77,20 +77,7 @@ function EventTypesForm({
 
 /** Disables and enables the webhook. Disabling asks first, since events are missed meanwhile. */
 function StatusPanel({ webhook, reload }: TabProps) {
-  const { api, say } = usePage();
-  const [ask, question] = useConfirmation();
-  const disable = async (): Promise<void> => {
-    const isConfirmed = await ask({
-      title: "Disable this webhook?",
-      explanation:
-        "Nothing is sent while it is disabled, and events that happen meanwhile create no deliveries. Once it is enabled again, you can recover them for as long as the events are kept.",
-      confirm: "Disable the webhook",
-    });
-    if (!isConfirmed) return;
-    await updateWebhook(api, webhook.id, { status: "DISABLED" });
-    await reload();
-    say("The webhook was disabled.");
-  };
+  const [disable, question] = useDisable({ webhook, reload });
   const isEnabled = webhook.status === "ENABLED";
   return (
     <div class="danger-row">
