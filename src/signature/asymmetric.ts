@@ -94,11 +94,36 @@ export function asymmetricSignature({
   return `v1a,${sign(null, toSignedContent(id, timestamp, body), key.privateKey).toString("base64")}`;
 }
 
-/** Reads `whpk_` and Base64. Returns `undefined` for any other value. */
+/**
+ * The encodings of the points of order 1, 2, 4 and 8, without the bit of the sign. Node verifies
+ * signatures under them that anyone can make.
+ *
+ * Source: Cremers and Jackson, "Prime, Order Please!", table 1.
+ */
+const SMALL_ORDER_POINTS: ReadonlySet<string> = new Set([
+  "0000000000000000000000000000000000000000000000000000000000000000",
+  "0100000000000000000000000000000000000000000000000000000000000000",
+  "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+  "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+  "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+  "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+  "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+]);
+
+function hasSmallOrder(point: Buffer): boolean {
+  const unsigned = Buffer.from(point);
+  unsigned.writeUInt8(unsigned.readUInt8(KEY_BYTES - 1) & 0x7f, KEY_BYTES - 1);
+  return SMALL_ORDER_POINTS.has(unsigned.toString("hex"));
+}
+
+/**
+ * Reads `whpk_` and Base64. Returns `undefined` for any other value, and for a key under which
+ * anyone can sign.
+ */
 export function readPublicKey(given: unknown): KeyObject | undefined {
   if (typeof given !== "string" || given.length > MAX_KEY_LENGTH) return undefined;
   const bytes = decode(given, PUBLIC_PREFIX);
-  if (bytes?.length !== KEY_BYTES) return undefined;
+  if (bytes?.length !== KEY_BYTES || hasSmallOrder(bytes)) return undefined;
   try {
     const x = bytes.toString("base64url");
     return createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" });

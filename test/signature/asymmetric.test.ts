@@ -1,6 +1,7 @@
 import { generateKeyPairSync, type KeyObject, verify } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { createWebhooks } from "../../src/index.js";
+import { createReceiver } from "../../src/receiver/index.js";
 import {
   asymmetricSignature,
   readPublicKey,
@@ -141,10 +142,21 @@ describe("a public key in place of a secret", () => {
     ["as whpk_", WHPK],
     ["in PEM", String(publicKey.export({ format: "pem", type: "spki" }))],
     ["in PEM after a line break", `\n${String(publicKey.export({ format: "pem", type: "spki" }))}`],
+    ["in a certificate", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"],
+    ["as a JSON Web Key", JSON.stringify(key.jwk)],
+    ["as a JSON Web Key Set, indented", `\n${JSON.stringify({ keys: [key.jwk] }, null, 2)}`],
+    ["of OpenSSH", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5 clinic@example"],
   ])("%s verifies nothing: everybody could sign with it", (_, secrets) => {
     expect(() => verifySignature({ body, header: "t=1, s=0", secrets })).toThrow(
       expect.objectContaining({ code: "invalid_argument", field: "secrets" }),
     );
+    expect(() => createReceiver({ secrets: [WHSK, secrets], onEvent: () => {} })).toThrow(
+      expect.objectContaining({ code: "invalid_option", field: "secrets" }),
+    );
+  });
+
+  it("does not refuse a secret that only begins like JSON", () => {
+    expect(() => verifySignature({ body, header: "t=1, s=0", secrets: "{kty}" })).not.toThrow();
   });
 });
 
@@ -159,6 +171,28 @@ describe("readPublicKey", () => {
     ["whpk_".repeat(1e6)],
   ])("refuses all but whpk_ and 32 bytes: %#", (given) => {
     expect(readPublicKey(given)).toBeUndefined();
+  });
+
+  it.each(
+    // Source: Cremers and Jackson, "Prime, Order Please!", table 1: the points of order 1, 2, 4 and 8.
+    [
+      "0000000000000000000000000000000000000000000000000000000000000000",
+      "0100000000000000000000000000000000000000000000000000000000000000",
+      "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+      "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+      "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+      "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+      "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    ].flatMap((low) => [
+      low,
+      `${low.slice(0, 62)}${(Number.parseInt(low.slice(62), 16) | 128).toString(16)}`,
+    ]),
+  )("refuses the point %s, for which anyone can sign", (encoded) => {
+    const publicKeys = `whpk_${Buffer.from(encoded, "hex").toString("base64")}`;
+    expect(readPublicKey(publicKeys)).toBeUndefined();
+    expect(() => createReceiver({ publicKeys: [WHPK, publicKeys], onEvent: () => {} })).toThrow(
+      expect.objectContaining({ code: "invalid_option", field: "publicKeys" }),
+    );
   });
 
   it("reads the x of a JSON Web Key, too", () => {
