@@ -13,7 +13,10 @@ export interface Option<T> {
   readonly unit: string;
   /** Returns `undefined` if `value` is accepted, else the end of the sentence "must be …". */
   readonly expected: (value: unknown) => string | undefined;
-  /** True if messages must not quote the value, not even a short one. Default false. */
+  /**
+   * True if messages must not quote the value, not even a short one. Default: true for a name such
+   * as `apiToken`, false for others.
+   */
   readonly isSecret?: boolean | undefined;
   /** For a list that `expected` accepts: the same check for each item. */
   readonly expectedItem?: ((item: unknown) => string | undefined) | undefined;
@@ -29,6 +32,8 @@ export type OptionValues<T extends OptionTable> = {
       : never;
 };
 
+/** Names whose values are never quoted, so that no table can forget it. */
+const SECRET_NAME = /secret|key|token|password|passphrase/i;
 /** The characters of an unknown key that a message quotes. */
 const MAX_SHOWN_KEY = 80;
 
@@ -208,6 +213,9 @@ function checkKeys(factory: string, table: OptionTable, given: object, path: str
   );
 }
 
+const isSecretOption = ({ isSecret }: Pick<Option<unknown>, "isSecret">, field: string): boolean =>
+  isSecret ?? SECRET_NAME.test(field);
+
 function readOption(
   factory: string,
   option: Option<unknown>,
@@ -218,7 +226,7 @@ function readOption(
   if (found === undefined) return option.default;
   const expected = option.expected(found);
   if (expected !== undefined) {
-    const shown = option.isSecret ? "" : `, not ${quote(found)}`;
+    const shown = isSecretOption(option, field) ? "" : `, not ${quote(found)}`;
     throw invalidOption(factory, `${field} must be ${expected}${shown}.`, field);
   }
   if (option.expectedItem) checkItems(factory, option, found as readonly unknown[], field);
@@ -227,16 +235,16 @@ function readOption(
 
 function checkItems(
   factory: string,
-  { expectedItem, isSecret }: Pick<Option<unknown>, "expectedItem" | "isSecret">,
+  option: Pick<Option<unknown>, "expectedItem" | "isSecret">,
   items: readonly unknown[],
   field: string,
 ): void {
   // Array.from visits holes too.
   for (const [index, item] of Array.from(items).entries()) {
-    const expected = expectedItem?.(item);
+    const expected = option.expectedItem?.(item);
     if (expected === undefined) continue;
     const path = `${field}[${index}]`;
-    const shown = isSecret ? "" : ` (got ${quoteItem(item)})`;
+    const shown = isSecretOption(option, field) ? "" : ` (got ${quoteItem(item)})`;
     throw invalidOption(factory, `${path} must be ${expected}${shown}.`, path);
   }
 }

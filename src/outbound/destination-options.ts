@@ -212,7 +212,6 @@ export const clientCertificateOptions = {
   key: {
     default: undefined,
     unit: "a private key in PEM",
-    isSecret: true,
     expected: (given: unknown) =>
       (typeof given === "string" || given instanceof Uint8Array) && given.length <= MAX_KEY_BYTES
         ? undefined
@@ -221,7 +220,6 @@ export const clientCertificateOptions = {
   passphrase: {
     default: undefined,
     unit: "text",
-    isSecret: true,
     expected: (given: unknown) =>
       typeof given === "string" && given.length <= MAX_PASSPHRASE_LENGTH
         ? undefined

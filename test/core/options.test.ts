@@ -1,16 +1,19 @@
 import { generateKeyPairSync } from "node:crypto";
+import { join } from "node:path";
 import { rootCertificates } from "node:tls";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { root } from "../../scripts/house.js";
 import { systemClock } from "../../src/core/clock.js";
 import { isPostbellError, type PostbellError } from "../../src/core/errors.js";
-import { type OptionTable, readOptions, wholeNumber } from "../../src/core/options.js";
+import { type OptionTable, value as optionOf, readOptions, wholeNumber } from "../../src/core/options.js";
 import type { WebhooksOptions } from "../../src/webhooks/config/webhooks-options.js";
 import { readConfig, webhooksOptions } from "../../src/webhooks/options.js";
 import { createWebhooks } from "../../src/webhooks/service.js";
 import { type MemoryStorageOptions, memoryStorage } from "../../storage/memory/index.js";
 import { memoryStorageOptions } from "../../storage/memory/options.js";
 import { access, registrationApi, URL_1 } from "../support/registration-api.js";
+import { sourceFiles } from "../support/source-files.js";
 
 const ROOT = rootCertificates[0] ?? "";
 const ED25519 = String(generateKeyPairSync("ed25519").privateKey.export({ format: "pem", type: "pkcs8" }));
@@ -38,6 +41,24 @@ function optionsOf(table: OptionTable, path = ""): string[] {
     typeof entry["expected"] === "function"
       ? [path + key]
       : optionsOf(entry as OptionTable, `${path}${key}.`),
+  );
+}
+
+const isTable = (given: unknown): given is OptionTable =>
+  typeof given === "object" &&
+  given !== null &&
+  Object.values(given).every((entry) => typeof entry?.expected === "function" || isTable(entry));
+
+/** Every exported table of the source, with its name. */
+async function loadTables(): Promise<readonly (readonly [name: string, table: OptionTable])[]> {
+  const declaring = sourceFiles().filter(
+    ({ path, text }) => /\.ts$/.test(path) && /^export const \w+Options = \{$/m.test(text),
+  );
+  const load = ({ path }: { readonly path: string }) =>
+    import(/* @vite-ignore */ join(root, path)) as Promise<Record<string, unknown>>;
+  const found = (await Promise.all(declaring.map(load))).flatMap((module) => Object.entries(module));
+  return found.filter(
+    (entry): entry is [string, OptionTable] => /Options$/.test(entry[0]) && isTable(entry[1]),
   );
 }
 
@@ -564,6 +585,30 @@ describe("reading options", () => {
     };
     fc.assert(fc.property(input, isSound));
     expect(isSound({ a: 9, b: { c: 1 } })).toBe(true);
+  });
+
+  it("never repeats the value of an option that is named like a secret, whatever its table", async () => {
+    const tables = await loadTables();
+    const secret = "hunter2";
+    const findRepeated = ([name, table]: readonly [string, OptionTable]): readonly string[] =>
+      optionsOf(table)
+        .filter((path) => /secret|key|token|password|passphrase/i.test(path))
+        .filter((path) =>
+          [secret, `${secret}\n`, [secret], [`${secret}\n`]].some((value) => {
+            try {
+              readOptions("factory", table, at(path, value));
+              return false;
+            } catch (error) {
+              return String(error).includes(secret);
+            }
+          }),
+        )
+        .map((path) => `${name}: ${path}`);
+    expect(tables.length).toBeGreaterThan(15);
+    expect(tables.flatMap(findRepeated)).toEqual([]);
+    // A table that is not exported.
+    const inner = optionOf<string | undefined>("a token of 40 characters", () => false, undefined);
+    expect(findRepeated(["inner", { group: { apiToken: inner } }])).toEqual([]);
   });
 
   it("knows a table without options", () => {
