@@ -39,6 +39,8 @@ export interface S3Response {
 }
 
 const MOST_ERROR_BYTES = 16_384;
+/** Encodings that `fetch` undoes. Stores also keep others, such as `aws-chunked`. */
+const COMPRESSED = /gzip|compress|deflate|br|zstd/i;
 
 /** Returns a function that sends a request and resolves with an accepted response. */
 export function createS3Sender(config: S3Config): (request: S3Request) => Promise<S3Response> {
@@ -78,6 +80,12 @@ export function createS3Sender(config: S3Config): (request: S3Request) => Promis
     const body = readBody(response, watch, config);
     const { status, headers } = response;
     const isAccepted = accept.includes(status);
+    const encoding = headers.get("content-encoding") ?? "";
+    if (isAccepted && COMPRESSED.test(encoding)) {
+      watch.stop();
+      watch.abort();
+      throw toEncodingError(encoding, config);
+    }
     if (method === "GET" && isAccepted && status !== 404) return { status, headers, body };
     const code = await readCode(body);
     if (!isAccepted || code === "NoSuchBucket") throw toRefusal(status, code, config);
@@ -161,6 +169,14 @@ const REMEDIES: { readonly [status: number]: string } = {
   403: "check accessKeyId, secretAccessKey and the permissions of the key",
   404: "check endpoint and bucket",
 };
+
+/** `fetch` decompresses, so that the bytes are not those of the file, and their number is another. */
+const toEncodingError = (encoding: string, { bucket, endpoint }: S3Config): PostbellError =>
+  unavailable(
+    `the bucket ${bucket} at ${endpoint} answers with compressed bytes: keep it, and proxies before it, from doing so`,
+    `Content-Encoding ${encoding.slice(0, 40)}`,
+    true,
+  );
 
 function toRefusal(status: number, code: string, { endpoint, bucket }: S3Config): PostbellError {
   const reason = `${status} ${code}`.trim();

@@ -150,8 +150,7 @@ export function s3Files(options: S3FilesOptions): S3Files {
   async function head(name: string): Promise<{ entry: FileEntry; uploadId: string | null } | undefined> {
     const { status, headers } = await send({ method: "HEAD", key: folder + name, accept: [200, 404] });
     if (status === 404) return undefined;
-    const storedAt = Date.parse(headers.get("last-modified") ?? "");
-    const entry = { name, bytes: readLength(headers), storedAt };
+    const entry = toEntry(name, headers.get("content-length"), headers.get("last-modified"));
     return { entry, uploadId: headers.get(UPLOAD_ID) };
   }
 
@@ -207,7 +206,7 @@ export function s3Files(options: S3FilesOptions): S3Files {
     const accept = [range === undefined ? 200 : 206, 404];
     const response = await again(() => send({ method: "GET", key: folder + name, headers, accept }));
     if (response.status === 404) throw fileNotFound();
-    const expected = range ? range.end - range.start : readLength(response.headers);
+    const expected = range ? range.end - range.start : readSize(response.headers.get("content-length"));
     let received = 0;
     for await (const chunk of response.body) {
       // A store may send more than the range, which begins at its start all the same.
@@ -220,6 +219,7 @@ export function s3Files(options: S3FilesOptions): S3Files {
   }
 
   async function* list() {
+    const tokens = new Set<string>();
     let token: string | undefined;
     do {
       const query: Record<string, string> = {
@@ -235,6 +235,10 @@ export function s3Files(options: S3FilesOptions): S3Files {
         if (entry !== undefined) yield entry;
       }
       token = readElement(page, /<NextContinuationToken>([^<]{1,4096})</);
+      if (token === undefined && page.includes("<IsTruncated>true<"))
+        throw unavailable("a list is cut off without a token for the rest", undefined, true);
+      if (token !== undefined && tokens.size === tokens.add(token).size)
+        throw unavailable("a list repeats itself: the same token came twice", undefined, true);
     } while (token !== undefined);
   }
 
@@ -303,22 +307,28 @@ async function* readHandle(handle: FileHandle) {
 
 // Lists: XML, with the names encoded as in URLs.
 
-/** Other objects of the bucket may have names that no file can have. */
-/** Without it a file that was cut off could not be told from a whole one. */
-function readLength(headers: Headers): number {
-  const given = headers.get("content-length");
-  if (given === null) throw unavailable("a response has no Content-Length");
-  return Number(given);
-}
-
+/** Returns `undefined` for an object that no upload made: its name cannot be that of a file. */
 function readEntry(object: string, folder: string): FileEntry | undefined {
   const key = decodeKey(readElement(object, /<Key>([^<]{1,8192})</) ?? "");
   const name = key.startsWith(folder) ? key.slice(folder.length) : "";
   if (!isFileName(name)) return undefined;
-  const storedAt = Date.parse(readElement(object, /<LastModified>([^<]{1,64})</) ?? "");
-  const bytes = Number(readElement(object, /<Size>([^<]{1,32})</));
+  const storedAt = readElement(object, /<LastModified>([^<]{1,64})</);
+  return toEntry(name, readElement(object, /<Size>([^<]{1,32})</), storedAt);
+}
+
+/** @throws PostbellError `storage_unavailable` if the store does not tell size and time */
+function toEntry(name: string, size: string | null | undefined, time: string | null | undefined): FileEntry {
+  const storedAt = Date.parse(time ?? "");
+  if (Number.isNaN(storedAt)) throw unavailable("the store does not tell the time of a file");
   // `HEAD` tells whole seconds.
-  return { name, bytes, storedAt: Math.floor(storedAt / 1_000) * 1_000 };
+  return { name, bytes: readSize(size), storedAt: Math.floor(storedAt / 1_000) * 1_000 };
+}
+
+/** Without its size a file that was cut off could not be told from a whole one. */
+function readSize(given: string | null | undefined): number {
+  const bytes = /^[0-9]{1,16}$/.test(given ?? "") ? Number(given) : Number.NaN;
+  if (!Number.isSafeInteger(bytes)) throw unavailable("the store does not tell the size of a file");
+  return bytes;
 }
 
 function decodeKey(encoded: string): string {

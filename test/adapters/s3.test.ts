@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
+import { gzipSync } from "node:zlib";
 import S3rver from "s3rver";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, test } from "vitest";
 import { type S3FilesOptions, s3Files } from "../../adapters/s3.js";
@@ -122,6 +123,7 @@ async function openFake(respond: RequestListener, options: Partial<S3FilesOption
   return { files, requests };
 }
 
+const LAST = "<LastModified>2026-11-27T00:00:00.000Z</LastModified>";
 const slowDown = "<Error><Code>SlowDown</Code><Message>Reduce your request rate</Message></Error>";
 
 describe("a store that fails", () => {
@@ -169,7 +171,10 @@ describe("a store that fails", () => {
         id = String(request.headers["x-amz-meta-postbell-upload"]);
         request.resume().once("end", () => request.socket.destroy());
       } else if (id === undefined) response.writeHead(404).end();
-      else response.writeHead(200, { "x-amz-meta-postbell-upload": id, "content-length": 1 }).end();
+      else {
+        const headers = { "x-amz-meta-postbell-upload": id, "last-modified": new Date(0).toUTCString() };
+        response.writeHead(200, { ...headers, "content-length": 1 }).end();
+      }
     });
     expect(await (await files.stage(bytesOf("x"))).publish("a.txt")).toBe(true);
     expect(requests.filter((line) => line.startsWith("PUT"))).toHaveLength(1);
@@ -235,7 +240,7 @@ describe("a store that fails", () => {
       (request, response) => {
         const query = new URL(request.url ?? "", "http://localhost").searchParams;
         const at = Number(query.get("continuation-token") ?? 0);
-        const object = `<Contents><Key>p/${pages[at]}.txt</Key><Size>${at}</Size></Contents>`;
+        const object = `<Contents><Key>p/${pages[at]}.txt</Key><Size>${at}</Size>${LAST}</Contents>`;
         const next = at < 2 ? `<NextContinuationToken>${at + 1}</NextContinuationToken>` : "";
         expect([query.get("prefix"), query.get("list-type")]).toEqual(["p/", "2"]);
         response.end(`<ListBucketResult>${object}${next}</ListBucketResult>`);
@@ -245,6 +250,61 @@ describe("a store that fails", () => {
     const listed: string[] = [];
     for await (const { name } of files.list()) listed.push(name);
     expect(listed).toEqual(["a.txt", "b.txt", "c.txt"]);
+  });
+
+  it.each([
+    ["the same token", () => "again"],
+    ["two tokens in turn", (count: number) => `token-${count % 2}`],
+  ])("repeats %s without end: the list is an error", async (_, tokenOf) => {
+    const { files, requests } = await openFake((__, response) => {
+      const next = `<NextContinuationToken>${tokenOf(requests.length)}</NextContinuationToken>`;
+      response.end(requests.length > 50 ? "" : `<ListBucketResult>${next}</ListBucketResult>`);
+    });
+    const listing = (async () => {
+      for await (const { name } of files.list()) throw new Error(name);
+    })();
+    await expect(listing).rejects.toMatchObject({ code: "storage_unavailable", isPermanent: true });
+  });
+
+  it("cuts a list off without a token: an error, not a short list", async () => {
+    const { files } = await openFake((_, response) => response.end("<IsTruncated>true</IsTruncated>"));
+    await expect(files.list()[Symbol.asyncIterator]().next()).rejects.toMatchObject({
+      code: "storage_unavailable",
+    });
+  });
+
+  it("compresses a file although it was told not to: an error, not the wrong bytes", async () => {
+    const bytes = gzipSync("0123456789".repeat(100));
+    const { files } = await openFake((request, response) => {
+      response.writeHead(200, { "content-encoding": "gzip", "content-length": bytes.length });
+      response.end(request.method === "HEAD" ? undefined : bytes);
+    });
+    const refusal = { code: "storage_unavailable", reason: expect.stringContaining("Content-Encoding") };
+    await expect(readAll(files.read("a.txt"))).rejects.toMatchObject(refusal);
+    await expect(files.stat("a.txt")).rejects.toMatchObject(refusal);
+    await expect(files.check()).rejects.toMatchObject(refusal);
+  });
+
+  it.each([
+    ["a size that is no number", `<Size>many</Size>${LAST}`],
+    ["no size", LAST],
+    ["a size below 0", `<Size>-5</Size>${LAST}`],
+    ["an infinite size", `<Size>1e999</Size>${LAST}`],
+    ["a size in parts of bytes", `<Size>1.5</Size>${LAST}`],
+    ["no time", "<Size>1</Size>"],
+    ["a time that is none", "<Size>1</Size><LastModified>yesterday</LastModified>"],
+  ])("lists an object with %s: an error, not an entry", async (_, inside) => {
+    const { files } = await openFake((__, response) =>
+      response.end(`<Contents><Key>a.txt</Key>${inside}</Contents>`),
+    );
+    await expect(files.list()[Symbol.asyncIterator]().next()).rejects.toMatchObject({
+      code: "storage_unavailable",
+    });
+  });
+
+  it("tells no time in a HEAD: an error, not a file without an age", async () => {
+    const { files } = await openFake((_, response) => response.writeHead(200, { "content-length": 1 }).end());
+    await expect(files.stat("a.txt")).rejects.toMatchObject({ code: "storage_unavailable" });
   });
 
   it("answers with foreign names, broken XML and a list that is too long without harm", async () => {
