@@ -178,6 +178,8 @@ export interface Harness {
   readonly runUntil: (time: number) => Promise<void>;
   /** Stops the service, moving time on by the grace. */
   readonly stop: (graceMs: number) => Promise<void>;
+  /** Ends the service as a killed process does: nothing is settled or given back any more. */
+  readonly die: () => Promise<void>;
   /** The times of the attempts, counted from `from`. */
   readonly times: (from?: number) => string[];
   readonly record: (id: string) => Promise<WebhookRecord>;
@@ -198,6 +200,7 @@ export function openHarness({
   const sent: Sent[] = [];
   const log: string[] = [];
   let reply = answer;
+  let isDead = false;
 
   const counted = (store: WebhookStore): WebhookStore =>
     new Proxy(store, {
@@ -259,7 +262,9 @@ export function openHarness({
         const store = storage.webhooks(context);
         const changes = change(store);
         const append: WebhookStore["append"] = (request) => store.append({ ...request, claim: undefined });
-        return counted({ ...store, ...(changes.claim && { append }), ...changes });
+        const settle: WebhookStore["settle"] = (settlements) =>
+          isDead ? Promise.reject(new Error("dead")) : (changes.settle ?? store.settle)(settlements);
+        return counted({ ...store, ...(changes.claim && { append }), ...changes, settle });
       },
       close: async () => storage.close(),
     },
@@ -280,6 +285,13 @@ export function openHarness({
         calm = -1;
       }
     }
+  };
+
+  const stop = async (graceMs: number): Promise<void> => {
+    const stopped = webhooks.stop({ graceMs });
+    await quiet();
+    await clock.advance(graceMs);
+    await stopped;
   };
 
   const runUntil = async (time: number): Promise<void> => {
@@ -318,11 +330,10 @@ export function openHarness({
     quiet,
     run: (ms) => runUntil(clock.now() + ms),
     runUntil,
-    async stop(graceMs) {
-      const stopped = webhooks.stop({ graceMs });
-      await quiet();
-      await clock.advance(graceMs);
-      await stopped;
+    stop,
+    die: () => {
+      isDead = true;
+      return stop(0);
     },
     times: (from = START) => sent.map(({ at }) => clockTime(at - from)),
     async record(id) {

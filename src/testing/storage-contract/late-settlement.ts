@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { only, repeat } from "./assertions.js";
-import { HEALTHY, HOUR_MS, LEASE_MS, MINUTE_MS, SECOND_MS } from "./builders.js";
+import { HEALTHY, HOUR_MS, LEASE_MS, MINUTE_MS, PER_ENDPOINT, SECOND_MS } from "./builders.js";
 import type { DeclareTest } from "./fixture.js";
 
 /** A settlement other than delivered counts only with the token of the latest claim. */
@@ -28,6 +28,28 @@ export function testStaleSettlements(it: DeclareTest): void {
     assert.deepEqual(await s.readHealth(webhookId), HEALTHY);
     assert.equal((await s.store.stats()).leased, 1);
     assert.equal(await s.deliver(taken, { by: s.peer }), "settled");
+  });
+
+  it("a claim that is given back frees its slot for another process, and is no crash", async (s) => {
+    await s.register();
+    await repeat(PER_ENDPOINT + 1, () => s.emit());
+    const abandoned = await s.claim();
+    assert.equal(abandoned.length, PER_ENDPOINT);
+    assert.deepEqual(await s.claim({ by: s.peer }), []);
+    for (const claim of abandoned) {
+      const outcome = { state: "pending", step: 0, dueAt: s.now(), postponed: 0, crashes: 0 } as const;
+      const given = { startedAt: null, attempt: null, endpoint: null };
+      assert.equal(await s.settle(claim, outcome, given), "settled");
+    }
+    assert.equal((await s.store.stats()).leased, 0);
+    const taken = await s.claim({ by: s.peer });
+    assert.equal(taken.length, PER_ENDPOINT);
+    for (const { step, crashes, isRecovered } of taken)
+      assert.deepEqual({ step, crashes, isRecovered }, { step: 0, crashes: 0, isRecovered: false });
+    const [first] = abandoned.filter(({ id }) => taken.some((claim) => claim.id === id));
+    assert.ok(first);
+    assert.equal(await s.fail(first), "stale");
+    assert.equal(await s.deliver(first), "settled");
   });
 
   it("a failure with an unknown token is stale", async (s) => {

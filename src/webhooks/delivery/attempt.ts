@@ -141,7 +141,6 @@ export function createAttempts(
   ): null | Promise<AttemptResult> => {
     const { claim } = flight;
     if (clock.monotonic() - flight.claimedAt > maxHeldMs) return null;
-    flight.isSent = true;
     const sentAt = store.now();
     const body = buildBody(config, claim.webhook, event, allowed);
     const own = buildRequest(config, claim, body, sentAt);

@@ -106,8 +106,6 @@ export interface Flight extends SlotHolder {
   readonly claimedAt: number;
   /** Set when the grace period of a stop is over: nothing may be sent after this. */
   isCancelled: boolean;
-  /** Set just before the first byte is sent. */
-  isSent: boolean;
   /** Set when the result of the attempt is known and only has to be settled. */
   isOver: boolean;
   /** When the attempt counts as slow. */
@@ -118,7 +116,6 @@ export const createFlight = (claim: Claim, claimedAt: number): Flight => ({
   claim,
   claimedAt,
   isCancelled: false,
-  isSent: false,
   isOver: false,
   budget: null,
   slowMark: undefined,

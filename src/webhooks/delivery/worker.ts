@@ -47,8 +47,8 @@ export interface DeliveryWorker {
   start(): void;
   isRunning(): boolean;
   /**
-   * Stops claiming, gives deliveries in flight `graceMs` to end, and leaves the rest to their
-   * leases. Never rejects.
+   * Stops claiming, gives deliveries in flight `graceMs` to end, and gives the rest back: an attempt
+   * that was sent may then be repeated. Never rejects.
    */
   stop(graceMs: number): Promise<void>;
   /**
@@ -319,7 +319,8 @@ export function createWorker(base: ServiceBase, attempt: MakeAttempt, health: He
       const left = [...flights];
       for (const flight of left) flight.isCancelled = true;
       settler.endPauses();
-      await settler.release(left.filter(({ isSent }) => !isSent).map((flight) => flight.claim));
+      // A known result is being settled. If that fails, releasing would fail as well.
+      await settler.release(left.filter(({ isOver }) => !isOver).map((flight) => flight.claim));
     },
 
     async idle() {

@@ -23,7 +23,7 @@ async function died(): Promise<Harness & { id: string; deliveryId: string }> {
   const { id } = await harness.register();
   const eventId = await harness.emit();
   await harness.quiet();
-  await harness.stop(0);
+  await harness.die();
   return { ...harness, id, deliveryId: `${id}.${eventId}` };
 }
 
@@ -52,7 +52,7 @@ describe("a process that dies during an attempt", () => {
     isHanging = true;
     await first.run(MINUTE);
     expect(first.sent).toHaveLength(2);
-    await first.stop(0);
+    await first.die();
     const second = await startHarness({
       storage: first.storage,
       clock: first.clock,
@@ -78,7 +78,7 @@ describe("a process that dies during an attempt", () => {
       });
       await last.run(MINUTE);
       starts.push(...last.times());
-      await last.stop(0);
+      await last.die();
     }
     expect(starts).toEqual(["0:01", "0:02", "0:03", "0:04"]);
     const survivor = await startHarness({
@@ -107,7 +107,7 @@ describe("a process that dies during an attempt", () => {
     const guilty = await first.emit();
     const innocent = [await first.emit(), await first.emit(), await first.emit()];
     await first.quiet();
-    await first.stop(0);
+    await first.die();
     const received: string[] = [];
     for (let process = 1; process < 12; process++) {
       let isDead = false;
@@ -128,7 +128,7 @@ describe("a process that dies during an attempt", () => {
         options: PUNCTUAL,
       });
       await next.run(MINUTE);
-      await next.stop(0);
+      await next.die();
     }
     expect(new Set(received)).toEqual(new Set(innocent));
     expect(received).toHaveLength(innocent.length);
@@ -143,7 +143,7 @@ describe("a process that dies during an attempt", () => {
     isHanging = true;
     await first.webhooks.deliveries.resend(`${id}.${eventId}`);
     await first.quiet();
-    await first.stop(0);
+    await first.die();
     const second = await startHarness({
       storage: first.storage,
       clock: first.clock,
