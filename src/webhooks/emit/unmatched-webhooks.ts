@@ -1,5 +1,6 @@
 /** Tells the debug log which webhooks of an account did not get an event, and why. */
 
+import { LRUCache } from "lru-cache";
 import { isDebugEnabled } from "../../core/logger.js";
 import { createRateLimit } from "../../http/rate-limit.js";
 import type { ServiceBase } from "../config/config.js";
@@ -13,6 +14,8 @@ const MAX_READ = 100;
 const MAX_NAMED = 10;
 /** The most lines of a process. Each costs a read. */
 const LINES_PER_MINUTE = 60;
+/** The accounts without webhooks that are remembered, to name each once. */
+const MAX_ACCOUNTS = 10_000;
 /** The one key of the limit: many accounts must not cost more than one. */
 const ALL_ACCOUNTS = "";
 
@@ -39,6 +42,7 @@ export type LogUnmatched = (event: Pick<EventRecord, "id" | "account" | "type">,
 
 export function createUnmatchedLog({ store, config, logger }: ServiceBase): LogUnmatched {
   const lines = createRateLimit({ perMinute: LINES_PER_MINUTE, clock: config.clock });
+  const named = new LRUCache<string, true>({ max: MAX_ACCOUNTS });
 
   const explain = async (fields: { readonly account: string; readonly eventType: string }): Promise<void> => {
     const { account, eventType } = fields;
@@ -48,10 +52,14 @@ export function createUnmatchedLog({ store, config, logger }: ServiceBase): LogU
 
   return ({ id, account, type }, { duplicate, webhooks, deliveries }) => {
     if (duplicate || (deliveries.length >= webhooks && webhooks > 0)) return;
+    if (webhooks === 0 && named.has(account)) return;
     // Asked for each event, because a host can change the level at run time.
     if (!isDebugEnabled(config.logger) || lines.take(ALL_ACCOUNTS) > 0) return;
     const fields = { account, event: id, eventType: type, webhooks, deliveries: deliveries.length };
-    if (webhooks === 0) logger.debug(fields, "nobody gets an event: the account has no webhooks");
+    if (webhooks === 0) {
+      named.set(account, true);
+      logger.debug(fields, "nobody gets an event: the account has no webhooks");
+    }
     // Without a reply there is no line: it must not fail `emit`.
     else explain(fields).catch(() => {});
   };

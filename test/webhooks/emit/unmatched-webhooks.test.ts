@@ -67,6 +67,16 @@ describe("the debug log", () => {
     expect(reads()).toBe(0);
   });
 
+  it("says it once for each account without webhooks, whatever the number of events", async () => {
+    const { webhooks, emit, clock, log } = createService();
+    for (let count = 0; count < 3; count++) {
+      await emit();
+      await webhooks.emit([EVENT, { ...EVENT, account: "Clinic" }]);
+      await clock.advance(60_000);
+    }
+    expect(log.map(({ fields }) => (fields as { account: string }).account)).toEqual(["clinic", "Clinic"]);
+  });
+
   it("says in one line which webhooks did not get an event, and why", async () => {
     const { register, emit, log } = createService();
     await register();
