@@ -1,5 +1,6 @@
 /** Starts and stops the delivery of a service. Both calls may be repeated and may overlap. */
 
+import { AsyncResource } from "node:async_hooks";
 import { withTimeout } from "../core/clock.js";
 import type { Reading } from "../core/telemetry.js";
 import type { ServiceBase } from "./config/config.js";
@@ -49,6 +50,8 @@ export function createLifecycle(
   let isWanted = false;
   let stopping: Promise<void> | undefined;
   let stopObserving: (() => void) | undefined;
+  /** Of the last `start`: results are reported in it also while stopping. */
+  let context = new AsyncResource("Webhooks");
 
   const closeNotifiers = async (): Promise<void> => {
     const closing = (async () => notify.close?.())();
@@ -85,6 +88,7 @@ export function createLifecycle(
       // `stop` may have been called while this call waited, and perhaps `start` again.
       while (stopping !== undefined) await stopping;
       if (!isWanted) return;
+      if (!worker.isRunning()) context = new AsyncResource("Webhooks");
       worker.start();
       reminder.end();
       stopObserving ??= telemetry?.observe(() => readGauges(store, worker.inFlight()));
@@ -93,7 +97,7 @@ export function createLifecycle(
       reminder.dismissAtExit();
       isWanted = false;
       // A second call (a second SIGTERM) must not shorten the grace period of the first.
-      stopping ??= end(graceMs).finally(() => {
+      stopping ??= context.runInAsyncScope(end, undefined, graceMs).finally(() => {
         stopping = undefined;
       });
       return stopping;

@@ -1,5 +1,6 @@
 /** Runs the passes of the worker: one after another, when one is requested or a time has come. */
 
+import { AsyncResource } from "node:async_hooks";
 import type { Clock, Timer } from "../../core/clock.js";
 import { storageRetryDelayMs } from "../../core/storage-circuit.js";
 
@@ -24,6 +25,11 @@ export interface Passes {
   readonly requestAt: (at: number) => void;
   readonly isRunning: () => boolean;
   /**
+   * Does work of the worker in the async context of `start`, as passes are: what the host keeps there, such
+   * as its tenant, must not depend on the request that happened to cause the work.
+   */
+  readonly inContext: (work: () => void) => void;
+  /**
    * Requests a pass and waits until none is running or requested. Resolves with `true` if one began
    * meanwhile. Rejects with the error of the last pass.
    */
@@ -46,6 +52,7 @@ export function createPasses(clock: Clock, now: () => number, pass: () => Promis
   let lastError: Error | undefined;
   let timer: Timer | undefined;
   let sleepsUntil: number | undefined;
+  let context = new AsyncResource("DeliveryWorker");
 
   const run = async (): Promise<void> => {
     passedAt = clock.monotonic();
@@ -70,7 +77,7 @@ export function createPasses(clock: Clock, now: () => number, pass: () => Promis
 
   const request = (): void => {
     isRequested = true;
-    if (isRunning) passing ??= run();
+    if (isRunning) passing ??= context.runInAsyncScope(run);
   };
 
   const requestAt = (at: number): void => {
@@ -90,6 +97,7 @@ export function createPasses(clock: Clock, now: () => number, pass: () => Promis
   return Object.freeze<Passes>({
     start() {
       isRunning = true;
+      context = new AsyncResource("DeliveryWorker");
       passedAt = clock.monotonic();
       request();
     },
@@ -102,6 +110,7 @@ export function createPasses(clock: Clock, now: () => number, pass: () => Promis
     request,
     requestAt,
     isRunning: () => isRunning,
+    inContext: (work) => context.runInAsyncScope(work),
     async finish() {
       const before = count;
       request();

@@ -283,14 +283,15 @@ export function createWorker(base: ServiceBase, attempt: MakeAttempt, health: He
       const pending = prepareClaim(room, true);
       return {
         request: pending.request,
-        end(claimed) {
-          slots.endReservation(room);
-          freedCount += 1;
-          launchWaiting();
-          if (claimed) void admit(claimed, pending);
-          // A pass claims the deliveries that found no room here.
-          claimIfBacklogged();
-        },
+        end: (claimed) =>
+          passes.inContext(() => {
+            slots.endReservation(room);
+            freedCount += 1;
+            launchWaiting();
+            if (claimed) void admit(claimed, pending);
+            // A pass claims the deliveries that found no room here.
+            claimIfBacklogged();
+          }),
       };
     },
 
