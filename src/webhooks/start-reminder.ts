@@ -3,6 +3,7 @@
  * process attempts them either. If the process ends first, the warning is logged at its exit.
  */
 
+import { AsyncResource } from "node:async_hooks";
 import type { Clock, Timer } from "../core/clock.js";
 import type { Logger } from "../core/logger.js";
 import type { WebhookStore } from "./store.js";
@@ -63,8 +64,11 @@ export function createStartReminder({
   /** True once the host has shown that it knows, or that others deliver. */
   let isDismissed = !warnsAtExit;
 
+  /** A line is not the matter of the request whose event came first. */
+  const log = AsyncResource.bind((fields: object, message: string): void => logger.warn(fields, message));
+
   const warn = (): void =>
-    logger.warn(
+    log(
       { events },
       "start() was never called, so this process delivered none of its events: call start(), or stop() at the end of a process that only emits",
     );
@@ -92,10 +96,7 @@ export function createStartReminder({
     if (stats !== undefined) {
       current.idleLooks += 1;
       if (current.idleLooks === LOOKS)
-        logger.warn(
-          { due: stats.due },
-          "deliveries are due and no process attempts them: call start() in one",
-        );
+        log({ due: stats.due }, "deliveries are due and no process attempts them: call start() in one");
     }
     lookLater(current);
   };

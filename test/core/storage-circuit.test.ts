@@ -1,5 +1,6 @@
 /** Calls of a store before, during and after an outage. The clock stands still unless moved. */
 
+import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, it } from "vitest";
 import { PostbellError } from "../../src/core/errors.js";
 import { createStorageCircuit } from "../../src/core/storage-circuit.js";
@@ -94,6 +95,32 @@ describe("a storage without a connection", () => {
     const { pings } = store;
     await clock.advance(MINUTE);
     expect(store.pings).toBe(pings);
+  });
+
+  it("is logged in the context in which the service was created, not in that of a request", async () => {
+    const tenants = new AsyncLocalStorage<string>();
+    const contexts: unknown[] = [];
+    const note = (_: object, message: string): void => void contexts.push([message, tenants.getStore()]);
+    const clock = manualClock(0);
+    const logger = { debug: note, info: note, warn: note, error: note };
+    const circuit = tenants.run("service", () =>
+      createStorageCircuit({ clock, logger, service: "webhooks" }),
+    );
+    let isBack = false;
+    const ping = async (): Promise<void> => {
+      if (!isBack) throw away();
+    };
+    const call = circuit.connect({ ping, connectionProblem: () => undefined })(ping);
+    await tenants.run("clinic-a", () => call().catch(() => {}));
+    await clock.advance(MINUTE);
+    await tenants.run("clinic-b", () => call().catch(() => {}));
+    isBack = true;
+    await tenants.run("clinic-b", () => clock.advance(SECOND));
+    expect(contexts).toEqual([
+      ["the storage is unavailable", "service"],
+      ["the storage is still unavailable", "service"],
+      ["the storage is available again after 61 s", "service"],
+    ]);
   });
 
   it("waits for a ping that hangs before it sends the next", async () => {

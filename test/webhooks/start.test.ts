@@ -1,5 +1,6 @@
 /** `start()` tells if the storage is there, and a service that is never started says so. */
 
+import { AsyncLocalStorage } from "node:async_hooks";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { createContent } from "../../src/content/index.js";
 import { systemClock, type Timer } from "../../src/core/clock.js";
@@ -227,6 +228,20 @@ describe("a service that is never started", () => {
     await emit();
     await run(5 * MINUTE);
     expect([log, (await webhooks.status()).problems]).toEqual([[], []]);
+  });
+
+  it("is told in the context in which the service was created, not in that of the first event", async () => {
+    const tenants = new AsyncLocalStorage<string>();
+    const contexts: unknown[] = [];
+    const note = (): void => void contexts.push(tenants.getStore());
+    const logger = { debug() {}, info: note, warn: note, error: note };
+    const { register, emit, run } = tenants.run("service", () => openHarness({ options: { logger } }));
+    await register();
+    await tenants.run("clinic-a", async () => {
+      await emit();
+      await run(5 * MINUTE);
+    });
+    expect(contexts).toEqual(["service"]);
   });
 
   it("lets a process that only emits end", () => {
