@@ -1,5 +1,6 @@
 /** The website as the host describes it, with the URLs and renderings that follow from that. */
 
+import { AsyncResource } from "node:async_hooks";
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { runInTurns, type Steps } from "../core/next-turn.js";
@@ -153,6 +154,8 @@ export function createSite(
     const prefix = listPrefix(isShown(owner) ? types.get(owner.type) : collection);
     return `${home}/${[...prefix, ...above, slug].join("/")}/`;
   };
+  // Requests share rendered texts, so these must not depend on what one keeps in its async context.
+  const renderShared = render && AsyncResource.bind(render);
   const sanitised = new LRUCache<string, true>({ max: SANITISED_TEXTS });
   /** Skips a text that it has returned before, since sanitising that again changes nothing. */
   function* sanitiseHtml(raw: string): Steps<string> {
@@ -162,12 +165,12 @@ export function createSite(
     return html;
   }
   const shown = async (raw: string, field: HtmlField, post: Post): Promise<string> => {
-    if (render === undefined) {
+    if (renderShared === undefined) {
       const options = { isTrusted: post.isTrusted, sanitise: sanitiseHtml, smilies: hasSmilies() };
       return runInTurns(RENDERED[field](raw, options), raw.length);
     }
     try {
-      return render(raw, { field, post });
+      return renderShared(raw, { field, post });
     } catch {
       return "";
     }

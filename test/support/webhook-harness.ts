@@ -263,7 +263,9 @@ export function openHarness({
         const changes = change(store);
         const append: WebhookStore["append"] = (request) => store.append({ ...request, claim: undefined });
         const settle: WebhookStore["settle"] = (settlements) =>
-          isDead ? Promise.reject(new Error("dead")) : (changes.settle ?? store.settle)(settlements);
+          isDead
+            ? Promise.reject(new Error("dead"))
+            : (changes.settle?.(settlements) ?? store.settle(settlements));
         return counted({ ...store, ...(changes.claim && { append }), ...changes, settle });
       },
       close: async () => storage.close(),

@@ -1,5 +1,6 @@
 /** Caches what is fetched from other sites: coalesced, and bounded in number, time and size. */
 
+import { AsyncResource } from "node:async_hooks";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../core/clock.js";
 import { createConcurrencyLimit } from "../../core/concurrency-limit.js";
@@ -95,7 +96,9 @@ export interface PageGet {
 }
 
 export function createPageGet(clock: Clock, destinations: DestinationOptions): PageGet {
-  const { ca, resolve } = destinations;
+  const { ca } = destinations;
+  // Requests share what is fetched, so it must not depend on what one keeps in its async context.
+  const resolve = destinations.resolve && AsyncResource.bind(destinations.resolve);
   const proxy = parseProxy(destinations.proxy);
   const policy = createAddressPolicy(destinations);
   const shown = { ...policy, allowHttp: true };

@@ -3,6 +3,7 @@
  * service.
  */
 
+import { AsyncResource } from "node:async_hooks";
 import type { Clock, Timer } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import type { SiteZone } from "../text/dates.js";
@@ -41,7 +42,8 @@ export function createScheduledPosts({
   let timer: Timer | undefined;
   let publishing: Promise<void> | undefined;
 
-  async function publish(): Promise<void> {
+  /** Not in the context of the request that comes first: the hook `changed` is told. */
+  const publish = AsyncResource.bind(async (): Promise<void> => {
     await repository.change(async (transaction) => {
       const now = repository.now();
       const posts = await repository.posts(index.due(now).slice(0, BATCH));
@@ -55,7 +57,7 @@ export function createScheduledPosts({
         });
       }
     });
-  }
+  });
 
   const isDue = (): boolean => (index.nextDue() ?? Number.POSITIVE_INFINITY) <= repository.now();
 

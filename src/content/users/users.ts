@@ -3,6 +3,7 @@
  * are contained. Knows no request.
  */
 
+import { AsyncResource } from "node:async_hooks";
 import { type Clock, withTimeout } from "../../core/clock.js";
 import { PostbellError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
@@ -163,6 +164,9 @@ function createHostUsers(source: UserSource, clock: Clock, logger: Logger): User
     );
   }
 
+  /** Requests share users, so they must not depend on what the first of them keeps in its context. */
+  const inOwnContext = AsyncResource.bind((call: () => unknown) => call());
+
   /** Calls a function of the host and reads its result. Any failure becomes a 503. */
   function callHost<T, U>(call: () => T | PromiseLike<T>, read: (result: T) => U): U | Promise<U> {
     const settle = (result: T): U => {
@@ -174,7 +178,7 @@ function createHostUsers(source: UserSource, clock: Clock, logger: Logger): User
     };
     let result: T | PromiseLike<T>;
     try {
-      result = call();
+      result = inOwnContext(call) as T | PromiseLike<T>;
     } catch (error) {
       throw unavailable(error);
     }
