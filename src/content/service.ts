@@ -5,7 +5,7 @@
 
 import { isDate } from "node:util/types";
 import { PostbellError } from "../core/errors.js";
-import { guardedLogger, type Logger } from "../core/logger.js";
+import { guardedLogger, type Logger, toServiceLogger } from "../core/logger.js";
 import { createStorageCircuit } from "../core/storage-circuit.js";
 import { countStoreErrors, guardedTelemetry } from "../core/telemetry.js";
 import { cacheDocument } from "../http/openapi-document.js";
@@ -97,8 +97,8 @@ export function createContent(options: ContentOptions): Content {
   const { logger } = circuit;
   const telemetry = guardedTelemetry(config.telemetry);
   const report = telemetry && createContentTelemetry(telemetry, clock);
-  const stored = guardContentStore(config.storage.content({ clock, logger }), circuit);
-  const store = countStoreErrors(stored, telemetry, "content");
+  const stored = config.storage.content({ clock, logger: toServiceLogger(logger) });
+  const store = countStoreErrors(guardContentStore(stored, circuit), telemetry, "content");
 
   const base = createBase(config, logger, store, report);
   const { namespace, repository, site, users, callers, files, images } = base;

@@ -1,5 +1,6 @@
 /** The host's logger, and which parts of an error may reach it. */
 
+import { AsyncResource } from "node:async_hooks";
 import { Console } from "node:console";
 import { isPostbellError } from "./errors.js";
 
@@ -50,6 +51,21 @@ export const consoleLogger: Logger = Object.freeze({
   warn: (fields: object, message: string) => console.warn(toLine(fields, message)),
   error: (fields: object, message: string) => console.error(toLine(fields, message)),
 });
+
+/**
+ * Returns the logger for lines that no single request causes, such as those about an outage. They have the
+ * async context of this call, and so not the tenant or the id of the request that came first.
+ */
+export function toServiceLogger(logger: Logger): Logger {
+  const bind = (level: keyof Logger) =>
+    AsyncResource.bind((fields: object, message: string): void => logger[level](fields, message));
+  return Object.freeze({
+    debug: bind("debug"),
+    info: bind("info"),
+    warn: bind("warn"),
+    error: bind("error"),
+  });
+}
 
 /** The value of a `logger` option: a logger, or `false` to log nothing. */
 export type LoggerOption = Logger | false;

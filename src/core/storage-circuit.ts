@@ -17,10 +17,9 @@
  * The circuit alone logs an outage. Lines of other parts about it are logged as `debug`.
  */
 
-import { AsyncResource } from "node:async_hooks";
 import { type Clock, type Timer, withTimeout } from "./clock.js";
 import { isPostbellError, PostbellError } from "./errors.js";
-import type { Logger } from "./logger.js";
+import { type Logger, toServiceLogger } from "./logger.js";
 
 /** Registration requests must be answered within five seconds. */
 const LIMIT_MS = 4_000;
@@ -178,10 +177,7 @@ export function createStorageCircuit({
   let timer: Timer | undefined;
   let store: CircuitStore | undefined;
 
-  /** An outage is not the matter of the request that notices it: lines have the service's context. */
-  const log = AsyncResource.bind((level: "warn" | "error", fields: object, message: string): void =>
-    logger[level](fields, message),
-  );
+  const serviceLogger = toServiceLogger(logger);
 
   const describe = ({ error: { reason, message } }: Outage): object => ({
     service,
@@ -198,7 +194,7 @@ export function createStorageCircuit({
     const now = clock.monotonic();
     const begun = { since: now, error, failed: 0, refused: 0, failedPings: 0, loggedAt: now };
     const until = error.isPermanent ? " until its configuration is changed" : "";
-    log("error", describe(begun), `the storage is unavailable${until}`);
+    serviceLogger.error(describe(begun), `the storage is unavailable${until}`);
     return begun;
   };
 
@@ -206,7 +202,7 @@ export function createStorageCircuit({
     const now = clock.monotonic();
     if (now - current.loggedAt < LOG_EVERY_MS) return;
     current.loggedAt = now;
-    log("warn", { ...describe(current), ...count(current) }, "the storage is still unavailable");
+    serviceLogger.warn({ ...describe(current), ...count(current) }, "the storage is still unavailable");
   };
 
   const end = (): void => {
@@ -215,7 +211,7 @@ export function createStorageCircuit({
     clock.clearTimeout(timer);
     timer = undefined;
     const duration = toDuration(clock.monotonic() - outage.since);
-    log("warn", { service, ...count(outage) }, `the storage is available again after ${duration}`);
+    serviceLogger.warn({ service, ...count(outage) }, `the storage is available again after ${duration}`);
     outage = undefined;
   };
 

@@ -1,7 +1,7 @@
 /** `createWebhooks`: puts the parts of the webhook service together. */
 
 import { systemClock } from "../core/clock.js";
-import { guardedLogger } from "../core/logger.js";
+import { guardedLogger, toServiceLogger } from "../core/logger.js";
 import { createStorageCircuit, type GuardCall, type StorageCircuit } from "../core/storage-circuit.js";
 import { countStoreErrors, guardedTelemetry } from "../core/telemetry.js";
 import type { HealthStatus } from "../health/health-status.js";
@@ -180,11 +180,12 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
     service: "webhooks",
   });
   const { logger } = circuit;
+  const serviceLogger = toServiceLogger(logger);
   const telemetry = guardedTelemetry(config.telemetry);
   const catalogue = readCatalogue(config.events);
   const stored = config.storage.webhooks({
     clock,
-    logger,
+    logger: serviceLogger,
     perEndpoint: config.delivery.perEndpoint,
     perSecond: config.delivery.perSecond ?? null,
     retention: config.retention,
@@ -205,7 +206,7 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
   const reminder = createStartReminder({
     store,
     clock,
-    logger,
+    logger: serviceLogger,
     // A test on a clock of its own ends without having started what it made.
     warnsAtExit: clock === systemClock && config.logger !== false,
   });

@@ -3,7 +3,6 @@
  * process attempts them either. If the process ends first, the warning is logged at its exit.
  */
 
-import { AsyncResource } from "node:async_hooks";
 import type { Clock, Timer } from "../core/clock.js";
 import type { Logger } from "../core/logger.js";
 import type { WebhookStore } from "./store.js";
@@ -64,11 +63,8 @@ export function createStartReminder({
   /** True once the host has shown that it knows, or that others deliver. */
   let isDismissed = !warnsAtExit;
 
-  /** A line is not the matter of the request whose event came first. */
-  const log = AsyncResource.bind((fields: object, message: string): void => logger.warn(fields, message));
-
   const warn = (): void =>
-    log(
+    logger.warn(
       { events },
       "start() was never called, so this process delivered none of its events: call start(), or stop() at the end of a process that only emits",
     );
@@ -96,7 +92,10 @@ export function createStartReminder({
     if (stats !== undefined) {
       current.idleLooks += 1;
       if (current.idleLooks === LOOKS)
-        log({ due: stats.due }, "deliveries are due and no process attempts them: call start() in one");
+        logger.warn(
+          { due: stats.due },
+          "deliveries are due and no process attempts them: call start() in one",
+        );
     }
     lookLater(current);
   };

@@ -8,7 +8,7 @@ import { LRUCache } from "lru-cache";
 import { type Clock, withTimeout } from "../../core/clock.js";
 import { type ConcurrencyLimit, createConcurrencyLimit } from "../../core/concurrency-limit.js";
 import { PostbellError } from "../../core/errors.js";
-import { guardedLogger } from "../../core/logger.js";
+import { guardedLogger, toServiceLogger } from "../../core/logger.js";
 import { readOptions } from "../../core/options.js";
 import { createStorageCircuit } from "../../core/storage-circuit.js";
 import { randomUUID } from "../../core/uuid.js";
@@ -59,7 +59,7 @@ export function createApplicationPasswords(options: ApplicationPasswordOptions):
   if (findUser === undefined) throw missing("findUser", "pass a function that finds a user by name.");
   const circuit = createStorageCircuit({ clock, logger: guardedLogger(config.logger), service: "content" });
   const { logger } = circuit;
-  const store = guardContentStore(storage.content({ clock, logger }), circuit);
+  const store = guardContentStore(storage.content({ clock, logger: toServiceLogger(logger) }), circuit);
   const records = createPasswordRecords(store);
   const hashes = createConcurrencyLimit(HASHES);
   const verify = createVerifier(records, hashes, clock);

@@ -42,8 +42,7 @@ export function createScheduledPosts({
   let timer: Timer | undefined;
   let publishing: Promise<void> | undefined;
 
-  /** Not in the context of the request that comes first: the hook `changed` is told. */
-  const publish = AsyncResource.bind(async (): Promise<void> => {
+  async function publish(): Promise<void> {
     await repository.change(async (transaction) => {
       const now = repository.now();
       const posts = await repository.posts(index.due(now).slice(0, BATCH));
@@ -57,20 +56,25 @@ export function createScheduledPosts({
         });
       }
     });
-  });
+  }
 
   const isDue = (): boolean => (index.nextDue() ?? Number.POSITIVE_INFINITY) <= repository.now();
 
-  function publishDue(): void | Promise<void> {
-    if (!isDue()) return;
-    publishing ??= publish()
+  /** The hook `changed` and the log must not get the async context of the request that comes first. */
+  const beginPublishing = AsyncResource.bind(() =>
+    publish()
       .catch((error: unknown) => {
         // The request that waits did not cause this, and it may be one that frees space.
         logger.warn({ error }, "scheduled posts could not be published and are retried");
       })
       .finally(() => {
         publishing = undefined;
-      });
+      }),
+  );
+
+  function publishDue(): void | Promise<void> {
+    if (!isDue()) return;
+    publishing ??= beginPublishing();
     return publishing;
   }
 
