@@ -80,12 +80,7 @@ export function createS3Sender(config: S3Config): (request: S3Request) => Promis
     const body = readBody(response, watch, config);
     const { status, headers } = response;
     const isAccepted = accept.includes(status);
-    const encoding = headers.get("content-encoding") ?? "";
-    if (isAccepted && COMPRESSED.test(encoding)) {
-      watch.stop();
-      watch.abort();
-      throw toEncodingError(encoding, config);
-    }
+    if (isAccepted) refuseCompressed(headers, watch, config);
     if (method === "GET" && isAccepted && status !== 404) return { status, headers, body };
     const code = await readCode(body);
     if (!isAccepted || code === "NoSuchBucket") throw toRefusal(status, code, config);
@@ -170,13 +165,22 @@ const REMEDIES: { readonly [status: number]: string } = {
   404: "check endpoint and bucket",
 };
 
-/** `fetch` decompresses, so that the bytes are not those of the file, and their number is another. */
-const toEncodingError = (encoding: string, { bucket, endpoint }: S3Config): PostbellError =>
-  unavailable(
+/** `fetch` decompresses: the bytes are then not those of the file, and their number is another. */
+function refuseCompressed(
+  headers: Headers,
+  watch: ReturnType<typeof createWatch>,
+  { bucket, endpoint }: S3Config,
+): void {
+  const encoding = headers.get("content-encoding") ?? "";
+  if (!COMPRESSED.test(encoding)) return;
+  watch.stop();
+  watch.abort();
+  throw unavailable(
     `the bucket ${bucket} at ${endpoint} answers with compressed bytes: keep it, and proxies before it, from doing so`,
     `Content-Encoding ${encoding.slice(0, 40)}`,
     true,
   );
+}
 
 function toRefusal(status: number, code: string, { endpoint, bucket }: S3Config): PostbellError {
   const reason = `${status} ${code}`.trim();

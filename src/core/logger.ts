@@ -53,8 +53,9 @@ export const consoleLogger: Logger = Object.freeze({
 });
 
 /**
- * Returns the logger for lines that no single request causes, such as those about an outage. They have the
- * async context of this call, and so not the tenant or the id of the request that came first.
+ * Returns the logger for lines that no single request causes, such as those about an outage. They
+ * have the async context of this call, so they do not name the tenant of the request that came
+ * first.
  */
 export function toServiceLogger(logger: Logger): Logger {
   const bind = (level: keyof Logger) =>

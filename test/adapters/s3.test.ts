@@ -292,7 +292,7 @@ describe("a store that fails", () => {
     ["an infinite size", `<Size>1e999</Size>${LAST}`],
     ["a size in parts of bytes", `<Size>1.5</Size>${LAST}`],
     ["no time", "<Size>1</Size>"],
-    ["a time that is none", "<Size>1</Size><LastModified>yesterday</LastModified>"],
+    ["an invalid time", "<Size>1</Size><LastModified>yesterday</LastModified>"],
   ])("lists an object with %s: an error, not an entry", async (_, inside) => {
     const { files } = await openFake((__, response) =>
       response.end(`<Contents><Key>a.txt</Key>${inside}</Contents>`),

@@ -1,4 +1,4 @@
-/** A host that keeps its tenant in an `AsyncLocalStorage`: what requests share has the service's context. */
+/** Hooks and an `AsyncLocalStorage` of the host: what requests share has the service's context. */
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { expect, it, onTestFinished } from "vitest";

@@ -174,7 +174,7 @@ describe("readPublicKey", () => {
   });
 
   it.each(
-    // Source: Cremers and Jackson, "Prime, Order Please!", table 1: the points of order 1, 2, 4 and 8.
+    // Source: Cremers and Jackson, "Prime, Order Please!", table 1: orders 1, 2, 4 and 8.
     [
       "0000000000000000000000000000000000000000000000000000000000000000",
       "0100000000000000000000000000000000000000000000000000000000000000",

@@ -119,6 +119,21 @@ describe("a storage call that never settles", () => {
   });
 });
 
+describe("a storage that hangs while attempts hang", () => {
+  it("keeps stop() for four seconds after the grace, and not longer", async () => {
+    const hanging = await hangingIn("settle");
+    hanging.respond(() => forever());
+    await hanging.emit();
+    await hanging.quiet();
+    hanging.hang.isHanging = true;
+    const stopped = hanging.webhooks.stop({ graceMs: SECOND });
+    await hanging.clock.advance(SECOND);
+    await hanging.clock.advance(4 * SECOND);
+    await stopped;
+    expect(await hanging.store.stats()).toMatchObject({ pending: 1, leased: 1 });
+  });
+});
+
 describe("start and stop", () => {
   it("end in the state of the last call, in any order of calls", async () => {
     const { webhooks, register, emit, quiet, sent } = openHarness();

@@ -1,6 +1,6 @@
 /**
- * A host that keeps its tenant in an `AsyncLocalStorage`: hooks run in the context of `start()`, whichever
- * request caused the work, and those of `emit` in the context of its caller.
+ * A host that keeps its tenant in an `AsyncLocalStorage`: hooks run in the context of `start()`,
+ * whichever request caused the work, and those of `emit` in the context of its caller.
  */
 
 import { AsyncLocalStorage, AsyncResource } from "node:async_hooks";
@@ -23,7 +23,7 @@ function contextClock() {
   };
 }
 
-/** The storage, and a function that waits until none of its calls runs: time stands still meanwhile. */
+/** The storage, and a function that waits until no call of it runs. Time stands still meanwhile. */
 function countCalls(storage: Storage) {
   let running = 0;
   const counted: Storage = {
@@ -56,7 +56,7 @@ function countCalls(storage: Storage) {
   return { counted, calm };
 }
 
-/** A service whose hooks and logger note which tenant they see, and its endpoint, which is held first. */
+/** A service whose hooks and logger note which tenant they see. Its endpoint is held at first. */
 function openHost(storage: Storage) {
   const tenants = new AsyncLocalStorage<string>();
   const clock = contextClock();

@@ -60,7 +60,7 @@ export function createScheduledPosts({
 
   const isDue = (): boolean => (index.nextDue() ?? Number.POSITIVE_INFINITY) <= repository.now();
 
-  /** The hook `changed` and the log must not get the async context of the request that comes first. */
+  /** The hook `changed` and the log must not get the async context of the first request. */
   const beginPublishing = AsyncResource.bind(() =>
     publish()
       .catch((error: unknown) => {

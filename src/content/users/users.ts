@@ -164,7 +164,7 @@ function createHostUsers(source: UserSource, clock: Clock, logger: Logger): User
     );
   }
 
-  /** Requests share users, so they must not depend on what the first of them keeps in its context. */
+  /** Requests share users, so these must not depend on what one keeps in its async context. */
   const inOwnContext = AsyncResource.bind((call: () => unknown) => call());
 
   /** Calls a function of the host and reads its result. Any failure becomes a 503. */

@@ -25,8 +25,8 @@ export interface Passes {
   readonly requestAt: (at: number) => void;
   readonly isRunning: () => boolean;
   /**
-   * Does work of the worker in the async context of `start`, as passes are: what the host keeps there, such
-   * as its tenant, must not depend on the request that happened to cause the work.
+   * Does work of the worker in the async context of `start`, as passes are done. What the host
+   * keeps there, such as its tenant, must not depend on the request that caused the work.
    */
   readonly inContext: (work: () => void) => void;
   /**

@@ -47,8 +47,8 @@ export interface DeliveryWorker {
   start(): void;
   isRunning(): boolean;
   /**
-   * Stops claiming, gives deliveries in flight `graceMs` to end, and gives the rest back: an attempt
-   * that was sent may then be repeated. Never rejects.
+   * Stops claiming, gives deliveries in flight `graceMs` to end, and gives the rest back. An
+   * attempt that was sent may then be repeated. Never rejects.
    */
   stop(graceMs: number): Promise<void>;
   /**
