@@ -17,7 +17,14 @@ const ADMINISTRATOR = { id: 1, slug: "ann", name: "Ann", roles: ["administrator"
 
 it.each<[string, () => ContentStorage]>([
   ["memory", memoryStorage],
-  ["SQLite", () => sqliteStorage({ file: createDatabaseFile().path })],
+  [
+    "SQLite",
+    () => {
+      const { path, destroy } = createDatabaseFile();
+      onTestFinished(destroy);
+      return sqliteStorage({ file: path });
+    },
+  ],
   ["Redis", () => redisStorage({ url: redisUrl(), prefix: freshPrefix(), time: "clock" })],
 ])("hooks whose results requests share run in the context of the service: %s", async (_, open) => {
   const storage = open();

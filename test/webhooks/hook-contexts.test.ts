@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { createWebhooks, type Storage } from "../../src/index.js";
 import { memoryStorage } from "../../storage/memory/index.js";
 import { redisStorage } from "../../storage/redis/index.js";
@@ -10,7 +10,11 @@ import { access } from "../support/registration-api.js";
 import { createDatabaseFile } from "../support/sqlite.js";
 
 testHookContexts("memory", memoryStorage);
-testHookContexts("SQLite", () => sqliteStorage({ file: createDatabaseFile().path }));
+testHookContexts("SQLite", () => {
+  const { path, destroy } = createDatabaseFile();
+  onTestFinished(destroy);
+  return sqliteStorage({ file: path });
+});
 testHookContexts("Redis", () => redisStorage({ url: redisUrl(), prefix: freshPrefix(), time: "clock" }));
 
 it("a line of the storage has the context of createWebhooks(), not that of the request", async () => {
