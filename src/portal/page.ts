@@ -6,6 +6,7 @@ import { brotliCompress, gzip } from "node:zlib";
 import { script, style } from "virtual:portal-app";
 import { parseUrl } from "../core/parse-url.js";
 import { isMatch } from "../http/entity-tag.js";
+import { HttpError } from "../http/errors.js";
 import type { HttpRequest, HttpResponse } from "../http/types.js";
 import type { PortalSettings } from "./options.js";
 import { buildFavicon, buildThemeCss } from "./theme.js";
@@ -220,7 +221,8 @@ export function createPage(settings: PageSettings) {
     /** Under its name with a hash, a file never changes. */
     async respondWithFile(request: Pick<HttpRequest, "path" | "headers">): Promise<HttpResponse> {
       const file = files.get(request.path);
-      if (file === undefined) throw new RangeError(`the page has no file ${request.path}`);
+      // The router ignores a trailing slash: `/app.js/` is no file.
+      if (file === undefined) throw new HttpError(404, "not_found", "There is no such file.");
       return respondWithFile(file, request, hashed.has(request.path));
     },
     respondWithPage: (request: Pick<HttpRequest, "baseUrl">): HttpResponse => ({

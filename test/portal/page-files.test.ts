@@ -11,6 +11,7 @@ import { manualClock } from "../../src/testing/manual-clock.js";
 import { contentSite } from "../support/content-site.js";
 import { listen } from "../support/hosts.js";
 import { send } from "../support/http-client.js";
+import { recordingLogger } from "../support/registration-api.js";
 
 const portalOf = (changes: Partial<PortalOptions> = {}) =>
   createPortal({
@@ -58,6 +59,15 @@ describe("the names of the files", () => {
     }
     const others = await readNames(ask(portalOf({ colors: { accent: "#7a1f5c" } })));
     expect(others.map((name, index) => name === names[index])).toEqual([true, false, true]);
+  });
+
+  it("with a slash at the end are no files: 404, and nothing in the log", async () => {
+    const { logger, log } = recordingLogger();
+    const get = ask(portalOf({ logger }));
+    for (const name of ["/app.js", "/app.css", "/theme.css", "/favicon.svg", ...(await readNames(get))]) {
+      const response = await get(`${name}/`);
+      expect([name, response?.status, log]).toEqual([name, 404, []]);
+    }
   });
 
   it("without a hash work as before, for a page that was opened with an older version", async () => {

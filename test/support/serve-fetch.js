@@ -15,8 +15,16 @@ export const serveFetch = (handler) => (req, res) => void respond(handler, req, 
  * @param {import("node:http").ServerResponse} res
  */
 async function respond(handler, req, res) {
+  let request;
   try {
-    const response = await handler(toRequest(req, res));
+    request = toRequest(req, res);
+  } catch {
+    // `Request` cannot hold it: a TRACE, or a Host that is none.
+    res.writeHead(400, { connection: "close" }).end();
+    return;
+  }
+  try {
+    const response = await handler(request);
     if (!req.complete) res.setHeader("connection", "close");
     res.statusCode = response.status;
     res.setHeaders(response.headers);
