@@ -24,6 +24,8 @@ export interface ExpressRequest extends IncomingMessage {
   readonly originalUrl: string;
   readonly body?: unknown;
   readonly rawBody?: unknown;
+  /** The route that was matched last, with the functions of `app.post` as the handles of its stack. */
+  readonly route?: { readonly stack?: readonly { readonly handle?: unknown }[] } | undefined;
 }
 
 /** Middleware for Express. */
@@ -53,16 +55,19 @@ export type ExpressHandler = (
 export function expressAdapter(service: Service, options?: ExpressAdapterOptions): ExpressHandler {
   checkService("expressAdapter", service);
   const prefix = readPrefix("expressAdapter", options);
-  return (req, res, next) => {
+  const handler: ExpressHandler = (req, res, next) => {
     const mount = mountAt(prefix, req.url ?? "/", req.originalUrl);
     if (mount === undefined) {
       next();
       return;
     }
     const { protocol, body, rawBody } = req;
-    const context = { mount, protocol, host: readHost(req), body, rawBody, hostRequest: req };
+    // `route` stays when a route calls `next()`, so it may be another one.
+    const isRouted = req.route?.stack?.some(({ handle }) => handle === handler);
+    const context = { mount, protocol, host: readHost(req), body, rawBody, isRouted, hostRequest: req };
     serve(service, { req, res, next }, context);
   };
+  return handler;
 }
 
 /**

@@ -24,6 +24,8 @@ export interface KoaContext {
   readonly originalUrl: string;
   readonly protocol: string;
   readonly host: string;
+  /** The routes of `@koa/router` whose path matches. Those of `router.use` have no methods. */
+  readonly matched?: readonly { readonly methods: readonly string[]; readonly stack: readonly unknown[] }[];
   status: number;
   body: unknown;
   /** Sets headers of the response. */
@@ -50,16 +52,20 @@ export type KoaMiddleware = (ctx: KoaContext, next: () => Promise<unknown>) => P
 export function koaAdapter(service: Service, options?: KoaAdapterOptions): KoaMiddleware {
   checkService("koaAdapter", service);
   const prefix = readPrefix("koaAdapter", options);
-  return async (ctx, next) => {
+  const middleware: KoaMiddleware = async (ctx, next) => {
     const { req, res, request, protocol, host } = ctx;
     const mount = mountAt(prefix, req.url ?? "/", ctx.originalUrl);
     const { body, rawBody } = request;
-    const context = mount && { mount, protocol, host, body, rawBody, hostRequest: ctx };
+    const isRouted = ctx.matched?.some(
+      ({ methods, stack }) => methods.length > 0 && stack.includes(middleware),
+    );
+    const context = mount && { mount, protocol, host, body, rawBody, isRouted, hostRequest: ctx };
     const pending = context && callService(service, req, res, context);
     const response = isPromiseLike(pending) ? await pending : pending;
     if (response === undefined) await next();
     else respond(ctx, response);
   };
+  return middleware;
 }
 
 /**

@@ -18,6 +18,8 @@ export interface AdapterContext {
   readonly body: unknown;
   /** The bytes that a body parser of the host kept. */
   readonly rawBody: unknown;
+  /** True if a route of the host has matched the whole path. */
+  readonly isRouted?: boolean | undefined;
   /** The request as the host's hooks know it. */
   readonly hostRequest: object;
 }
@@ -39,6 +41,7 @@ export function createRequest(
     headers: readHeaders(req),
     body: readBody(req, context),
     baseUrl: buildOrigin(context) + context.mount.basePath,
+    isRouted: context.isRouted,
     hostRequest: context.hostRequest,
     get signal() {
       signal ??= createDisconnectSignal(res);

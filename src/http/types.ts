@@ -19,6 +19,10 @@ export interface HttpRequest {
    * `https://api.example.com/hooks`.
    */
   readonly baseUrl: string;
+  /**
+   * True if a route of the host, such as `app.post("/webhooks/in", …)`, has matched the whole path.
+   */
+  readonly isRouted?: boolean | undefined;
   /** Aborts when the client leaves. */
   readonly signal?: AbortSignal | undefined;
   /**

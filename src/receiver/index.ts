@@ -8,6 +8,7 @@
 import { PostbellError } from "../core/errors.js";
 import { guardedLogger } from "../core/logger.js";
 import { type OptionValues, readOptions } from "../core/options.js";
+import { parseUrl } from "../core/parse-url.js";
 import { readBytes } from "../http/body.js";
 import { BODY_MS } from "../http/body-chunks.js";
 import { HttpError } from "../http/errors.js";
@@ -160,7 +161,10 @@ export function createReceiver(
   };
 
   const handle = async (request: HttpRequest): Promise<HttpResponse | undefined> => {
-    if (trimSlash(request.path) !== path) return undefined;
+    if (trimSlash(request.path) !== path && !(path === "" && request.isRouted === true)) {
+      warnOfPath(request);
+      return undefined;
+    }
     if (request.method !== "POST") {
       return failure(405, "method_not_allowed", "Send deliveries with POST.", { allow: "POST" });
     }
@@ -175,6 +179,16 @@ export function createReceiver(
     if (result.ok) return { status: 204, headers: {}, body: null };
     report(result);
     return failure(result.status, result.code, result.message);
+  };
+
+  let hasWarned = false;
+  /** Without it, the sender would see a bare 404, and the host would see nothing. */
+  const warnOfPath = ({ method, path: requested, headers, baseUrl }: HttpRequest): void => {
+    const name = settings.publicKeys === undefined ? settings.header.toLowerCase() : "webhook-signature";
+    const isSigned = method === "POST" && readHeader(headers, name) !== undefined;
+    if (hasWarned || !isSigned || path !== "" || parseUrl(baseUrl)?.pathname !== "/") return;
+    hasWarned = true;
+    logger.warn({ path: requested.slice(0, MAX_LOGGED_PATH) }, WRONG_PATH);
   };
 
   const report = ({ status, code, message, cause }: ReceiveResult & { ok: false }): void => {
@@ -241,6 +255,12 @@ const PROBLEMS: Readonly<Record<ReceiveProblem, readonly [status: number, messag
     "The raw bytes of the body are needed: read them before any body parser, or make it keep them.",
   ],
 };
+
+const MAX_LOGGED_PATH = 200;
+
+const WRONG_PATH =
+  "a signed request was not received: this receiver is mounted at the root and takes deliveries at / only. " +
+  "If the request is a delivery, give the adapter its path as prefix, or createReceiver as path.";
 
 const MALFORMED_STANDARD_HEADERS =
   "webhook-id, webhook-timestamp and webhook-signature must have the form that Standard Webhooks defines.";

@@ -45,7 +45,10 @@ export interface ReceiverOptions {
    * another name.
    */
   readonly header?: string | undefined;
-  /** Path of deliveries, below the mount point. Default `/`. */
+  /**
+   * Path of deliveries, below the mount point. Default `/`; in a route of Express or Koa, such as
+   * `app.post("/webhooks/in", expressAdapter(receiver))`, whatever the route matches.
+   */
   readonly path?: string | undefined;
   /**
    * Largest difference between the time of a signature and now, in either direction. Default 300.

@@ -8,6 +8,17 @@ declare module "koa2" {
   export { default } from "koa";
 }
 
+declare module "@koa/router" {
+  import type { Middleware } from "koa";
+  export default class Router {
+    routes(): Middleware;
+    get<State, Context>(path: string, middleware: Middleware<State, Context>): this;
+    post<State, Context>(path: string, middleware: Middleware<State, Context>): this;
+    use<State, Context>(middleware: Middleware<State, Context>): this;
+    use<State, Context>(path: string, middleware: Middleware<State, Context>): this;
+  }
+}
+
 declare module "koa-bodyparser" {
   import type { Middleware } from "koa";
   export default function bodyParser(options?: { readonly jsonLimit?: string }): Middleware;
