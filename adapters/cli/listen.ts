@@ -4,6 +4,7 @@ import { mkdir, readFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import { parseUrl } from "../../src/core/parse-url.js";
 import {
   type CliIo,
   defineCommand,
@@ -24,7 +25,8 @@ export const listen = defineCommand({
   summary: "receive notifications on this machine, verify them and show them",
   details: `Runs until it is interrupted. An invalid request gets the response 400, a method other than POST 405.
 
-  --port PORT         default 8484; 0 selects any free port
+  --port PORT         default: the port of the webhook's URL, if --secret-file has the response of its registration
+                      and the URL is on this machine; otherwise 8484. 0 selects any free port
   --host HOST         default 127.0.0.1
   --tls-cert FILE     receive over HTTPS; needs --tls-key; both files are PEM
   --tls-key FILE
@@ -38,7 +40,7 @@ ${secretDetails}
   --json              print one line of JSON per request`,
   options: {
     ...secretOptions,
-    port: { type: "string", default: "8484" },
+    port: { type: "string" },
     host: { type: "string", default: "127.0.0.1" },
     "tls-cert": { type: "string" },
     "tls-key": { type: "string" },
@@ -55,7 +57,10 @@ ${secretDetails}
     return {
       ...{ host, header, save, body, json },
       tls: readTls(values["tls-cert"], values["tls-key"]),
-      port: readWholeNumber(values.port, "--port", { min: 0, max: 65_535 }),
+      port:
+        values.port === undefined
+          ? undefined
+          : readWholeNumber(values.port, "--port", { min: 0, max: 65_535 }),
       toleranceSeconds: readWholeNumber(values.tolerance, "--tolerance", { min: 0, max: 1e12 }),
       statuses: values.status
         .split(",")
@@ -65,12 +70,12 @@ ${secretDetails}
     };
   },
   async run({ source, tls, port, host, ...settings }, io) {
-    const secrets = await findSecrets(source, io);
+    const { secrets, url } = await findSecrets(source, io);
     if (settings.save !== undefined) await mkdir(settings.save, { recursive: true });
     const server = await openServer(tls, createListener({ ...settings, secrets }, io), io);
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
-      server.listen(port, host, resolve);
+      server.listen(port ?? toLocalPort(url) ?? DEFAULT_PORT, host, resolve);
     });
     const { port: listeningPort } = server.address() as AddressInfo;
     const scheme = tls === undefined ? "http" : "https";
@@ -85,6 +90,15 @@ ${secretDetails}
     return code;
   },
 });
+
+const DEFAULT_PORT = 8484;
+
+/** Returns the port of a URL of this machine. Behind another name, a tunnel may change the port. */
+export function toLocalPort(url: string | undefined): number | undefined {
+  const { protocol, hostname = "", port } = parseUrl(url ?? "") ?? {};
+  if (!/^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)) return undefined;
+  return Number(port || (protocol === "https:" ? 443 : 80));
+}
 
 interface TlsFiles {
   readonly cert: string;

@@ -28,7 +28,8 @@ ${secretDetails}
   },
   async run({ files, to, header, json, source }, io) {
     const paint = createPainter(io);
-    const [secret] = await findSecrets(source, io);
+    const { secrets } = await findSecrets(source, io);
+    const [secret] = secrets;
     const sendFile = async (file: string): Promise<number> => {
       const message = readMessage(await readFile(file));
       const signed = secret === undefined ? message : signAgain(message, header, secret, systemClock.now());

@@ -31,6 +31,12 @@ export function readSecretSource(values: {
   return { given: values.secret, files: values["secret-file"] };
 }
 
+export interface FoundSecrets {
+  readonly secrets: readonly string[];
+  /** The URL of the webhook, if a file is the response of its registration. */
+  readonly url?: string | undefined;
+}
+
 /**
  * Reads the secrets from their files, or else from the environment.
  *
@@ -39,15 +45,19 @@ export function readSecretSource(values: {
 export async function findSecrets(
   { given, files }: SecretSource,
   { env, stdin }: CliIo,
-): Promise<readonly string[]> {
-  const found = [...given];
+): Promise<FoundSecrets> {
+  const secrets = [...given];
+  let url: string | undefined;
   for (const file of files) {
     const [text, name] =
       file === "-" ? [await readText(stdin), "the standard input"] : [await readFile(file, "utf8"), file];
-    found.push(...parseSecrets(text, name));
+    const found = parseSecrets(text, name);
+    secrets.push(...found.secrets);
+    url ??= found.url;
   }
   const fromEnvironment = env["POSTBELL_SECRET"];
-  return found.length === 0 && isSecret(fromEnvironment) ? [fromEnvironment] : found;
+  if (secrets.length === 0 && isSecret(fromEnvironment)) secrets.push(fromEnvironment);
+  return { secrets, url };
 }
 
 async function readText(stdin: CliIo["stdin"]): Promise<string> {
@@ -57,22 +67,32 @@ async function readText(stdin: CliIo["stdin"]): Promise<string> {
 }
 
 /** The response of a registration starts with a brace, which no secret does. */
-function parseSecrets(text: string, name: string): readonly string[] {
-  if (text.trimStart().startsWith("{")) return [readResponse(text, name)];
-  const secrets = text.split(/\r?\n/).map((line) => line.trim());
-  if (secrets.some(isSecret)) return secrets.filter(isSecret);
+function parseSecrets(text: string, name: string): FoundSecrets {
+  if (text.trimStart().startsWith("{")) return readResponse(text, name);
+  const secrets = text
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .filter(isSecret);
+  if (secrets.length > 0) return { secrets };
   throw new Error(`There is no secret in ${name}.`);
 }
 
-function readResponse(text: string, name: string): string {
-  let response: { readonly secret?: unknown; readonly error?: { readonly message?: unknown } | null };
+interface Registered {
+  webhook?: { url?: unknown } | null;
+  secret?: unknown;
+  error?: { message?: unknown } | null;
+}
+
+function readResponse(text: string, name: string): FoundSecrets {
+  let response: Registered;
   try {
-    response = JSON.parse(text) as typeof response;
+    response = JSON.parse(text) as Registered;
   } catch {
     throw new Error(`The JSON in ${name} cannot be parsed.`);
   }
-  const { secret, error } = response;
-  if (isSecret(secret)) return secret;
+  const { webhook, secret, error } = response;
+  const url = webhook?.url;
+  if (isSecret(secret)) return { secrets: [secret], url: typeof url === "string" ? url : undefined };
   const cause = error == null ? "" : ` It is an error: ${printable(String(error.message))}`;
   throw new Error(`The response in ${name} has no secret.${cause}`);
 }

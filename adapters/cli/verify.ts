@@ -42,7 +42,7 @@ ${secretDetails}
     return { file, header, json, toleranceSeconds, time, source: readSecretSource(given) };
   },
   async run({ file, header, json, toleranceSeconds, time, source }, io) {
-    const secrets = await findSecrets(source, io);
+    const { secrets } = await findSecrets(source, io);
     if (secrets.length === 0)
       throw wrongUsage("There is no secret: give --secret-file, --secret or POSTBELL_SECRET.");
     const bytes = file === "-" ? await readAll(io.stdin) : await readFile(file);

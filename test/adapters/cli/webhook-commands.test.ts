@@ -13,6 +13,7 @@ import { PassThrough, Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { main } from "../../../adapters/cli/command-line.js";
 import { readMessage, writeMessage } from "../../../adapters/cli/http-message.js";
+import { toLocalPort } from "../../../adapters/cli/listen.js";
 import { drawTimeAxis } from "../../../adapters/cli/plan.js";
 import { checkSignature } from "../../../adapters/cli/signature-report.js";
 import { signatureHeader } from "../../../src/signature/signature.js";
@@ -92,10 +93,11 @@ interface Listening {
   readonly interrupt: () => Promise<unknown>;
 }
 
-const listening = (...args: readonly string[]): Promise<Listening> => listeningWithInput("", ...args);
+const listening = (...args: readonly string[]): Promise<Listening> =>
+  listeningWithInput("", "--port", "0", ...args);
 
 async function listeningWithInput(stdin: string, ...args: readonly string[]): Promise<Listening> {
-  const child = spawn(process.execPath, [COMMAND, "listen", "--port", "0", ...args]);
+  const child = spawn(process.execPath, [COMMAND, "listen", ...args]);
   child.stdin.end(stdin);
   const ended = new Promise((done) => child.once("exit", (code, signal) => done(signal ?? code)));
   let [out, errors] = ["", ""];
@@ -176,7 +178,13 @@ describe("postbell listen", () => {
         [`${SECRET}\n`, "-"],
         ["", file],
       ] as const) {
-        const { url, out, errors, interrupt } = await listeningWithInput(stdin, "--secret-file", from);
+        const { url, out, errors, interrupt } = await listeningWithInput(
+          stdin,
+          "--port",
+          "0",
+          "--secret-file",
+          from,
+        );
         expect(await post(url, body, signatureOf(body))).toBe(204);
         expect(await interrupt()).toBe(130);
         expect(out()).toContain(" valid patient.updated");
@@ -184,6 +192,36 @@ describe("postbell listen", () => {
       }
     },
   );
+
+  it("listens on the port of the URL that was registered, unless --port says otherwise", LIMIT, async () => {
+    const taken = await startEndpoint({ respond: () => {} });
+    await taken.close();
+    const registered = `http://127.0.0.1:${taken.port}/`;
+    const response = JSON.stringify({ webhook: { id: randomUUID(), url: registered }, secret: SECRET });
+    const { url, interrupt } = await listeningWithInput(response, "--secret-file", "-");
+    expect(url).toBe(registered);
+    const body = bodyOf();
+    expect(await post(registered, body, signatureOf(body))).toBe(204);
+    const other = await listeningWithInput(response, "--secret-file", "-", "--port", "0");
+    expect(other.url).not.toBe(registered);
+    await Promise.all([interrupt(), other.interrupt()]);
+  });
+
+  it.each([
+    ["http://localhost:3001/in", 3001],
+    ["http://127.0.0.1:9/", 9],
+    ["http://127.9.9.9:3001", 3001],
+    ["http://[::1]:3001/", 3001],
+    ["http://localhost/", 80],
+    ["https://localhost/", 443],
+    ["https://hooks.example.com/", undefined],
+    ["https://localhost.example.com:3001/", undefined],
+    ["http://10.0.0.7:3001/", undefined],
+    ["nonsense", undefined],
+    [undefined, undefined],
+  ])("takes the port of %s: %s, for only a URL of this machine has one of its own", (url, port) => {
+    expect(toLocalPort(url)).toBe(port);
+  });
 
   it.each([
     [
