@@ -1,9 +1,10 @@
 /** The contracts of storage and content store on Postgres, over two pools, like two processes. */
 
 import pg from "pg";
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { afterAll, beforeAll, describe, onTestFinished, test } from "vitest";
 import { contentStoreContract, storageContract } from "../../src/testing/index.js";
 import { postgresStorage } from "../../storage/postgres/index.js";
+import { hostileRequestsContract } from "../contracts/hostile-requests.js";
 import { type DatabaseServer, startDatabase } from "./support/database-server.js";
 
 let server: DatabaseServer;
@@ -47,6 +48,14 @@ const createPair = (connections: "session" | "transaction") => async () => {
 describe("with connections of its own, the contracts hold:", () => {
   storageContract({ test, create: createPair("session") });
   contentStoreContract({ test, create: createPair("session") });
+});
+
+describe("under the registration API", () => {
+  hostileRequestsContract(async () => {
+    const { storage, destroy } = await createPair("session")();
+    onTestFinished(destroy);
+    return storage;
+  });
 });
 
 describe("behind a pooler of transactions, the contracts hold:", () => {
