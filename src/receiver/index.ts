@@ -109,7 +109,7 @@ export interface Receiver<E = EventNotification> extends Service {
  * - 400: signature or body refused.
  * - 405: not a POST. 408: the body took longer than 10 seconds. 413: the body is too large.
  * - 409: the same event is being handled at this moment. Not 503, which tells proxies that the
- *   endpoint is down.
+ *   endpoint is down. 415: a body parser of the host consumed a body that is not JSON.
  * - 500: `onEvent` threw, or a body parser of the host consumed the raw bytes.
  *
  * @throws `invalid_option`.
@@ -174,21 +174,27 @@ export function createReceiver(
       result = await receive({ body, headers: request.headers });
     } catch (error) {
       if (error instanceof HttpError) return failure(error.status, error.code, error.message);
-      result = problem("raw_body_unavailable", error);
+      // Only a delivery, which is signed JSON, shows that the host's body parsers are in the way.
+      if (!/^application\/json\b/i.test(request.headers["content-type"] ?? ""))
+        return failure(415, "unsupported_media_type", "Deliveries are application/json.");
+      result = isSigned(request) ? problem("raw_body_unavailable", error) : problem("missing_header");
     }
     if (result.ok) return { status: 204, headers: {}, body: null };
     report(result);
     return failure(result.status, result.code, result.message);
   };
 
+  const signatureName =
+    settings.publicKeys === undefined ? settings.header.toLowerCase() : "webhook-signature";
+  const isSigned = ({ headers }: HttpRequest): boolean => readHeader(headers, signatureName) !== undefined;
+
   let hasWarned = false;
   /** Without it, the sender would see a bare 404, and the host would see nothing. */
-  const warnOfPath = ({ method, path: requested, headers, baseUrl }: HttpRequest): void => {
-    const name = settings.publicKeys === undefined ? settings.header.toLowerCase() : "webhook-signature";
-    const isSigned = method === "POST" && readHeader(headers, name) !== undefined;
-    if (hasWarned || !isSigned || path !== "" || parseUrl(baseUrl)?.pathname !== "/") return;
+  const warnOfPath = (request: HttpRequest): void => {
+    const isDelivery = request.method === "POST" && isSigned(request);
+    if (hasWarned || !isDelivery || path !== "" || parseUrl(request.baseUrl)?.pathname !== "/") return;
     hasWarned = true;
-    logger.warn({ path: requested.slice(0, MAX_LOGGED_PATH) }, WRONG_PATH);
+    logger.warn({ path: request.path.slice(0, MAX_LOGGED_PATH) }, WRONG_PATH);
   };
 
   const report = ({ status, code, message, cause }: ReceiveResult & { ok: false }): void => {

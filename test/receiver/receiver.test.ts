@@ -503,4 +503,19 @@ describe("on a real socket", () => {
     expect((await deliver(`${kept}/hooks`, sign(notification))).status).toBe(204);
     expect(events).toHaveLength(1);
   });
+
+  it("answers a stranger's form or unsigned JSON that a body parser took with 4xx, and logs no error", async () => {
+    const { receiver, sign, logged } = receiverOf();
+    const parsers = express().use(express.json(), express.urlencoded(), express.text());
+    const url = await listen(createServer(parsers.use("/hooks", expressAdapter(receiver))));
+    const post = async (type: string, body: string, headers = {}) => {
+      const sent = { "content-type": type, connection: "close", ...headers };
+      return (await fetch(`${url}/hooks`, { method: "POST", body, headers: sent })).status;
+    };
+    expect(await post("application/json", "{}")).toBe(400);
+    const forged = { "x-service-signature": sign(notification, "another") };
+    expect(await post("application/x-www-form-urlencoded", "a=1", forged)).toBe(415);
+    expect(await post("text/plain", "{}", forged)).toBe(415);
+    expect(logged.filter(({ level }) => level === "error")).toEqual([]);
+  });
 });
