@@ -24,7 +24,7 @@ export interface ExpressRequest extends IncomingMessage {
   readonly originalUrl: string;
   readonly body?: unknown;
   readonly rawBody?: unknown;
-  /** The route that was matched last, with the functions of `app.post` as the handles of its stack. */
+  /** The route that was matched last. The functions of `app.post` are the handles of its stack. */
   readonly route?: { readonly stack?: readonly { readonly handle?: unknown }[] } | undefined;
 }
 

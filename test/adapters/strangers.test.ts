@@ -130,7 +130,7 @@ const METHODS = [
 const JSON_TYPE = "content-type: application/json\r\n";
 const body = (text: string): string => `content-length: ${text.length}\r\n\r\n${text}`;
 
-/** What follows the request line and Host. */
+/** Each follows the request line and Host. */
 const ODD_HEADERS: readonly string[] = [
   "authorization: Bearer \x7f\r\n",
   "authorization: Bearer\r\nauthorization: Basic Og==\r\n",

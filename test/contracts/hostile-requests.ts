@@ -12,7 +12,7 @@ import { stopComparing } from "../support/compared-service.js";
 import { type Chance, chanceOf, hostileText, hostileValue, queryText } from "../support/hostile.js";
 import { type Api, registrationApi, URL_1 } from "../support/registration-api.js";
 
-// What is asked here is mostly nothing that the document describes.
+// Hardly any of these requests is described in the document.
 stopComparing();
 
 const REQUESTS = Number(process.env["FUZZ_REQUESTS"] ?? 1_000);

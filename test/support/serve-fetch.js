@@ -19,7 +19,7 @@ async function respond(handler, req, res) {
   try {
     request = toRequest(req, res);
   } catch {
-    // `Request` cannot hold it: a TRACE, or a Host that is none.
+    // `Request` cannot hold it: a TRACE, or a Host that is no host name.
     res.writeHead(400, { connection: "close" }).end();
     return;
   }
