@@ -49,6 +49,13 @@ const table = {
     labels: ["lane"],
     bounds: LAG_BOUNDS,
   },
+  attemptRepeats: {
+    name: "postbell.attempt.repeats",
+    kind: "counter",
+    unit: "{request}",
+    description: "Requests written again, because the endpoint had closed the kept connection.",
+    labels: [],
+  },
   deliveriesEnded: {
     name: "postbell.deliveries.ended",
     kind: "counter",

@@ -25,6 +25,8 @@ export interface ChannelSettings extends ConnectionSettings {
   readonly deadlines: Deadlines;
   /** Calls back after the event loop has polled for new bytes. */
   readonly afterPoll: (callback: () => void) => void;
+  /** Called for each request that is written again, see {@link createChannel}. Must not throw. */
+  readonly onRepeat?: (() => void) | undefined;
 }
 
 export interface ChannelEvents {
@@ -59,6 +61,11 @@ const KEEP_ALIVE_MS = 4_000;
 const MAX_KEEP_ALIVE_MS = 30_000;
 /** An idle connection is closed this long before the time that the endpoint announces. */
 const KEEP_ALIVE_MARGIN_MS = 1_000;
+/**
+ * A connection that was opened longer ago is closed after its exchange, because only a new one
+ * looks the name up again. With the longest idle time, no connection is used for more than a minute.
+ */
+const MAX_AGE_MS = 30_000;
 
 /** Returns how long a connection may be idle, by the endpoint's `Keep-Alive` if it sends one. */
 const toIdleMs = (keepAliveSeconds: number | undefined): number =>
@@ -69,13 +76,18 @@ const toIdleMs = (keepAliveSeconds: number | undefined): number =>
 const waitForClose = (socket: Socket | undefined): Promise<void> =>
   new Promise((resolve) => {
     if (socket === undefined || socket.closed) resolve();
-    else socket.once("close", () => resolve()).destroy();
+    else socket.once("close", () => resolve());
   });
 
 /**
  * Creates a channel. The first exchange opens its connection. An idle connection that was closed is
- * reopened if no request was written to it yet; a request that was written is never repeated. Any
- * anomaly drops the connection: an error, the deadline, the size limit, unexpected bytes, or a
+ * reopened.
+ *
+ * An endpoint may close an idle connection just when a request is written to it. So a request is
+ * written once more, to a new connection, if a connection that has carried an earlier exchange is
+ * lost before any byte of the response. On a new connection, a request is never repeated.
+ *
+ * Any anomaly drops the connection: an error, the deadline, the size limit, unexpected bytes, or a
  * response that arrives before the whole request was sent.
  */
 export function createChannel(
@@ -83,12 +95,16 @@ export function createChannel(
   settings: ChannelSettings,
   events: ChannelEvents,
 ): Channel {
-  const { clock, deadlines, afterPoll } = settings;
+  const { clock, deadlines, afterPoll, onRepeat } = settings;
   const common = commonHeaders(target);
   let current: HttpExchange | undefined;
   let opening: Opening | undefined;
   let socket: Socket | undefined;
   let idleMs = KEEP_ALIVE_MS;
+  /** Monotonic time. */
+  let openedAt = 0;
+  /** True if the connection has carried an exchange to its end. */
+  let isReused = false;
   /** True while the socket keeps the process alive. */
   let isReferenced = true;
   /**
@@ -138,6 +154,8 @@ export function createChannel(
 
   const adopt = (own: Socket): void => {
     socket = own;
+    openedAt = clock.monotonic();
+    isReused = false;
     isReferenced = true;
     const lose = (error: Error | undefined): void => {
       if (own === socket) onLost(error);
@@ -162,6 +180,7 @@ export function createChannel(
       onLost(undefined);
       return;
     }
+    reading.isAnswered = true;
     const state = reader.read(chunk);
     // A receiver, or the size limit, may have ended the exchange.
     if (state === "open" || current !== reading) return;
@@ -206,7 +225,8 @@ export function createChannel(
     // request. Not `writableLength`: TLS sockets count bytes as unsent for one more turn of the
     // event loop, in which a near endpoint may have responded.
     const isUnread = socket?.writableNeedDrain === true;
-    if (!isReusable || !head.isKeptAlive || nextIdleMs <= 0 || isUnread) {
+    const isOld = clock.monotonic() - openedAt > MAX_AGE_MS;
+    if (!isReusable || !head.isKeptAlive || nextIdleMs <= 0 || isUnread || isOld) {
       void drop();
       return;
     }
@@ -215,6 +235,7 @@ export function createChannel(
       socket?.setTimeout(idleMs);
     }
     if (socket?.isPaused()) socket.resume();
+    isReused = true;
     isResting = true;
     afterPoll(endRest);
     events.onIdle(channel);
@@ -251,9 +272,14 @@ export function createChannel(
     }
     if (!lost.isWritten) {
       // Reopened after the rest.
-      const gone = socket;
-      socket = undefined;
-      gone?.destroy();
+      disconnect();
+      return;
+    }
+    if (isReused && !lost.isAnswered) {
+      disconnect();
+      lost.isWritten = false;
+      onRepeat?.();
+      begin(lost);
       return;
     }
     const { response } = lost;
@@ -273,12 +299,17 @@ export function createChannel(
     return drop();
   };
 
-  const drop = (): Promise<void> => {
-    events.onGone(channel);
+  /** Forgets the socket and destroys it. Returns it. */
+  const disconnect = (): Socket | undefined => {
     const gone = socket;
     socket = undefined;
+    return gone?.destroy();
+  };
+
+  const drop = (): Promise<void> => {
+    events.onGone(channel);
     opening?.cancel();
-    return waitForClose(gone);
+    return waitForClose(disconnect());
   };
 
   const channel: Channel = Object.freeze({ exchange, end });

@@ -34,6 +34,8 @@ export interface OutboundClientOptions {
    * least recently used is dropped. Default 1000.
    */
   readonly maxOrigins?: number | undefined;
+  /** Called for each request that is written again over a new connection. Must not throw. */
+  readonly onRepeat?: (() => void) | undefined;
 }
 
 /** The idle connections of one origin, the most recently used on top. */
@@ -49,7 +51,8 @@ interface Origin {
  * peer address before it sends a byte ({@link checkUrl}, {@link checkAddress}). It uses TLS 1.2 or
  * newer and always verifies certificates. It does not follow redirects or proxy variables; a proxy
  * is used only if it is given, after the same checks (`openConnection`). It does not
- * decompress. A head may have 16 KiB, and a request is never repeated.
+ * decompress. A head may have 16 KiB. A request is repeated only if a kept connection was lost
+ * before any byte of the response ({@link createChannel}).
  *
  * It opens as many connections as there are concurrent sends: the caller limits those. Idle
  * connections close after four seconds, or as late as the endpoint's `Keep-Alive` allows, up to
@@ -63,6 +66,7 @@ export function createOutboundClient({
   proxy,
   resolve = createResolver(),
   maxOrigins = 1000,
+  onRepeat,
 }: OutboundClientOptions): OutboundClient {
   const channels = new Set<Channel>();
   const verdicts = new LRUCache<string, UrlCheck>({ max: maxOrigins });
@@ -80,6 +84,7 @@ export function createOutboundClient({
     clock,
     deadlines: createDeadlines(clock),
     afterPoll: createAfterPoll(),
+    onRepeat,
     policy,
     resolve,
     secureContext: shareContext({ ...trusted, ...clientCertificate }),

@@ -43,7 +43,9 @@ export function requestHead(
   common: string,
 ): string | undefined {
   let head = `${method} ${path} HTTP/1.1\r\n${common}`;
+  // `for … in` allocates nothing, but also visits what other libraries add to `Object.prototype`.
   for (const name in headers) {
+    if (!Object.hasOwn(headers, name)) continue;
     const value = headers[name] as string;
     if (!HEADER_NAME.test(name) || !VALUE.test(value) || RESERVED_HEADERS.has(name.toLowerCase()))
       return undefined;
@@ -68,8 +70,10 @@ export interface HttpExchange {
   readonly receiver: ResponseReceiver | undefined;
   readonly resolve: (result: OutboundResult) => void;
   deadline: Deadline | undefined;
-  /** True if the request was written: then it is never repeated. */
+  /** True if the request was written to the present connection. */
   isWritten: boolean;
+  /** True once a byte of the response has arrived: then the request is never repeated. */
+  isAnswered: boolean;
   response: ResponseHead | undefined;
   /**
    * The first `receivedLength` bytes are the body of the response. Empty if a receiver takes it.
@@ -89,6 +93,7 @@ export const createHttpExchange = (
   resolve: given.resolve,
   deadline: undefined,
   isWritten: false,
+  isAnswered: false,
   response: undefined,
   received: NO_BODY,
   receivedLength: 0,

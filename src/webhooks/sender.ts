@@ -28,7 +28,10 @@ export interface Sender {
   readonly close: () => Promise<void>;
 }
 
-export function createSender({ delivery, destinations, clock }: WebhooksConfig): Sender {
+export function createSender({
+  config: { delivery, destinations, clock },
+  telemetry,
+}: Pick<ServiceBase, "config" | "telemetry">): Sender {
   const policy = createAddressPolicy(destinations);
   // Created with the first request, so that a service that never sends holds nothing.
   let client: OutboundClient | undefined;
@@ -40,6 +43,7 @@ export function createSender({ delivery, destinations, clock }: WebhooksConfig):
       resolve: destinations.resolve,
       proxy: parseProxy(destinations.proxy),
       clientCertificate: destinations.clientCertificate,
+      onRepeat: telemetry && (() => telemetry.record("attemptRepeats", 1, {})),
     });
     return client.send(request);
   };

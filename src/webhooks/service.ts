@@ -199,7 +199,7 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
   const registrations = createRegistrations({ ...registrationParts, isForHost: true });
   const forSubscribers = createRegistrations({ ...registrationParts, isForHost: false });
 
-  const sender = createSender(config);
+  const sender = createSender(base);
   const schedule = buildSchedule(config.retry);
   const attempt = createAttempts(base, schedule, sender.send);
   const worker = createWorker(base, attempt, createHealthSteps(base));

@@ -442,14 +442,17 @@ describe("a connection between two requests", () => {
    * An endpoint over plain HTTP that answers every request with its path, and our side of the
    * connections to it.
    */
-  async function startPlain(respond?: EndpointOptions["respond"]) {
+  async function startPlain(
+    respond?: EndpointOptions["respond"],
+    options: Partial<OutboundClientOptions> = {},
+  ) {
     const endpoint = await start({
       certificate: undefined,
       respond: respond ?? ((socket, { head }) => socket.write(reply(200, head.split(" ")[1]))),
     });
     const connect = vi.spyOn(net, "connect");
     const ours = (at: number): net.Socket => connect.mock.results[at]?.value as net.Socket;
-    const { send, ...rest } = sender(endpoint.port);
+    const { send, ...rest } = sender(endpoint.port, options);
     const sendTo = (path: string, more: Partial<OutboundRequest> = {}) =>
       send({ url: `http://${NAME}:${endpoint.port}${path}`, ...more });
     return { endpoint, ours, sendTo, ...rest };
@@ -508,6 +511,101 @@ describe("a connection between two requests", () => {
     expect(await sent).toMatchObject({ code: "CLIENT_CLOSED" });
     await turns(10);
     expect(endpoint.connections()).toBe(1);
+  });
+
+  /** An endpoint whose first response is as usual, and whose later ones are `lose`. */
+  async function startLosing(lose: (socket: net.Socket, connection: number) => unknown) {
+    let repeats = 0;
+    const started = await startPlain(
+      (socket, { connection }) => {
+        if (started.endpoint.requests.length === 1) socket.write(reply(204));
+        else lose(socket, connection);
+      },
+      { onRepeat: () => repeats++ },
+    );
+    await started.sendTo("/1");
+    const paths = () =>
+      started.endpoint.requests.map(({ head, connection }) => [head.split(" ")[1], connection]);
+    return { ...started, paths, repeats: () => repeats };
+  }
+
+  it.each<[string, (socket: net.Socket) => unknown]>([
+    ["closes", (socket) => socket.destroy()],
+    ["ends", (socket) => socket.end()],
+    ["resets", (socket) => socket.resetAndDestroy()],
+  ])(
+    "that the endpoint %s when a request arrives: the request is repeated once, over a new one",
+    async (_name, lose) => {
+      const { sendTo, paths, repeats } = await startLosing((socket, connection) =>
+        connection === 1 ? lose(socket) : socket.write(reply(200, "again")),
+      );
+      expect(await sendTo("/2", { body: BODY })).toMatchObject(body("again"));
+      expect([paths(), repeats()]).toEqual([
+        [
+          ["/1", 1],
+          ["/2", 1],
+          ["/2", 2],
+        ],
+        1,
+      ]);
+    },
+  );
+
+  it("is not replaced a second time for one request", async () => {
+    const { sendTo, paths } = await startLosing((socket) => socket.destroy());
+    expect(await sendTo("/2")).toMatchObject({ kind: "http", code: "CONNECTION_CLOSED" });
+    expect(paths().map(([, connection]) => connection)).toEqual([1, 1, 2]);
+  });
+
+  it("that is lost after one byte of the response ends the request", async () => {
+    const { sendTo, paths, repeats } = await startLosing((socket) => void socket.end("H"));
+    expect(await sendTo("/2")).toMatchObject({ kind: "http", code: "CONNECTION_CLOSED" });
+    expect([paths().length, repeats()]).toEqual([2, 0]);
+  });
+
+  it("leaves a repeated request the deadline of the first try", async () => {
+    const held: net.Socket[] = [];
+    const { clock, sendTo } = await startLosing((socket) => held.push(socket));
+    let result: unknown;
+    const sent = sendTo("/2").then((settled) => (result = settled));
+    await until(() => held.length === 1);
+    await clock.advance(10_000);
+    held[0]?.destroy();
+    await until(() => held.length === 2 || result !== undefined);
+    await clock.advance(DEADLINE_MS - 10_000 - 1);
+    expect(result).toBeUndefined();
+    await clock.advance(1);
+    expect(await sent).toMatchObject({ kind: "timeout", code: "DEADLINE" });
+  });
+
+  it("is replaced after 30 seconds by one to the address that the name has then", async () => {
+    const addresses: string[] = [];
+    const { endpoint, clock, sendTo } = await startPlain(undefined, {
+      resolve: async () => {
+        addresses.push(endpoint.connections() === 0 ? "127.0.0.1" : "::ffff:127.0.0.1");
+        return addresses.slice(-1);
+      },
+    });
+    for (let sent = 0; sent < 61; sent++) {
+      expect(await sendTo(`/${sent}`)).toMatchObject(body(`/${sent}`));
+      await clock.advance(1_000);
+    }
+    expect(addresses).toEqual(["127.0.0.1", "::ffff:127.0.0.1"]);
+    expect(endpoint.requests.map(({ connection }) => connection)).toEqual(
+      Array.from({ length: 61 }, (_, at) => (at <= 31 ? 1 : 2)),
+    );
+  });
+
+  it("that grows old during an exchange carries it to its end", async () => {
+    const held: net.Socket[] = [];
+    const { endpoint, clock, sendTo } = await startPlain((socket) => held.push(socket));
+    const deadlineMs = 600_000;
+    const sent = sendTo("/1", { deadlineMs });
+    await until(() => held.length === 1);
+    await clock.advance(300_000);
+    held[0]?.write(reply(200, "late"));
+    expect(await sent).toMatchObject(body("late"));
+    await until(() => endpoint.openConnections() === 0);
   });
 
   it("keeps the process alive while it is in use, and not while it is idle", async () => {
