@@ -41,7 +41,7 @@ export type {
   RequestBody,
   Service,
 } from "./http/types.js";
-export type { Resolve } from "./outbound/connection.js";
+export type { Resolve } from "./outbound/resolver.js";
 export type { OutboundFailure, OutboundRequest, OutboundResponse, OutboundResult } from "./outbound/types.js";
 export type { Json, JsonObject } from "./schema/types.js";
 export type { AuditLog } from "./webhooks/audit.js";

@@ -7,7 +7,7 @@ import type { Clock } from "../core/clock.js";
 import type { Logger } from "../core/logger.js";
 import type { Telemetry } from "../core/telemetry.js";
 import type { HttpRequest } from "../http/types.js";
-import type { Resolve } from "../outbound/connection.js";
+import type { Resolve } from "../outbound/resolver.js";
 import type { RoleOptions } from "./auth/roles.js";
 import type { ApplicationPasswords, AuthenticateContent } from "./callers.js";
 import type { EditorOptions } from "./editor/editor-options.js";

@@ -1,7 +1,6 @@
 /** One vetted connection to an origin, which carries one exchange at a time. */
 
 import type { Socket } from "node:net";
-import type { Clock } from "../core/clock.js";
 import type { Deadlines } from "../core/deadlines.js";
 import type { AllowedTarget } from "./address-policy.js";
 import { type ConnectionSettings, type Opening, openConnection } from "./connection.js";
@@ -20,7 +19,6 @@ import { createResponseReader } from "./response-reader.js";
 import type { OutboundFailure, OutboundRequest, OutboundResult, ResponseReceiver } from "./types.js";
 
 export interface ChannelSettings extends ConnectionSettings {
-  readonly clock: Clock;
   /** Shared by all channels of a client. */
   readonly deadlines: Deadlines;
   /** Calls back after the event loop has polled for new bytes. */
@@ -260,7 +258,8 @@ export function createChannel(
 
   const onDeadline = (): void => {
     if (current === undefined) return;
-    void end(deadlineFailure(opening?.phase() ?? "http", current.request.deadlineMs));
+    const { deadlineMs } = current.request;
+    void end(opening?.late(deadlineMs) ?? deadlineFailure("http", deadlineMs));
   };
 
   /** The connection has ended, or must not be used any more. */

@@ -9,10 +9,10 @@ import type { Clock } from "../core/clock.js";
 import { createDeadlines } from "../core/deadlines.js";
 import { type AddressPolicy, type AllowedTarget, checkUrl, type UrlCheck } from "./address-policy.js";
 import { type Channel, createChannel } from "./channel.js";
-import { createResolver, type Resolve } from "./connection.js";
 import type { ClientCertificate } from "./destination-options.js";
 import { clientClosed, refusalFailure } from "./failure.js";
 import type { OutboundProxy } from "./proxy.js";
+import { type FindAddresses, Names, type Resolve } from "./resolver.js";
 import type { OutboundClient } from "./types.js";
 
 export interface OutboundClientOptions {
@@ -27,8 +27,10 @@ export interface OutboundClientOptions {
   readonly clientCertificate?: ClientCertificate | undefined;
   /** Opens the connections to endpoints. Default: none. */
   readonly proxy?: OutboundProxy | undefined;
-  /** Default: {@link createResolver}, which queries the system's DNS servers. */
+  /** Looks names up instead of `find`. */
   readonly resolve?: Resolve | undefined;
+  /** Default: `createResolver`, which queries the system's DNS servers. */
+  readonly find?: FindAddresses | undefined;
   /**
    * The number of origins (scheme, host and port) to keep idle connections for, 1 or more; the
    * least recently used is dropped. Default 1000.
@@ -64,7 +66,8 @@ export function createOutboundClient({
   ca,
   clientCertificate,
   proxy,
-  resolve = createResolver(),
+  resolve,
+  find,
   maxOrigins = 1000,
   onRepeat,
 }: OutboundClientOptions): OutboundClient {
@@ -86,7 +89,7 @@ export function createOutboundClient({
     afterPoll: createAfterPoll(),
     onRepeat,
     policy,
-    resolve,
+    names: new Names(clock, resolve, find),
     secureContext: shareContext({ ...trusted, ...clientCertificate }),
     proxy: proxy && { ...proxy, secureContext: shareContext(trusted) },
   };

@@ -3,24 +3,26 @@
  * Through a proxy, the tunnel leads to a checked address. Knows nothing of HTTP.
  */
 
-import type { LookupAddress } from "node:dns";
-import { Resolver } from "node:dns/promises";
 import net from "node:net";
 import tls from "node:tls";
+import type { Clock, Timer } from "../core/clock.js";
 import { type AddressPolicy, type AllowedTarget, checkAddress } from "./address-policy.js";
-import { classifyError, type Phase, refusalFailure, toProxyFailure } from "./failure.js";
+import {
+  classifyError,
+  deadlineFailure,
+  type Phase,
+  RESOLVER_UNAVAILABLE,
+  refusalFailure,
+  toProxyFailure,
+} from "./failure.js";
 import { connectToProxy, type ProxySettings, requestTunnel } from "./proxy.js";
+import type { Names } from "./resolver.js";
 import type { OutboundFailure } from "./types.js";
 
-/**
- * Returns the addresses of a name, an empty list if it has no address. Rejects with an error whose
- * `code` says why (`ENOTFOUND` …).
- */
-export type Resolve = (hostname: string) => Promise<readonly string[]>;
-
 export interface ConnectionSettings {
+  readonly clock: Clock;
   readonly policy: AddressPolicy;
-  readonly resolve: Resolve;
+  readonly names: Names;
   /** Throws if the host's CA cannot be read. */
   readonly secureContext: () => tls.SecureContext;
   /** Default: none, so endpoints are connected to directly. */
@@ -28,7 +30,8 @@ export interface ConnectionSettings {
 }
 
 export interface Opening {
-  readonly phase: () => Phase;
+  /** Returns the failure of an opening that takes too long. */
+  readonly late: (deadlineMs: number) => OutboundFailure;
   /** Cancels the opening and destroys the socket; the callback is not called any more. */
   readonly cancel: () => void;
 }
@@ -36,18 +39,34 @@ export interface Opening {
 export type Opened = { readonly socket: net.Socket } | { readonly failure: OutboundFailure };
 
 /**
- * Milliseconds for one address of several before the next is tried. Node's default of 250 is too
+ * Milliseconds for one address of the proxy before the next is tried. Node's default of 250 is too
  * short for distant hosts; two seconds leave room for one repeated SYN.
  */
-const ADDRESS_ATTEMPT_MS = 2000;
+const PROXY_ADDRESS_MS = 2_000;
+/** Milliseconds after which the next address is tried as well: RFC 8305 section 5. */
+const ATTEMPT_DELAY_MS = 250;
+/** The maximum number of addresses to try for one connection. All addresses are checked. */
+const MAX_TRIED = 8;
+
+/** Alternates the families, so that one that does not work costs little: RFC 8305 section 4. */
+function alternateFamilies(addresses: readonly string[]): string[] {
+  const isFirst = net.isIP(addresses[0] ?? "");
+  const first = addresses.filter((address) => net.isIP(address) === isFirst);
+  const second = addresses.filter((address) => net.isIP(address) !== isFirst);
+  return Array.from({ length: Math.max(first.length, second.length) }, (_, at) => [first[at], second[at]])
+    .flat()
+    .filter((address) => address !== undefined);
+}
 
 /**
  * Opens a connection to the target and calls back once, with a socket that is ready for the
  * request, or with a failure.
  *
  * A name is resolved for each connection, so a rebinding name is checked each time. One refused
- * address refuses the whole name. The socket can only reach a checked address, and its peer is
- * checked again before anything is written, TLS included. A proxy is asked for the first of the
+ * address refuses the whole name; one that comes late does so until the connection is open. An
+ * address that does not connect at once is not waited for: the next one is tried as well, and the
+ * first that connects is used. A socket can only reach a checked address, and its peer is checked
+ * again before anything is written, TLS included. A proxy is asked for the first of the
  * checked addresses, and never for a name. It can still connect to another host, but not pass for
  * an `https:` endpoint: TLS ends there.
  *
@@ -55,15 +74,34 @@ const ADDRESS_ATTEMPT_MS = 2000;
  */
 export function openConnection(
   target: AllowedTarget,
-  { policy, resolve, secureContext, proxy }: ConnectionSettings,
+  { clock, policy, names, secureContext, proxy }: ConnectionSettings,
   callback: (opened: Opened) => void,
 ): Opening {
   let phase: Phase = target.isAddress ? "connect" : "dns";
+  /** The connection to the endpoint or the proxy. */
   let socket: net.Socket | undefined;
   let isSettled = false;
+  /** Checked addresses that were not tried yet. */
+  let untried: string[] = [];
+  let triedCount = 0;
+  /** Sockets that are not connected yet. */
+  const dialled = new Set<net.Socket>();
+  let connected: net.Socket | undefined;
+  let lastError: Error | undefined;
+  /** Tries the next address. */
+  let timer: Timer | undefined;
+  /** True once no more addresses can be found. */
+  let isLookedUp = target.isAddress;
 
+  const stopDialling = (): void => {
+    clock.clearTimeout(timer);
+    untried = [];
+    for (const plain of dialled) plain.destroy();
+    dialled.clear();
+  };
   const cancel = (): void => {
     isSettled = true;
+    stopDialling();
     socket?.destroy();
   };
   const fail = (failure: OutboundFailure): void => {
@@ -95,22 +133,48 @@ export function openConnection(
     secure.once("secureConnect", () => succeed(secure));
   };
 
+  /** Adds checked addresses, and tries the first of them unless an earlier one may still connect. */
   const dial = (addresses: readonly string[]): void => {
+    if (socket !== undefined) return;
     phase = "connect";
-    const vetted: LookupAddress[] = addresses.map((address) => ({ address, family: net.isIP(address) }));
+    untried = alternateFamilies([...addresses, ...untried]);
+    if (dialled.size === 0) dialNext();
+    else timer ??= clock.setTimeout(dialNext, ATTEMPT_DELAY_MS);
+  };
+
+  const dialNext = (): void => {
+    clock.clearTimeout(timer);
+    timer = undefined;
+    const address = triedCount < MAX_TRIED ? untried.shift() : undefined;
+    if (address !== undefined) {
+      triedCount += 1;
+      if (untried.length > 0) timer = clock.setTimeout(dialNext, ATTEMPT_DELAY_MS);
+      attempt(() => dialOne(address));
+    } else if (dialled.size === 0 && isLookedUp) fail(classifyError(lastError, phase));
+  };
+
+  const dialOne = (address: string): void => {
     const plain = net.connect({
       host: target.hostname,
       port: target.port,
       noDelay: true,
-      autoSelectFamily: true,
-      autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_MS,
-      // Called only for names, and returns only addresses that were just checked.
-      lookup: (_hostname, _options, answer) => answer(null, vetted),
+      autoSelectFamily: false,
+      // Called only for names, and returns only an address that was just checked.
+      lookup: (_hostname, _options, answer) => answer(null, address, net.isIP(address)),
     });
-    socket = plain;
-    plain.on("error", onError);
+    dialled.add(plain);
+    plain.on("error", (error) => {
+      if (plain === connected) onError(error);
+      else if (dialled.delete(plain)) {
+        lastError = error;
+        dialNext();
+      }
+    });
     plain.once("connect", () => {
-      if (isSettled) return;
+      if (!dialled.delete(plain)) return;
+      connected = plain;
+      socket = plain;
+      stopDialling();
       const peer = checkAddress(plain.remoteAddress ?? "", policy, target.hostname);
       if (!peer.ok) fail(refusalFailure(peer));
       else secureOrSucceed(plain);
@@ -124,7 +188,7 @@ export function openConnection(
       return;
     }
     phase = "proxy";
-    const plain = connectToProxy(through, ADDRESS_ATTEMPT_MS, () => {
+    const plain = connectToProxy(through, PROXY_ADDRESS_MS, () => {
       if (isSettled) return;
       requestTunnel(plain, { address, port: target.port }, through, (problem) => {
         if (problem === undefined) secureOrSucceed(plain);
@@ -140,16 +204,28 @@ export function openConnection(
     else succeed(plain);
   };
 
-  const resolveAndDial = async (): Promise<void> => {
-    const addresses = await resolve(target.hostname);
-    if (isSettled) return;
-    if (addresses.length === 0) return fail(classifyError({ code: "ENODATA" }, "dns"));
+  const areAllowed = (addresses: readonly string[]): boolean => {
     for (const address of addresses) {
       const verdict = checkAddress(address, policy, target.hostname);
-      if (!verdict.ok) return fail(refusalFailure(verdict));
+      if (verdict.ok) continue;
+      fail(refusalFailure(verdict));
+      return false;
     }
+    return true;
+  };
+
+  const resolveAndDial = async (): Promise<void> => {
+    const { addresses, late } = await names.find(target.hostname);
+    if (isSettled) return;
+    if (addresses.length === 0) return fail(classifyError({ code: "ENODATA" }, "dns"));
+    if (!areAllowed(addresses)) return;
+    isLookedUp = late === undefined;
     if (proxy === undefined) dial(addresses);
     else dialThroughProxy(proxy, addresses[0] as string);
+    if (late === undefined) return;
+    const more = await late;
+    isLookedUp = true;
+    if (!isSettled && areAllowed(more) && proxy === undefined) dial(more);
   };
 
   const attempt = (step: () => void): void => {
@@ -161,61 +237,15 @@ export function openConnection(
   };
 
   const dialAddress = (): void => {
-    if (proxy === undefined) dial([]);
+    if (proxy === undefined) dial([target.hostname]);
     else dialThroughProxy(proxy, target.hostname);
   };
 
   if (target.isAddress) attempt(dialAddress);
   else resolveAndDial().catch((error: unknown) => fail(classifyError(error, phase)));
-  return { phase: () => phase, cancel };
-}
-
-export interface ResolverOptions {
-  /** DNS servers as `address` or `address:port`. Default: those of the system. */
-  readonly servers?: readonly string[] | undefined;
-  /** Milliseconds to wait for a server at the first of two tries. Default 2500. */
-  readonly timeoutMs?: number | undefined;
-}
-
-/**
- * The maximum number of addresses per family. A name with more is not a webhook endpoint but an
- * attack.
- */
-const MAX_ADDRESSES = 32;
-const TRIES = 2;
-
-/** RFC 6761 section 6.3: these names are loopback and are never queried. */
-const LOCALHOST = /(?:^|\.)localhost$/i;
-
-/**
- * Creates a resolver that queries A and AAAA records together and returns at most 64 addresses,
- * IPv4 first. It does without the thread pool, which `dns.lookup` would share with the host's file
- * reads.
- *
- * One family without records is fine. The hosts file and search domains are not consulted.
- * `localhost` and names under it are 127.0.0.1 and ::1 without a query. Rejects with the error of
- * the A query if neither family has an address.
- */
-export function createResolver({ servers, timeoutMs = 2500 }: ResolverOptions = {}): Resolve {
-  let shared: Resolver | undefined;
-
-  /** Created at the first query, because it reads the system's configuration. */
-  const resolver = (): Resolver => {
-    if (shared === undefined) {
-      shared = new Resolver({ timeout: timeoutMs, tries: TRIES });
-      if (servers) shared.setServers([...servers]);
-    }
-    return shared;
-  };
-
-  return async (hostname) => {
-    if (LOCALHOST.test(hostname)) return ["127.0.0.1", "::1"];
-    const answers = await Promise.allSettled([resolver().resolve4(hostname), resolver().resolve6(hostname)]);
-    const addresses = answers.flatMap((answer) =>
-      answer.status === "fulfilled" ? answer.value.slice(0, MAX_ADDRESSES) : [],
-    );
-    const [ipv4] = answers;
-    if (addresses.length === 0 && ipv4.status === "rejected") throw ipv4.reason;
-    return addresses;
-  };
+  const late = (deadlineMs: number): OutboundFailure =>
+    phase === "dns" && names.giveUp(target.hostname)
+      ? classifyError({ code: RESOLVER_UNAVAILABLE }, phase)
+      : deadlineFailure(phase, deadlineMs);
+  return { late, cancel };
 }

@@ -6,8 +6,8 @@ import { createSecureContext } from "node:tls";
 import { flag, hook, listOf, type Option, type OptionValues } from "../core/options.js";
 import { parseUrl } from "../core/parse-url.js";
 import { type AddressPolicy, type Family, isHostName } from "./address-policy.js";
-import type { Resolve } from "./connection.js";
 import { parseProxy } from "./proxy.js";
+import type { Resolve } from "./resolver.js";
 
 /**
  * Which hosts may be reached. By default only public hosts, over HTTPS.

@@ -25,6 +25,12 @@ const LATE_IN: Readonly<Record<Phase, string>> = {
   http: "before the head of a response was complete",
 };
 
+/**
+ * The code of a name that could not be resolved because of an outage of the resolver. It says
+ * nothing about the endpoint.
+ */
+export const RESOLVER_UNAVAILABLE = "RESOLVER_UNAVAILABLE";
+
 /** The form of codes of Node, OpenSSL and c-ares. Other texts are not safe to log. */
 const SAFE_CODE = /^[A-Z][A-Z0-9_]{1,63}$/;
 

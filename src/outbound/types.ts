@@ -46,7 +46,7 @@ export interface OutboundResponse {
 export interface OutboundFailure {
   /**
    * `refused`: by the address policy; no socket was opened to that address. `dns`: the name did not
-   * resolve. `connect`: no connection. `tls`: the certificate or the handshake. `timeout`: the
+   * resolve; with the code `RESOLVER_UNAVAILABLE` no name does, and no attempt is counted. `connect`: no connection. `tls`: the certificate or the handshake. `timeout`: the
    * deadline. `http`: the bytes are not an HTTP response, or the head was cut off.
    */
   readonly kind: "refused" | "dns" | "connect" | "tls" | "timeout" | "http";
@@ -57,8 +57,8 @@ export interface OutboundFailure {
 }
 
 /**
- * Sends one request and resolves with the response or the failure. Never rejects, follows a
- * redirect or retries.
+ * Sends one request and resolves with the response or the failure. Never rejects or follows a
+ * redirect.
  */
 export type Send = (request: OutboundRequest) => Promise<OutboundResult>;
 

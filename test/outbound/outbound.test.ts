@@ -13,6 +13,7 @@ import {
 } from "../../src/outbound/client.js";
 import { createAddressPolicy } from "../../src/outbound/destination-options.js";
 import { classifyError, type Phase } from "../../src/outbound/failure.js";
+import { Names } from "../../src/outbound/resolver.js";
 import type { OutboundClient, OutboundRequest, OutboundResponse } from "../../src/outbound/types.js";
 import { type ManualClock, manualClock } from "../../src/testing/manual-clock.js";
 import { type Certificate, issue, makeAuthority } from "../support/certificates.js";
@@ -386,7 +387,7 @@ describe("connections", () => {
         deadlines: createDeadlines(clock),
         afterPoll: createAfterPoll(),
         policy: { allowPrivateNetworks: true },
-        resolve: async () => ["127.0.0.1"],
+        names: new Names(clock, async () => ["127.0.0.1"]),
         secureContext: () => tls.createSecureContext(),
       },
       { onIdle: () => seen.push("idle"), onGone: () => seen.push("gone") },
@@ -1200,6 +1201,94 @@ describe("names", () => {
     const endpoint = await start();
     const { send } = sender(endpoint.port, { resolve: async () => ["::1", "127.0.0.1"] });
     expect(await send()).toMatchObject({ status: 204 });
+  });
+
+  it("with an address that hangs are tried at the next one after 250 ms, and the first is given up", async () => {
+    const endpoint = await start();
+    const hanging = new net.Socket();
+    const connect = net.connect;
+    const spy = vi
+      .spyOn(net, "connect")
+      .mockImplementation(((options: net.TcpNetConnectOpts) =>
+        spy.mock.calls.length === 1 ? hanging : connect(options)) as typeof net.connect);
+    const { clock, send } = sender(endpoint.port, { resolve: async () => ["127.0.0.9", "127.0.0.1"] });
+    const sent = send();
+    await until(() => spy.mock.calls.length === 1);
+    await clock.advance(249);
+    expect(spy).toHaveBeenCalledTimes(1);
+    await clock.advance(1);
+    expect(await sent).toMatchObject({ status: 204 });
+    expect(hanging.destroyed).toBe(true);
+  });
+
+  it("with a hundred dead addresses are tried at eight of them, of both families", async () => {
+    const endpoint = await start();
+    const tried: unknown[] = [];
+    const connect = net.connect;
+    vi.spyOn(net, "connect").mockImplementation(((options: net.TcpNetConnectOpts) => {
+      options.lookup?.("", {}, (_error, address) => tried.push(address));
+      return connect(options);
+    }) as typeof net.connect);
+    const ipv4 = Array.from({ length: 50 }, (_, at) => `127.0.1.${at}`);
+    const addresses = [...ipv4, ...ipv4.map((address) => `::ffff:${address}`)];
+    const { send } = sender(endpoint.port, { resolve: async () => addresses });
+    expect(await send()).toMatchObject({ kind: "connect", code: "ECONNREFUSED" });
+    expect(tried).toEqual(ipv4.slice(0, 4).flatMap((address) => [address, `::ffff:${address}`]));
+  });
+
+  it("whose second family comes late reach the endpoint there, if the first one does not answer", async () => {
+    const endpoint = await start();
+    const late = new Promise<string[]>((resolve) => setImmediate(resolve, ["127.0.0.1"]));
+    const { send } = sender(endpoint.port, {
+      resolve: undefined,
+      find: async () => ({ addresses: ["127.0.0.9"], late }),
+    });
+    expect(await send()).toMatchObject({ status: 204 });
+  });
+
+  it("whose second family comes late fail with the error of the first, if there is no second", async () => {
+    const { send } = sender(1, {
+      resolve: undefined,
+      find: async () => ({ addresses: ["127.0.0.9"], late: Promise.resolve([]) }),
+    });
+    const endpoint = await start();
+    await endpoint.close();
+    expect(await send({ url: `https://${NAME}:${endpoint.port}/` })).toMatchObject({
+      kind: "connect",
+      code: "ECONNREFUSED",
+    });
+  });
+
+  it.each<[string, EndpointOptions]>([
+    ["while it is connected", { onConnection: (socket) => void socket.resume() }],
+    ["before it is connected", {}],
+  ])("are refused for a bad address that comes late, %s", async (when, options) => {
+    const endpoint = await start({ certificate: undefined, ...options });
+    if (when.startsWith("before"))
+      vi.spyOn(net, "connect").mockImplementation((() => new net.Socket()) as typeof net.connect);
+    let answer: (addresses: string[]) => void = () => {};
+    const late = new Promise<string[]>((resolve) => (answer = resolve));
+    const { send } = sender(endpoint.port, {
+      resolve: undefined,
+      find: async () => ({ addresses: ["127.0.0.1"], late }),
+    });
+    const sent = send();
+    if (when.startsWith("while")) await until(() => endpoint.openConnections() === 1);
+    answer(["169.254.169.254"]);
+    expect(await sent).toMatchObject({ kind: "refused", code: "R7" });
+    await until(() => endpoint.openConnections() === 0);
+    expect(endpoint.requests).toHaveLength(0);
+  });
+
+  it("of an outage of the resolver are told apart, also at the deadline", async () => {
+    const { clock, send } = sender(443, { resolve: () => new Promise(() => {}) });
+    const results = [send({ url: "https://hooks.one.test/" }), send({ url: "https://hooks.two.test/" })];
+    await turns(2);
+    await clock.advance(DEADLINE_MS);
+    expect(await Promise.all(results)).toMatchObject([
+      { kind: "timeout", code: "DEADLINE" },
+      { kind: "dns", code: "RESOLVER_UNAVAILABLE" },
+    ]);
   });
 
   it("whose socket ends at a refused address get no byte", async () => {

@@ -10,6 +10,8 @@ export interface DnsAnswer {
   readonly ipv6?: readonly string[] | undefined;
   /** The name is an alias of this one. */
   readonly alias?: string | undefined;
+  /** The record type whose queries are not answered. */
+  readonly mute?: "A" | "AAAA" | undefined;
 }
 
 export interface DnsServer {
@@ -61,7 +63,7 @@ export async function startDnsServer(table: Readonly<Record<string, DnsAnswer>>)
     const type = query.readUInt16BE(at + 1);
     queries.push(`${TYPES[type] ?? type} ${name}`);
     const answer = table[name];
-    if (answer === undefined) return;
+    if (answer === undefined || answer.mute === TYPES[type]) return;
 
     const owner = answer.alias ?? name;
     const records = [

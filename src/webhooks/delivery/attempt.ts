@@ -3,6 +3,7 @@
 import { type Clock, withTimeout } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import { getServerAttributes, type Span, seconds, type Telemetry, toLabel } from "../../core/telemetry.js";
+import { RESOLVER_UNAVAILABLE } from "../../outbound/failure.js";
 import type { OutboundResult, Send } from "../../outbound/types.js";
 import type { Subscriber } from "../access.js";
 import type { ServiceBase, WebhooksConfig } from "../config/config.js";
@@ -14,6 +15,7 @@ import {
   buildAttemptResult,
   classifyResponse,
   evaluateAttempt,
+  isResolverOutage,
   isTest,
   type OutcomeRules,
   postponeAttempt,
@@ -33,6 +35,9 @@ export type MakeAttempt = (flight: Flight) => AttemptResult | null | Promise<Att
  * So a process that was paused does not send a delivery that another process has taken over.
  */
 const FENCE_MARGIN_MS = 5_000;
+
+/** An outage of the resolver is logged this often. */
+const OUTAGE_LOG_MS = 60_000;
 
 const ALL_ALLOWED: readonly boolean[] = [true];
 
@@ -95,6 +100,8 @@ export function createAttempts(
   const maxHeldMs = delivery.leaseMs - delivery.deadlineMs - FENCE_MARGIN_MS;
   const permissionFor = createPermissions({ config, logger });
   const hostHeadersFor = createHostHeaders({ config, logger });
+  /** When the outage of the resolver was last logged, in monotonic time. */
+  let outageLoggedAt = Number.NEGATIVE_INFINITY;
 
   const attempt: MakeAttempt = (flight) => {
     const { claim } = flight;
@@ -185,9 +192,18 @@ export function createAttempts(
   ): AttemptResult => {
     const times = { startedAt, now: store.now() };
     const result = evaluateAttempt(claim, { attempt: made, response }, times, rules);
+    if (isResolverOutage(made)) logOutage();
     // An attempt that a stopping process cut off is made again.
     if (made.kind !== "delivered" && !isCancelled) logFailure(logger, claim, made, result.outcome);
     return result;
+  };
+
+  const logOutage = (): void => {
+    const now = clock.monotonic();
+    if (now - outageLoggedAt < OUTAGE_LOG_MS) return;
+    outageLoggedAt = now;
+    const message = "no host name can be resolved: deliveries wait until the DNS servers respond";
+    logger.error({ code: RESOLVER_UNAVAILABLE }, message);
   };
 
   return attempt;

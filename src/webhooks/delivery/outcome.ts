@@ -2,6 +2,7 @@
  * Decides what becomes of a claimed delivery: delivered, due again later, withheld or failed. Pure.
  */
 
+import { RESOLVER_UNAVAILABLE } from "../../outbound/failure.js";
 import type { OutboundResult } from "../../outbound/types.js";
 import { TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { type Attempt, type Claim, type EndpointReport, type Settlement, TEST_FAILED } from "../store.js";
@@ -159,6 +160,20 @@ export function postponeAttempt(
   return buildAttemptResult(claim, { ...reschedule(claim, at), postponed: postponed + 1 }, startedAt);
 }
 
+/** True if no name can be resolved at present: the endpoint has no part in it. */
+export const isResolverOutage = ({ kind, code }: Pick<Attempt, "kind" | "code">): boolean =>
+  kind === "dns" && code === RESOLVER_UNAVAILABLE;
+
+/**
+ * Reschedules a delivery until the resolver is back, as long as that takes: like an outage of the
+ * storage, it uses up no step and no part of the retry window.
+ */
+function awaitResolver(claim: Claim, now: number): AttemptResult {
+  const { postponed } = claim;
+  const outcome = reschedule(claim, now + accessDelayMs(postponed));
+  return buildAttemptResult(claim, { ...outcome, postponed: postponed + 1 }, claim.startedAt);
+}
+
 /** Returns the first characters of a response, on one line. */
 function toExcerpt(body: Uint8Array, characters: number): string | null {
   if (characters === 0) return null;
@@ -216,6 +231,7 @@ export function evaluateAttempt(
   rules: OutcomeRules,
 ): AttemptResult {
   const { startedAt, now } = times;
+  if (isResolverOutage(attempt) && !isTest(claim)) return awaitResolver(claim, now);
   const isDelivered = attempt.kind === "delivered";
   const report: EndpointReport = {
     ok: isDelivered,

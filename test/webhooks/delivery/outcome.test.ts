@@ -116,6 +116,15 @@ describe("an attempt", () => {
     expect(evaluate(response(200), {}, { durationMs: 501 }).endpoint).toMatchObject({ lane: "slow" });
   });
 
+  it("is delivered for a 2xx that was cut off after its head", () => {
+    const cutOff = answerWith(200, { complete: false });
+    expect(evaluate(cutOff)).toMatchObject({
+      outcome: { state: "delivered" },
+      attempt: { kind: "delivered", status: 200 },
+      endpoint: { ok: true },
+    });
+  });
+
   it("keeps what the endpoint said on one line, and nothing of a name that led inside", () => {
     const text = answerWith(500, { body: Buffer.from("a\n\u0000b  c".padEnd(90, "d")) });
     expect(evaluate(text).attempt?.excerpt).toBe("a b cddddddddddddddd");
