@@ -148,7 +148,7 @@ export function createResolver({ clock, servers, limitMs = LOOKUP_MS }: Resolver
     } catch (error) {
       const renewed = UNANSWERED.has(codeOf(error)) ? renew(used) : undefined;
       if (renewed === undefined) throw error;
-      return await query(renewed, hostname);
+      return query(renewed, hostname);
     }
   };
 }
