@@ -61,7 +61,7 @@ const MAX_KEEP_ALIVE_MS = 30_000;
 const KEEP_ALIVE_MARGIN_MS = 1_000;
 /**
  * A connection that was opened longer ago is closed after its exchange, because only a new one
- * looks the name up again. With the longest idle time, no connection is used for more than a minute.
+ * looks the name up again. With the longest idle time, none is used for more than a minute.
  */
 const MAX_AGE_MS = 30_000;
 
@@ -99,7 +99,6 @@ export function createChannel(
   let opening: Opening | undefined;
   let socket: Socket | undefined;
   let idleMs = KEEP_ALIVE_MS;
-  /** Monotonic time. */
   let openedAt = 0;
   /** True if the connection has carried an exchange to its end. */
   let isReused = false;
@@ -110,7 +109,6 @@ export function createChannel(
    * the connection all the same has done so by then.
    */
   let isResting = false;
-
   const exchange: Channel["exchange"] = (request, path, receiver) =>
     new Promise((resolve) => {
       const head = requestHead(request, path, common);
@@ -298,7 +296,6 @@ export function createChannel(
     return drop();
   };
 
-  /** Forgets the socket and destroys it. Returns it. */
   const disconnect = (): Socket | undefined => {
     const gone = socket;
     socket = undefined;

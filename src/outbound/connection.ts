@@ -133,7 +133,7 @@ export function openConnection(
     secure.once("secureConnect", () => succeed(secure));
   };
 
-  /** Adds checked addresses, and tries the first of them unless an earlier one may still connect. */
+  /** Adds checked addresses, and tries the first of them unless another may still connect. */
   const dial = (addresses: readonly string[]): void => {
     if (socket !== undefined) return;
     phase = "connect";

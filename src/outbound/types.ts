@@ -46,8 +46,9 @@ export interface OutboundResponse {
 export interface OutboundFailure {
   /**
    * `refused`: by the address policy; no socket was opened to that address. `dns`: the name did not
-   * resolve; with the code `RESOLVER_UNAVAILABLE` no name does, and no attempt is counted. `connect`: no connection. `tls`: the certificate or the handshake. `timeout`: the
-   * deadline. `http`: the bytes are not an HTTP response, or the head was cut off.
+   * resolve; with the code `RESOLVER_UNAVAILABLE` no name does, and no attempt is counted.
+   * `connect`: no connection. `tls`: the certificate or the handshake. `timeout`: the deadline.
+   * `http`: the bytes are not an HTTP response, or the head was cut off.
    */
   readonly kind: "refused" | "dns" | "connect" | "tls" | "timeout" | "http";
   /** A short stable code (`ECONNREFUSED`, `R5`, `CERT_HAS_EXPIRED` …), safe to log. */

@@ -25,7 +25,7 @@ const listen = async (server) => {
   await once(server.listen(0, "127.0.0.1"), "listening");
   return `http://127.0.0.1:${server.address().port}`;
 };
-/** What does not differ between two runs. */
+/** Leaves out values that differ between two runs. */
 const describeHeaders = (headers) =>
   [...headers].map(([name, value]) => (/content-type|user-agent/i.test(name) ? `${name}: ${value}` : name));
 const describeResponse = async (response) => ({

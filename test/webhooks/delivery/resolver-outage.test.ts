@@ -1,4 +1,4 @@
-/** What an outage of the DNS servers does to deliveries, and a dead zone of one endpoint. */
+/** Deliveries during an outage of the DNS servers, and with a dead zone of one endpoint. */
 
 import { describe, expect, it } from "vitest";
 import type { OutboundResult } from "../../../src/ports.js";
