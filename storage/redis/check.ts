@@ -33,8 +33,8 @@ export async function checkStorage(
   const [worst] = [...reports].sort((a, b) => b.warnings.length - a.warnings.length);
   if (!worst)
     throw new PostbellError("storage_unavailable", "No Redis server can be reached; nothing was checked.");
-  // A replica refuses the repairs.
-  if (reports.some(({ role }) => role !== "master")) return { ...worst, repaired: 0 };
+  // A replica refuses the repairs. A user without INFO is not told what the server is.
+  if (reports.some(({ role }) => role !== "master" && role !== "unknown")) return { ...worst, repaired: 0 };
   await session.open(layout);
   const connection = await session.connection();
   let repaired = 0;

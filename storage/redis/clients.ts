@@ -3,12 +3,19 @@
  * duplicating the client of the host. Clients that were made here are closed here.
  */
 
+import type { Clock, Timer } from "../../src/core/clock.js";
 import { importFromPackage } from "../../src/core/import-package.js";
 import type { Logger } from "../../src/core/logger.js";
 import { classifyRedisError, storageClosed } from "./redis-errors.js";
 
-/** A process notices within about a second that Redis is back. */
+/** A process notices within about a second that Redis is back, or has loaded its data. */
 const MAX_RECONNECT_MS = 1_000;
+/** How long TCP and TLS may take, and again how long the first replies. */
+const CONNECT_MS = 3_000;
+/** The same for the first replies to a client of the host, which connects as the host wants. */
+const HOST_HANDSHAKE_MS = 10_000;
+/** A socket that the other side does not close must not keep the process running. */
+const DISCONNECT_MS = 100;
 
 export interface RedisClients {
   /** True if the main client was made here, not by the host. */
@@ -34,24 +41,91 @@ async function createClient(url: string, random: () => number): Promise<RedisCli
     // Calls check `status` before they send. The queue of the client would have no bound.
     enableOfflineQueue: false,
     maxRetriesPerRequest: 3,
-    connectTimeout: 3_000,
-    // A socket that the other side does not close must not keep the process running.
-    disconnectTimeout: 100,
+    connectTimeout: CONNECT_MS,
+    disconnectTimeout: DISCONNECT_MS,
+    maxLoadingRetryTime: MAX_RECONNECT_MS,
     retryStrategy: (times: number) => Math.min(50 * 2 ** times, MAX_RECONNECT_MS) * (0.5 + random() / 2),
     // A demoted master replies READONLY. The new master is at the same address.
     reconnectOnError: (error: Error) => (classifyRedisError(error) === "READONLY" ? 2 : false),
   });
 }
 
+/**
+ * Replaces a connection that is open and not ready in time: a balancer may accept connections that
+ * lead nowhere, on which ioredis waits for ever. Returns the function that ends this.
+ */
+function limitHandshake(client: RedisClient, clock: () => Clock, limitMs: number): () => void {
+  let timer: Timer | undefined;
+  const clear = (): void => {
+    clock().clearTimeout(timer);
+    timer = undefined;
+  };
+  const begin = (): void => {
+    clear();
+    timer = clock().setTimeout(() => {
+      if (client.status === "connect") client.disconnect(true);
+    }, limitMs);
+  };
+  const listeners = [
+    ["connect", begin],
+    ["ready", clear],
+    ["close", clear],
+  ] as const;
+  for (const [event, listener] of listeners) client.on(event, listener);
+  if (client.status === "connect") begin();
+  return () => {
+    clear();
+    for (const [event, listener] of listeners) client.off(event, listener);
+  };
+}
+
+/** The options of further connections like that of the host, which are closed here. */
+function toDuplicateOptions({ options = {} }: RedisClient): object {
+  const common = {
+    // Who listens subscribes again when a connection is ready. The promise that ioredis makes for
+    // doing so is nobody's: its rejection would end the process.
+    autoResubscribe: false,
+    connectTimeout: CONNECT_MS,
+    disconnectTimeout: DISCONNECT_MS,
+    maxLoadingRetryTime: MAX_RECONNECT_MS,
+  };
+  const { sentinels } = options as { readonly sentinels?: unknown };
+  if (!Array.isArray(sentinels)) return common;
+  // A master that hangs keeps its connections. Sentinels tell when another one has replaced it.
+  return { ...common, failoverDetector: true, sentinelCommandTimeout: CONNECT_MS };
+}
+
+/** Lists what makes a client of the host unsafe, as sentences for `check()`. */
+export function listClientWarnings({ options = {} }: RedisClient): readonly string[] {
+  const { sentinels, failoverDetector, sentinelCommandTimeout } = options as {
+    readonly sentinels?: unknown;
+    readonly failoverDetector?: unknown;
+    readonly sentinelCommandTimeout?: unknown;
+  };
+  if (!Array.isArray(sentinels)) return [];
+  const warnings: string[] = [];
+  if (failoverDetector !== true)
+    warnings.push(
+      "The client does not listen to the Sentinels: it leaves a master that hangs only after 10 silent seconds. Create it with failoverDetector: true.",
+    );
+  if (!Number(sentinelCommandTimeout))
+    warnings.push(
+      "The client waits for ever for a Sentinel that hangs. Create it with sentinelCommandTimeout: 3000.",
+    );
+  return warnings;
+}
+
 export function createRedisClients(
   source: { readonly url: string } | { readonly client: RedisClient },
-  { debug, random }: { readonly debug: Logger["debug"]; readonly random: () => number },
+  { debug, clock }: { readonly debug: Logger["debug"]; readonly clock: () => Clock },
 ): RedisClients {
   const own: RedisClient[] = [];
+  const limits: (() => void)[] = [];
   let isClosed = false;
 
   const adopt = (client: RedisClient): RedisClient => {
     own.push(client);
+    limits.push(limitHandshake(client, clock, CONNECT_MS));
     // Without a listener ioredis writes to the console. The failed call reports the error.
     client.on("error", (error) => debug({ kind: classifyRedisError(error) }, "a connection to Redis failed"));
     // The storage was closed while the client was being made.
@@ -70,14 +144,14 @@ export function createRedisClients(
     };
   };
 
-  const main = once(async () =>
-    "client" in source ? source.client : adopt(await createClient(source.url, random)),
-  );
-  // Who listens subscribes again when a connection is ready. The promise that ioredis makes for
-  // doing so is nobody's: its rejection would end the process.
+  const main = once(async () => {
+    if ("url" in source) return adopt(await createClient(source.url, () => clock().random()));
+    limits.push(limitHandshake(source.client, clock, HOST_HANDSHAKE_MS));
+    return source.client;
+  });
   const second = once(async () => {
     const client = await main();
-    return adopt(client.isCluster ? client.duplicate() : client.duplicate({ autoResubscribe: false }));
+    return adopt(client.isCluster ? client.duplicate() : client.duplicate(toDuplicateOptions(client)));
   });
   return {
     isOwn: "url" in source,
@@ -89,6 +163,7 @@ export function createRedisClients(
     },
     close() {
       isClosed = true;
+      for (const end of limits) end();
       for (const client of own) client.disconnect();
     },
   };

@@ -5,7 +5,7 @@
  * such an error.
  */
 
-import type { Clock } from "../../src/core/clock.js";
+import { type Clock, type Timer, withTimeout } from "../../src/core/clock.js";
 import { retry } from "../../src/core/retry.js";
 import type { ConnectionProblem } from "../connection-problem.js";
 import type { RedisArgument, RedisClient } from "./clients.js";
@@ -30,6 +30,14 @@ const MAX_RETRY_MS = 800;
  * dead one.
  */
 const MAX_UNANSWERED = 4;
+/**
+ * A connection that is silent for so long is replaced. Its other side may be gone without a word,
+ * or hang while Sentinel or the Cluster has already made another server the master. A client of
+ * the host repeats the host's commands when it reconnects, so a slow server gets time to reply.
+ */
+const SILENCE_MS = 10_000;
+/** How long a node of a Cluster may take to answer PING after others of its replies are missing. */
+const PROBE_MS = 2_000;
 
 export interface CallOptions {
   /** Called with the reply if it arrives after the call was rejected. */
@@ -166,19 +174,48 @@ function monitorClient(client: RedisClient, onDisconnect: () => void): ClientMon
 }
 
 /**
- * Errors of all calls: `storage_full` if Redis refuses to grow, otherwise `storage_unavailable`.
- * `restart` replaces a connection on which no reply arrives; `null` for a client of the host.
+ * Replaces a connection on which no reply arrives. Of a Cluster only those to silent nodes: the
+ * client then asks the other nodes who has their slots.
  */
-export function createRedisConnection(
-  client: RedisClient,
-  clock: Clock,
-  restart: (() => void) | null,
-): RedisConnection {
+function reconnect(client: RedisClient, clock: Clock): void {
+  if (client.status !== "ready") return;
+  if (client.nodes === undefined) {
+    client.disconnect(true);
+    return;
+  }
+  for (const node of client.nodes("master")) {
+    // A node without a connection is in nobody's way.
+    if (node.status !== "ready" && node.status !== "connect") continue;
+    const drop = (): Error => {
+      node.disconnect();
+      return resultUnknown("no reply in time");
+    };
+    void withTimeout(clock, PROBE_MS, node.call("PING"), drop).catch(() => {});
+  }
+}
+
+/**
+ * Errors of all calls: `storage_full` if Redis refuses to grow, otherwise `storage_unavailable`.
+ * `isOwn`: the client is not the host's, so its connection is replaced as soon as two calls have no
+ * reply in time.
+ */
+export function createRedisConnection(client: RedisClient, clock: Clock, isOwn: boolean): RedisConnection {
   const calls = new Set<Call>();
   let isClosed = false;
   let unanswered = 0;
+  let silence: Timer | undefined;
+  const watchSilence = (): void => {
+    clock.clearTimeout(silence);
+    silence = undefined;
+    if (unanswered === 0 || isClosed) return;
+    silence = clock.setTimeout(() => {
+      reconnect(client, clock);
+      watchSilence();
+    }, SILENCE_MS - LIMIT_MS);
+  };
   const monitor = monitorClient(client, () => {
     unanswered = 0;
+    watchSilence();
   });
 
   /** Waits here, not in the client: a queue of the client has no bound. */
@@ -226,12 +263,15 @@ export function createRedisConnection(
     call.isLate = true;
     if (!monitor.stopWaiting(call)) {
       unanswered += 1;
+      if (unanswered === 1) watchSilence();
       const sentIn = monitor.epoch();
       const answered = (): void => {
-        if (sentIn === monitor.epoch()) unanswered -= 1;
+        if (sentIn !== monitor.epoch()) return;
+        unanswered -= 1;
+        watchSilence();
       };
       reply.then(answered, answered);
-      if (unanswered > 1) restart?.();
+      if (isOwn && unanswered > 1) reconnect(client, clock);
     }
     if (onLate) reply.then(onLate).catch(() => {});
   };
@@ -288,6 +328,7 @@ export function createRedisConnection(
     close() {
       isClosed = true;
       monitor.close();
+      watchSilence();
       for (const call of calls) call.abandon("the storage was closed");
     },
   };

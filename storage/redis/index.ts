@@ -142,7 +142,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
   let clock = systemClock;
   const clients = createRedisClients(source, {
     debug: (fields, message) => logger.debug(fields, message),
-    random: () => clock.random(),
+    clock: () => clock,
   });
 
   const base = { clients, partitions, prefix, time, isReplicated, replicationTimeoutMs };

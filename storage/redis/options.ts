@@ -56,17 +56,23 @@ export interface RedisStorageOptions {
 
 const isText = (given: unknown): boolean => typeof given === "string" && given !== "";
 
-/** `keyPrefix` would come before the hash tag, and ioredis 5 does not add it to some commands. */
+/**
+ * True for options that change keys or the types of replies. `keyPrefix` would come before the hash
+ * tag, and ioredis 5 does not add it to some commands.
+ */
+const changesCommands = (options: unknown): boolean => {
+  if (typeof options !== "object" || options === null) return false;
+  const { keyPrefix, stringNumbers, replyMapping, redisOptions } = options as Record<string, unknown>;
+  if (keyPrefix || stringNumbers || replyMapping === "resp3") return true;
+  return changesCommands(redisOptions);
+};
+
 const isClient = (given: unknown): boolean => {
   if (typeof given !== "object" || given === null) return false;
-  const { call, options } = given as {
-    readonly call?: unknown;
-    readonly options?: {
-      readonly keyPrefix?: unknown;
-      readonly redisOptions?: { readonly keyPrefix?: unknown };
-    };
-  };
-  return typeof call === "function" && !options?.keyPrefix && !options?.redisOptions?.keyPrefix;
+  const { call, options, isCluster } = given as Record<string, unknown>;
+  if (typeof call !== "function" || changesCommands(options)) return false;
+  // ioredis 5 puts scripts of several slots into one pipeline, and then rejects all of them.
+  return !(isCluster && (options as Record<string, unknown> | undefined)?.["enableAutoPipelining"]);
 };
 
 /** The error of a client that cannot parse a URL contains all of it, with its password. */
@@ -76,7 +82,11 @@ const isUrl = (given: unknown): boolean =>
 
 export const redisStorageOptions = {
   url: value<string | undefined>("a redis:// or rediss:// URL or the path of a socket", isUrl, undefined),
-  client: value<RedisClient | undefined>("a client of ioredis without keyPrefix", isClient, undefined),
+  client: value<RedisClient | undefined>(
+    "a client of ioredis without keyPrefix, stringNumbers and replyMapping resp3, as a Cluster also without enableAutoPipelining",
+    isClient,
+    undefined,
+  ),
   prefix: value(
     "1 to 100 characters, none of them a brace, a blank or a lone surrogate",
     // Redis would store different lone surrogates as the same character.

@@ -2,12 +2,16 @@
  * Reports on a Redis server: how durable it is, and if its settings may lose deliveries or content.
  */
 
+import { PostbellError } from "../../src/core/errors.js";
 import type { RedisConnection } from "./connection.js";
 
 /** A larger difference would show in signatures: receivers allow 300 s. */
 const SKEW_MS = 5_000;
 
-/** The result of `check()`. */
+/**
+ * The result of `check()`. If the user of the connection may not call INFO, a warning says so, and
+ * what INFO tells is `unknown`, 0 or false.
+ */
 export interface StorageReport {
   /** True if there are no warnings. */
   readonly ok: boolean;
@@ -78,8 +82,37 @@ export function listWarnings(report: Omit<ServerReport, "ok" | "warnings">): str
   return warnings;
 }
 
-export async function inspectServer(server: RedisConnection, clockSkewMs: number): Promise<ServerReport> {
-  const info = String(await server.call("INFO"));
+const NO_INFO =
+  "The user of the connection may not call INFO, so version, role, replicas, maxmemory-policy and persistence were not checked. Grant it with ACL SETUSER, or check them on the server.";
+
+/** Resolves with `undefined` if the user of the connection may not call INFO. */
+async function readInfo(server: RedisConnection): Promise<string | undefined> {
+  try {
+    return String(await server.call("INFO"));
+  } catch (error) {
+    if (error instanceof PostbellError && error.reason === "NOPERM info") return undefined;
+    throw error;
+  }
+}
+
+/** `clientWarnings`: about the client of the host. They are added to those about the server. */
+export async function inspectServer(
+  server: RedisConnection,
+  clockSkewMs: number,
+  clientWarnings: readonly string[],
+): Promise<ServerReport> {
+  const info = await readInfo(server);
+  if (info === undefined)
+    return {
+      ok: false,
+      warnings: [NO_INFO, ...clientWarnings],
+      version: "unknown",
+      role: "unknown",
+      replicas: 0,
+      evictionPolicy: "unknown",
+      persistence: { aof: false, fsync: "unknown", rdb: false },
+      clockSkewMs,
+    };
   const save = await readConfig(server, "save");
   const report = {
     version: readInfoField(info, "redis_version"),
@@ -93,6 +126,6 @@ export async function inspectServer(server: RedisConnection, clockSkewMs: number
     },
     clockSkewMs,
   };
-  const warnings = listWarnings(report);
+  const warnings = [...listWarnings(report), ...clientWarnings];
   return { ...report, ok: warnings.length === 0, warnings };
 }

@@ -6,7 +6,7 @@
 import { type Clock, withTimeout } from "../../src/core/clock.js";
 import type { Logger } from "../../src/core/logger.js";
 import { createClockTime, createServerTime, type ServerTime } from "../server-time.js";
-import type { RedisArgument, RedisClient, RedisClients } from "./clients.js";
+import { listClientWarnings, type RedisArgument, type RedisClient, type RedisClients } from "./clients.js";
 import { type CallOptions, createRedisConnection, type RedisConnection } from "./connection.js";
 import type { LayoutGuard } from "./layout.js";
 import type { KeySet, Partitions } from "./partition.js";
@@ -90,7 +90,7 @@ function createConnectionPool(clock: Clock) {
   return {
     /** `isOwn`: the client belongs to the storage, which may reconnect it. */
     connect(client: RedisClient, isOwn: boolean): RedisConnection {
-      const created = createRedisConnection(client, clock, isOwn ? () => client.disconnect(true) : null);
+      const created = createRedisConnection(client, clock, isOwn);
       if (isClosed) created.close();
       else open.add(created);
       return created;
@@ -140,11 +140,15 @@ export function createSession(options: SessionOptions): Session {
   const pool = createConnectionPool(clock);
   let connectionId = (): number => Number.NaN;
   let connectionProblem = (): string | undefined => undefined;
+  let stopListening = (): void => {};
   const connection = once(async () => {
     const client = await clients.main();
     const created = pool.connect(client, clients.isOwn);
     if (client.nodes === undefined) connectionId = created.epoch;
     connectionProblem = () => created.problem()?.reason;
+    const onReady = (): void => workers.resubscribe();
+    client.on("ready", onReady);
+    stopListening = () => client.off("ready", onReady);
     return created;
   });
   const time =
@@ -153,21 +157,25 @@ export function createSession(options: SessionOptions): Session {
       : createServerTime(clock, async () => readServerTime(await connection(), partitions));
   const workers = createWorkerNotifications({
     channel: `{${prefix}}:hints`,
+    clock,
     now: time.now,
     publish: async (channel, at) => (await connection()).call("PUBLISH", channel, at),
     subscriber: options.isReplicated ? null : clients.subscriber,
   });
-  const inspect = async (): Promise<readonly ServerReport[]> =>
-    Promise.all(
-      listMasters(await clients.main()).map(async (node) => {
+  const inspect = async (): Promise<readonly ServerReport[]> => {
+    const client = await clients.main();
+    const clientWarnings = clients.isOwn ? [] : listClientWarnings(client);
+    return Promise.all(
+      listMasters(client).map(async (node) => {
         const own = pool.connect(node, false);
         try {
-          return await inspectServer(own, time.skewMs());
+          return await inspectServer(own, time.skewMs(), clientWarnings);
         } finally {
           pool.release(own);
         }
       }),
     );
+  };
   const logWarnings = async (): Promise<void> => {
     // The storage also works on a server that refuses INFO.
     const reports = await inspect().catch(() => []);
@@ -201,6 +209,7 @@ export function createSession(options: SessionOptions): Session {
     runReplicated: createReplicatedRunner(options, pool),
     inspect,
     close() {
+      stopListening();
       workers.close();
       pool.close();
     },

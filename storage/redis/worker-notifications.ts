@@ -3,10 +3,20 @@
  * depends on a notification: a worker that misses one claims after `maxSleepMs`.
  */
 
+import { type Clock, withTimeout } from "../../src/core/clock.js";
 import type { RedisClient } from "./clients.js";
+import { resultUnknown } from "./redis-errors.js";
+
+/** How long a subscription may take. Without a reply the connection is replaced. */
+const SUBSCRIBE_MS = 5_000;
 
 export interface WorkerNotifications {
   notify(at: number): void;
+  /**
+   * Subscribes again, to be called when another connection to the same server was replaced: the one
+   * that listens sends nothing, so it cannot notice by itself that it leads nowhere.
+   */
+  resubscribe(): void;
   /** Adds a listener, and returns the function that removes it. */
   watch(listener: (at: number) => void): () => void;
   close(): void;
@@ -19,11 +29,13 @@ export interface WorkerNotifications {
  */
 export function createWorkerNotifications({
   channel,
+  clock,
   now,
   publish,
   subscriber,
 }: {
   readonly channel: string;
+  readonly clock: Clock;
   readonly now: () => number;
   readonly publish: (channel: string, at: number) => Promise<unknown>;
   readonly subscriber: (() => Promise<RedisClient>) | null;
@@ -60,7 +72,14 @@ export function createWorkerNotifications({
    * claim now.
    */
   const onReady = (): void => {
-    subscribed?.subscribe(channel).then(
+    const client = subscribed;
+    if (client?.status !== "ready") return;
+    const replace = (): Error => {
+      // The client of a Cluster chooses the node that it listens to, and has the host's commands.
+      if (!client.isCluster) client.disconnect(true);
+      return resultUnknown("no reply in time");
+    };
+    withTimeout(clock, SUBSCRIBE_MS, client.subscribe(channel), replace).then(
       () => notifyLocally(now()),
       () => {},
     );
@@ -76,7 +95,7 @@ export function createWorkerNotifications({
     client.on("message", onMessage);
     client.on("ready", onReady);
     if (client.status === "wait") await client.connect();
-    else if (client.status === "ready") onReady();
+    else onReady();
   };
 
   return {
@@ -84,6 +103,7 @@ export function createWorkerNotifications({
       if (listeners.size > 0) notifyLocally(at);
       else publishNext(at);
     },
+    resubscribe: onReady,
     watch(listener) {
       const watcher = (at: number): void => listener(at);
       listeners.add(watcher);

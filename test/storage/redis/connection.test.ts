@@ -10,11 +10,13 @@ import type { RedisClient } from "../../../storage/redis/clients.js";
 import { createRedisConnection } from "../../../storage/redis/connection.js";
 
 const LIMIT_MS = 3_500;
+const SILENCE_MS = 10_000;
 
 class HeldClient extends EventEmitter {
   status = "ready";
   isCluster = false;
   readonly sent: string[] = [];
+  reconnects = 0;
   /** Answers a command; by default no reply ever comes. */
   answer: () => Promise<unknown> = () => new Promise(() => {});
 
@@ -22,12 +24,17 @@ class HeldClient extends EventEmitter {
     this.sent.push(command);
     return this.answer();
   }
+
+  /** Its connection never ends, as that to a host which is gone. */
+  disconnect(): void {
+    this.reconnects += 1;
+  }
 }
 
 function setUp() {
   const client = new HeldClient();
   const clock = manualClock(0);
-  const connection = createRedisConnection(client as unknown as RedisClient, clock, null);
+  const connection = createRedisConnection(client as unknown as RedisClient, clock, false);
   /** Resolves with the error of a command, once the limit has passed. */
   const failingCall = async (): Promise<unknown> => {
     const failed = connection.call("SET", "key", "value").catch((error: unknown) => error);
@@ -117,7 +124,7 @@ describe("the error of a command that was not executed says that nothing was cha
 
   it("on a connection that does not reply to earlier commands", async () => {
     const { client, failingCall } = setUp();
-    for (let count = 0; count < 4; count++) await failingCall();
+    await Promise.all(Array.from({ length: 4 }, failingCall));
     expect(await failingCall()).toMatchObject(notExecuted("it does not reply to earlier commands"));
     expect(client.sent).toHaveLength(4);
   });
@@ -187,5 +194,51 @@ describe("the error of a command whose result is unknown says that it may have b
     await clock.advance(100);
     connection.close();
     expect(await failed).toMatchObject(unknown("the storage was closed"));
+  });
+});
+
+describe("a client of the host whose connection is silent", () => {
+  it("reconnects ten seconds after the command without a reply was sent, and again while it stays silent", async () => {
+    const { client, clock, failingCall } = setUp();
+    await failingCall();
+    await clock.advance(SILENCE_MS - LIMIT_MS - 1);
+    expect(client.reconnects).toBe(0);
+    await clock.advance(1);
+    expect(client.reconnects).toBe(1);
+    await clock.advance(SILENCE_MS);
+    expect(client.reconnects).toBe(2);
+  });
+
+  it("keeps a connection on which the late reply comes, and one that the client replaced", async () => {
+    const { client, clock, connection, failingCall } = setUp();
+    let reply = (_: string): void => {};
+    client.answer = () =>
+      new Promise((resolve) => {
+        reply = resolve;
+      });
+    await failingCall();
+    reply("late");
+    await clock.advance(SILENCE_MS);
+    await failingCall();
+    client.emit("close");
+    await clock.advance(SILENCE_MS);
+    await failingCall();
+    connection.close();
+    await clock.advance(SILENCE_MS);
+    expect(client.reconnects).toBe(0);
+  });
+
+  it("in a Cluster gives up the nodes that do not answer PING, and no other", async () => {
+    const { client, clock, failingCall } = setUp();
+    const [silent, answering, unused] = [new HeldClient(), new HeldClient(), new HeldClient()];
+    answering.answer = async () => "PONG";
+    unused.status = "wait";
+    const nodes = [silent, answering, unused];
+    Object.assign(client, { isCluster: true, nodes: () => nodes });
+    await failingCall();
+    await clock.advance(SILENCE_MS);
+    expect(nodes.map(({ reconnects }) => reconnects)).toEqual([1, 0, 0]);
+    expect(client.reconnects).toBe(0);
+    expect(unused.sent).toEqual([]);
   });
 });
