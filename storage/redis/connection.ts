@@ -5,7 +5,7 @@
  * such an error.
  */
 
-import { type Clock, type Timer, withTimeout } from "../../src/core/clock.js";
+import { type Clock, withTimeout } from "../../src/core/clock.js";
 import { retry } from "../../src/core/retry.js";
 import type { ConnectionProblem } from "../connection-problem.js";
 import type { RedisArgument, RedisClient } from "./clients.js";
@@ -31,11 +31,12 @@ const MAX_RETRY_MS = 800;
  */
 const MAX_UNANSWERED = 4;
 /**
- * A connection that is silent for so long is replaced. Its other side may be gone without a word,
- * or hang while Sentinel or the Cluster has already made another server the master. A client of
- * the host repeats the host's commands when it reconnects, so a slow server gets time to reply.
+ * A connection is replaced if it is silent for so long after a call was given up, ten seconds after
+ * that was sent. Its other side may be gone without a word, or hang while Sentinel or the Cluster
+ * has already made another server the master. A client of the host repeats the host's commands when
+ * it reconnects, so a slow server gets time to reply.
  */
-const SILENCE_MS = 10_000;
+const SILENCE_MS = 6_500;
 /** How long a node of a Cluster may take to answer PING after others of its replies are missing. */
 const PROBE_MS = 2_000;
 
@@ -203,25 +204,25 @@ export function createRedisConnection(client: RedisClient, clock: Clock, isOwn: 
   const calls = new Set<Call>();
   let isClosed = false;
   let unanswered = 0;
-  let silence: Timer | undefined;
-  const watchSilence = (): void => {
-    clock.clearTimeout(silence);
-    silence = undefined;
-    if (unanswered === 0 || isClosed) return;
-    silence = clock.setTimeout(() => {
-      reconnect(client, clock);
-      watchSilence();
-    }, SILENCE_MS - LIMIT_MS);
-  };
+  /** When the first call that has no reply was given up. */
+  let silentSince: number | undefined;
   const monitor = monitorClient(client, () => {
     unanswered = 0;
-    watchSilence();
+    silentSince = undefined;
   });
+  const replaceIfSilent = (): void => {
+    const now = clock.monotonic();
+    if (silentSince === undefined || now - silentSince < SILENCE_MS) return;
+    silentSince = now;
+    reconnect(client, clock);
+  };
 
   /** Waits here, not in the client: a queue of the client has no bound. */
   const untilConnected = async (call: Call): Promise<void> => {
     if (client.status !== "ready") await monitor.untilReady(call);
-    if (unanswered >= MAX_UNANSWERED) throw unavailable(call, "it does not reply to earlier commands");
+    if (unanswered < MAX_UNANSWERED) return;
+    replaceIfSilent();
+    throw unavailable(call, "it does not reply to earlier commands");
   };
 
   const sendOnce = async (call: Call, send: () => Promise<unknown>): Promise<unknown> => {
@@ -263,15 +264,16 @@ export function createRedisConnection(client: RedisClient, clock: Clock, isOwn: 
     call.isLate = true;
     if (!monitor.stopWaiting(call)) {
       unanswered += 1;
-      if (unanswered === 1) watchSilence();
+      silentSince ??= clock.monotonic();
       const sentIn = monitor.epoch();
       const answered = (): void => {
         if (sentIn !== monitor.epoch()) return;
         unanswered -= 1;
-        watchSilence();
+        silentSince = undefined;
       };
       reply.then(answered, answered);
       if (isOwn && unanswered > 1) reconnect(client, clock);
+      else replaceIfSilent();
     }
     if (onLate) reply.then(onLate).catch(() => {});
   };
@@ -328,7 +330,6 @@ export function createRedisConnection(client: RedisClient, clock: Clock, isOwn: 
     close() {
       isClosed = true;
       monitor.close();
-      watchSilence();
       for (const call of calls) call.abandon("the storage was closed");
     },
   };

@@ -4,7 +4,7 @@
  */
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -40,6 +40,15 @@ export interface RedisServer {
   readonly stop: () => Promise<void>;
   /** The printed reply to one command. Rejects on an error reply from version 7 on; 6 prints it. */
   readonly cli: (...args: string[]) => Promise<string>;
+}
+
+/** A master with replicas, and Sentinels that replace it when it has been silent for a second. */
+export interface SentinelSet {
+  readonly sentinels: readonly { readonly host: string; readonly port: number }[];
+  readonly name: string;
+  readonly master: RedisServer;
+  readonly replicas: readonly RedisServer[];
+  readonly stop: () => Promise<void>;
 }
 
 export interface RedisCluster {
@@ -104,6 +113,9 @@ export function watchOver(pid: number, dir: string): () => void {
   return () => shell.stdin?.end("\n");
 }
 
+/** What a server and a Sentinel log when they take connections. */
+const READY = /ready to accept connections|\+monitor master/i;
+
 /** Resolves when the server takes connections; rejects with its log when it ends before. */
 async function launch(command: string, args: readonly string[], dirToRemove: string): Promise<Running> {
   // A process group of its own keeps Ctrl-C in a terminal from it, so that a test run ends its
@@ -118,7 +130,7 @@ async function launch(command: string, args: readonly string[], dirToRemove: str
     let log = "";
     const read = (chunk: Buffer): void => {
       log += chunk.toString();
-      if (!/ready to accept connections/i.test(log)) return;
+      if (!READY.test(log)) return;
       for (const stream of [child.stdout, child.stderr]) stream.off("data", read).resume();
       resolve();
     };
@@ -253,5 +265,61 @@ export async function startCluster(masters = 3, persistence?: Persistence): Prom
       await clusterIsReady(servers);
     },
     stop,
+  };
+}
+
+async function startSentinel(name: string, master: RedisServer, quorum: number) {
+  program ??= findProgram();
+  const { server } = await program;
+  const dir = mkdtempSync(join(tmpdir(), "postbell-sentinel-"));
+  const port = randomPort();
+  const file = join(dir, "sentinel.conf");
+  writeFileSync(
+    file,
+    [
+      `bind ${HOST}`,
+      `port ${port}`,
+      `dir ${dir}`,
+      `sentinel monitor ${name} ${HOST} ${master.port} ${quorum}`,
+      `sentinel down-after-milliseconds ${name} 1000`,
+      `sentinel failover-timeout ${name} 3000`,
+    ].join("\n"),
+  );
+  const running = await launch(server, [file, "--sentinel"], dir);
+  const stop = async (): Promise<void> => {
+    await endInOrder(running);
+    await rm(dir, { recursive: true, force: true, maxRetries: 5 });
+  };
+  return { port, stop };
+}
+
+export async function startSentinels(persistence?: Persistence): Promise<SentinelSet> {
+  const args = ["--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"];
+  const [master, replica] = await Promise.all([
+    startRedis({ args, persistence }),
+    startRedis({ args, persistence }),
+  ]);
+  await replica.cli("REPLICAOF", HOST, String(master.port));
+  const name = "clinic";
+  const sentinels = await Promise.all([1, 2, 3].map(() => startSentinel(name, master, 2)));
+  // Each knows the replica and the other two Sentinels.
+  const knowsAll = async (port: number): Promise<boolean> => {
+    const { stdout } = await run((await findProgram()).cli, ["-p", String(port), "SENTINEL", "MASTER", name]);
+    return /num-slaves\s+1\s/.test(stdout) && /num-other-sentinels\s+2\s/.test(stdout);
+  };
+  for (const { port } of sentinels)
+    for (let looks = 0; !(await knowsAll(port)); looks++) {
+      if (looks === MAX_LOOKS) throw new Error("The Sentinels did not find each other.");
+      await sleep(50);
+    }
+  return {
+    sentinels: sentinels.map(({ port }) => ({ host: HOST, port })),
+    name,
+    master,
+    replicas: [replica],
+    async stop() {
+      await Promise.all(sentinels.map((sentinel) => sentinel.stop()));
+      await Promise.all([master.stop(), replica.stop()]);
+    },
   };
 }

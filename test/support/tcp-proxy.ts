@@ -10,6 +10,8 @@ export type ProxyMode =
   | "refuse"
   /** Connections are accepted and nothing is forwarded either way, not even their end. */
   | "black-hole"
+  /** New connections are accepted and never carry anything, whatever the mode is later. */
+  | "accept-only"
   /** Requests are forwarded, replies dropped. */
   | "swallow"
   /** Each direction takes that much longer, so a round trip twice as much. */
@@ -126,7 +128,7 @@ export async function startProxy(target: ProxyTarget): Promise<TcpProxy> {
       upstream,
       requestBytes: 0,
       hasLostBytes: false,
-      isFrozen: false,
+      isFrozen: mode === "accept-only",
     };
     open.add(connection);
 

@@ -14,7 +14,7 @@ import { type RedisCluster, startCluster } from "../../support/redis-server.js";
 const ACCOUNTS = ["clinic", "hospital", "practice", "laboratory"];
 
 /** Emits, delivers, lists and checks, for several accounts at once. */
-async function useWebhooks(client: RedisClient): Promise<void> {
+async function expectWebhooksToWork(client: RedisClient): Promise<void> {
   const opened = openStore({ client });
   onTestFinished(() => opened.storage.close());
   const { store, storage } = opened;
@@ -37,7 +37,7 @@ async function useWebhooks(client: RedisClient): Promise<void> {
 }
 
 /** Writes, reads and lists a post. */
-async function useContent(client: RedisClient): Promise<void> {
+async function expectContentToWork(client: RedisClient): Promise<void> {
   const storage = redisStorage({ client, prefix: freshPrefix() });
   onTestFinished(() => storage.close());
   const call = callsOf(contentSite({ storage }));
@@ -74,8 +74,8 @@ describe.each<[string, (options: object) => unknown]>([
 ])("a client of ioredis %s", (_, open) => {
   test.each(WORKS)("with %s emits, delivers and lists events, and stores content", async (__, options) => {
     const connect = () => clientOf(open(options));
-    await useWebhooks(connect());
-    await useContent(connect());
+    await expectWebhooksToWork(connect());
+    await expectContentToWork(connect());
   });
 });
 
@@ -92,7 +92,7 @@ describe("a client of a Cluster", () => {
   ])("of ioredis %s with each of these options emits, delivers and lists events", async (_, Cluster) => {
     const each = [{ lazyConnect: true }, { scaleReads: "slave" }, { enableOfflineQueue: false }];
     for (const options of each) {
-      await useWebhooks(clientOf(new Cluster([...cluster.nodes], options as object)));
+      await expectWebhooksToWork(clientOf(new Cluster([...cluster.nodes], options as object)));
     }
   });
 });
@@ -112,7 +112,7 @@ test("transformers of replies and arguments that the host sets for its own comma
       delete transformers.argument[name];
     }
   });
-  await useWebhooks(clientOf(new Redis6(redisUrl())));
+  await expectWebhooksToWork(clientOf(new Redis6(redisUrl())));
 });
 
 test("a client of a Cluster with enableAutoPipelining is refused: ioredis 5 mixes slots in its pipelines", () => {
