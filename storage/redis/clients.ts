@@ -79,8 +79,11 @@ function limitHandshake(client: RedisClient, clock: () => Clock, limitMs: number
   };
 }
 
+const hasSentinels = ({ options = {} }: RedisClient): boolean =>
+  "sentinels" in options && Array.isArray(options.sentinels);
+
 /** The options of further connections like that of the host, which are closed here. */
-function toDuplicateOptions({ options = {} }: RedisClient): object {
+function toDuplicateOptions(client: RedisClient): object {
   const common = {
     // Who listens subscribes again when a connection is ready. The promise that ioredis makes for
     // doing so is nobody's: its rejection would end the process.
@@ -89,20 +92,26 @@ function toDuplicateOptions({ options = {} }: RedisClient): object {
     disconnectTimeout: DISCONNECT_MS,
     maxLoadingRetryTime: MAX_RECONNECT_MS,
   };
-  const { sentinels } = options as { readonly sentinels?: unknown };
-  if (!Array.isArray(sentinels)) return common;
+  if (!hasSentinels(client)) return common;
   // A master that hangs keeps its connections. Sentinels tell when another one has replaced it.
   return { ...common, failoverDetector: true, sentinelCommandTimeout: CONNECT_MS };
 }
 
+/**
+ * Lets the client of the host follow to the master that Sentinels have sent the own one to. The old
+ * master may hang, or still take commands whose changes are lost once it is told that it is none.
+ */
+function follow(client: RedisClient, own: RedisClient): void {
+  const isElsewhere =
+    client.stream?.remotePort !== own.stream?.remotePort ||
+    client.stream?.remoteAddress !== own.stream?.remoteAddress;
+  if (client.status === "ready" && isElsewhere) client.disconnect(true);
+}
+
 /** Lists what makes a client of the host unsafe, as sentences for `check()`. */
-export function listClientWarnings({ options = {} }: RedisClient): readonly string[] {
-  const { sentinels, failoverDetector, sentinelCommandTimeout } = options as {
-    readonly sentinels?: unknown;
-    readonly failoverDetector?: unknown;
-    readonly sentinelCommandTimeout?: unknown;
-  };
-  if (!Array.isArray(sentinels)) return [];
+export function listClientWarnings(client: RedisClient): readonly string[] {
+  if (!hasSentinels(client)) return [];
+  const { failoverDetector, sentinelCommandTimeout } = client.options as Record<string, unknown>;
   const warnings: string[] = [];
   if (failoverDetector !== true)
     warnings.push(
@@ -151,7 +160,10 @@ export function createRedisClients(
   });
   const second = once(async () => {
     const client = await main();
-    return adopt(client.isCluster ? client.duplicate() : client.duplicate(toDuplicateOptions(client)));
+    if (client.isCluster) return adopt(client.duplicate());
+    const created = adopt(client.duplicate(toDuplicateOptions(client)));
+    if (hasSentinels(client)) created.on("ready", () => follow(client, created));
+    return created;
   });
   return {
     isOwn: "url" in source,
@@ -177,6 +189,11 @@ export interface RedisClient {
   readonly status: string;
   /** The options of the client. */
   readonly options?: object;
+  /** The socket of the present connection; a Cluster has none of its own. */
+  readonly stream?: {
+    readonly remoteAddress?: string | undefined;
+    readonly remotePort?: number | undefined;
+  };
   /** True for a client of a Cluster. */
   readonly isCluster?: boolean;
   /** Sends any command. */
