@@ -99,7 +99,7 @@ function toDuplicateOptions(client: RedisClient): object {
 
 /**
  * Lets the client of the host follow to the master that Sentinels have sent the own one to. The old
- * master may hang, or still take commands whose changes are lost once it is told that it is none.
+ * master may hang, or still take commands whose changes are lost once it becomes a replica.
  */
 function follow(client: RedisClient, own: RedisClient): void {
   const isElsewhere =

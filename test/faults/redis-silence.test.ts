@@ -28,7 +28,7 @@ import {
 import { eventually } from "./support/store-driver.js";
 
 const HOST = "127.0.0.1";
-/** What is never given up stays for ever, so this may be long. */
+/** A connection that is never given up stays for ever, so this may be long. */
 const RESUMED_MS = 120_000;
 
 let redis: RedisServer;
@@ -50,7 +50,7 @@ const ONE_SERVER: readonly (readonly [string, Connect])[] = [
   ["a client of ioredis 6", ([port = 0]) => ({ client: new Redis6(port, HOST) })],
 ];
 
-/** What the nodes call themselves, and where this process reaches them. */
+/** Maps the addresses that the nodes announce to those of the proxies. */
 const throughProxies = (ports: readonly number[]) => {
   const reached = ports.map((port) => ({ host: HOST, port }));
   const named = cluster.nodes.map(({ port }, index) => [`${HOST}:${port}`, reached[index]]);

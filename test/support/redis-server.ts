@@ -113,7 +113,7 @@ export function watchOver(pid: number, dir: string): () => void {
   return () => shell.stdin?.end("\n");
 }
 
-/** What a server and a Sentinel log when they take connections. */
+/** Matches the line that a server or a Sentinel logs when it takes connections. */
 const READY = /ready to accept connections|\+monitor master/i;
 
 /** Resolves when the server takes connections; rejects with its log when it ends before. */

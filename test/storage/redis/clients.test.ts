@@ -14,8 +14,10 @@ class HostClient extends EventEmitter {
   status = "ready";
   stream = OLD_MASTER;
   disconnects: unknown[] = [];
-  constructor(readonly options: object = {}) {
+  readonly options: object;
+  constructor(options: object = {}) {
     super();
+    this.options = options;
   }
   duplicate(changes: object): HostClient {
     return new HostClient({ ...this.options, ...changes });

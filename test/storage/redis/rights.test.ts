@@ -1,4 +1,4 @@
-/** The rights that docs/redis.md lists: with exactly these the contracts hold, and each is needed. */
+/** With exactly the rights that docs/redis.md lists the contracts hold, and each right is needed. */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
