@@ -1,4 +1,4 @@
-/** With exactly the rights that docs/redis.md lists the contracts hold, and each right is needed. */
+/** With exactly the rights in docs/redis.md the contracts hold, and each of them is needed. */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
