@@ -161,7 +161,7 @@ const KEYWORD_CHECKS: { readonly [keyword: string]: KeywordCheck } = {
 };
 
 /** Why a schema is refused. */
-interface SchemaMistake {
+export interface SchemaMistake {
   /** Where it is: `properties.unit.type`. */
   readonly path: string;
   /** Follows the path: `must be a number`. */
@@ -203,7 +203,7 @@ function findMistake(schema: JsonObject): SchemaMistake | undefined {
     const own = findKeywordMistake(inner, path);
     if (own !== undefined) return own;
     for (const [name, member] of listInnerSchemas(inner)) {
-      const mistake = find(member, join(path, name), level + 1);
+      const mistake = find(member, joinPath(path, name), level + 1);
       if (mistake !== undefined) return mistake;
     }
     return undefined;
@@ -211,19 +211,21 @@ function findMistake(schema: JsonObject): SchemaMistake | undefined {
   return find(schema, "", 1);
 }
 
-const join = (path: string, name: string): string => (path === "" ? name : `${path}.${name}`).slice(0, 300);
+/** Joins two parts of a path; either may be empty. */
+export const joinPath = (path: string, name: string): string =>
+  (path === "" || name === "" ? path + name : `${path}.${name}`).slice(0, 300);
 
 function findKeywordMistake(schema: JsonObject, path: string): SchemaMistake | undefined {
   for (const [keyword, value] of Object.entries(schema)) {
     const check = Object.hasOwn(KEYWORD_CHECKS, keyword) ? KEYWORD_CHECKS[keyword] : undefined;
     if (check === undefined) {
       const known = Object.keys(KEYWORD_CHECKS).join(", ");
-      return { path: join(path, keyword), message: `is not supported; the keywords are ${known}` };
+      return { path: joinPath(path, keyword), message: `is not supported; the keywords are ${known}` };
     }
-    if (!check.accepts(value)) return { path: join(path, keyword), message: `must be ${check.what}` };
+    if (!check.accepts(value)) return { path: joinPath(path, keyword), message: `must be ${check.what}` };
   }
   if (isObject(schema["properties"]) && Object.hasOwn(schema["properties"], "__proto__")) {
-    return { path: join(path, "properties"), message: "must not have the name __proto__" };
+    return { path: joinPath(path, "properties"), message: "must not have the name __proto__" };
   }
   return findMissingKeyword(schema, path);
 }
@@ -231,13 +233,13 @@ function findKeywordMistake(schema: JsonObject, path: string): SchemaMistake | u
 function findMissingKeyword(schema: JsonObject, path: string): SchemaMistake | undefined {
   const has = (...keywords: readonly string[]): boolean =>
     keywords.some((keyword) => schema[keyword] !== undefined);
-  if (!has("type", "anyOf", "oneOf")) return { path: join(path, "type"), message: "is missing" };
+  if (!has("type", "anyOf", "oneOf")) return { path: joinPath(path, "type"), message: "is missing" };
   const types = [schema["type"] as Json].flat();
   if (types.includes("array") && !has("items", "anyOf", "oneOf")) {
-    return { path: join(path, "items"), message: "is missing; it is the schema of the items" };
+    return { path: joinPath(path, "items"), message: "is missing; it is the schema of the items" };
   }
   if (types.includes("object") && !has("properties", "additionalProperties", "anyOf", "oneOf")) {
-    return { path: join(path, "properties"), message: "is missing; it has the schemas of the members" };
+    return { path: joinPath(path, "properties"), message: "is missing; it has the schemas of the members" };
   }
   return undefined;
 }

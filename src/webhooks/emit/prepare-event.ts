@@ -294,7 +294,7 @@ export function createPrepareEvent(
         isOccurredAtGiven,
         trace,
         data: event.data,
-        schema: checksData ? entry.schema : undefined,
+        schema: checksData ? entry.dataSchema : undefined,
         maxBytes: limits.notificationBytes,
       });
       return { id: eventId, account, type, ...built };

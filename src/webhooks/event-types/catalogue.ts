@@ -4,7 +4,13 @@ import { PostbellError } from "../../core/errors.js";
 import { findNearest } from "../../core/known-names.js";
 import { invalidField } from "../call-arguments.js";
 import type { ClinicalEvents, ClinicalEventType } from "./clinical-events.js";
-import { invalidEvents, type PlainEventType, quoteName, readPlainType } from "./plain-event-type.js";
+import {
+  invalidEvents,
+  type PlainEntry,
+  type PlainEventType,
+  quoteName,
+  readPlainType,
+} from "./plain-event-type.js";
 
 /**
  * Maps each event type to a {@link PlainEventType}, or to the FHIR resource type, or types, that
@@ -64,9 +70,9 @@ export interface Catalogue {
 }
 
 /** One event type: the resource types that its focal resource may have, or a plain type. */
-export type EventTypeEntry = readonly string[] | PlainEventType;
+export type EventTypeEntry = readonly string[] | PlainEntry;
 
-export const isPlain = (entry: EventTypeEntry): entry is PlainEventType => !Array.isArray(entry);
+export const isPlain = (entry: EventTypeEntry): entry is PlainEntry => !Array.isArray(entry);
 
 const RESOURCE_TYPE = /^[A-Za-z][A-Za-z0-9]{0,63}$/;
 

@@ -2,6 +2,7 @@
 
 import { PostbellError } from "../../core/errors.js";
 import { describeUnknownKey } from "../../core/known-names.js";
+import { type DataSchema, parseDataSchema } from "../../json-schema/data-schema.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 
 /** An event type without a FHIR resource: its events have `data` of any form. */
@@ -11,8 +12,8 @@ export interface PlainEventType {
   /** The `data` of such an event, as an example for subscribers and in tests. */
   readonly example?: unknown;
   /**
-   * A JSON Schema (draft 2020-12) of `data`. `emit` refuses other data, unless `checkData` is
-   * `false`, and subscribers see the schema in the OpenAPI document.
+   * A JSON Schema (draft 2020-12, or draft 7) of `data`, as plain JSON. `emit` refuses other data,
+   * unless `checkData` is `false`, and subscribers see the schema in the OpenAPI document.
    */
   readonly schema?: JsonObject | undefined;
 }
@@ -81,31 +82,46 @@ const MAX_JSON = 65_536;
 
 const PLAIN_TYPE_KEYS: readonly string[] = ["description", "example", "schema"];
 
-const isObject = (given: unknown): given is object =>
-  typeof given === "object" && given !== null && !Array.isArray(given);
-
 /** Returns why the entry of a plain type cannot be used; `undefined` if it can. */
 function findProblem(name: string, given: object, field: string): string | undefined {
   if (name.length > MAX_NAME || !PLAIN_EVENT_TYPE.test(name))
     return `events: ${quoteName(name)} is not an event type: write letters, digits, _ and -, in parts that are separated by dots, at most ${MAX_NAME} characters in all`;
   const unknown = Object.keys(given).find((key) => !PLAIN_TYPE_KEYS.includes(key));
   if (unknown !== undefined) return describeUnknownKey(`${field} has no option`, unknown, PLAIN_TYPE_KEYS);
-  const { description = "", schema = {} } = given as PlainEventType;
+  const { description = "" } = given as PlainEventType;
   if (typeof description !== "string" || description.length > MAX_DESCRIPTION)
     return `${field}.description must be a text of at most ${MAX_DESCRIPTION} characters`;
-  return isObject(schema) ? undefined : `${field}.schema must be a JSON Schema, an object`;
+  return undefined;
+}
+
+/** A checked plain type. */
+export interface PlainEntry extends PlainEventType {
+  /** Checks the data of events by `schema`. */
+  readonly dataSchema?: DataSchema;
 }
 
 /** Checks the entry of a plain type, and copies it. Throws `invalid_option`. */
-export function readPlainType(name: string, given: object, field: string): PlainEventType {
+export function readPlainType(name: string, given: object, field: string): PlainEntry {
   const problem = findProblem(name, given, field);
   if (problem !== undefined) throw invalidEvents(problem, field);
   const { description, example, schema } = given as PlainEventType;
+  const dataSchema = schema === undefined ? undefined : readDataSchema(schema, `${field}.schema`);
   return Object.freeze({
     ...(description !== undefined && { description }),
     ...(example !== undefined && { example: copyJson(example, `${field}.example`) }),
-    ...(schema !== undefined && { schema: copyJson(schema, `${field}.schema`) as JsonObject }),
+    ...(dataSchema !== undefined && { schema: dataSchema.json, dataSchema }),
   });
+}
+
+function readDataSchema(given: unknown, field: string): DataSchema {
+  const parsed = parseDataSchema(given);
+  if ("mistake" in parsed) {
+    const { path, message } = parsed.mistake;
+    const place = path === "" ? field : `${field}.${path}`;
+    throw invalidEvents(`${place} ${message}`, place);
+  }
+  copyJson(parsed.schema.json, field);
+  return parsed.schema;
 }
 
 /** Copies a value as JSON, so that later changes of the host have no effect. */

@@ -1,9 +1,10 @@
 /** Builds the stored form of an event without a FHIR resource. */
 
 import { hash } from "node:crypto";
-import { Validator } from "@cfworker/json-schema";
 import { PostbellError } from "../../core/errors.js";
-import type { JsonObject } from "../../schema/types.js";
+import { Budget, TooComplexError } from "../../json-schema/budget.js";
+import type { DataMistake, DataSchema } from "../../json-schema/data-schema.js";
+import type { Json } from "../../schema/types.js";
 import { type BuiltPayload, checkBytes, toInstant } from "./bundle.js";
 import { type PlainHeader, plainBodyBytes, writePayload } from "./notification.js";
 import { serialiseData } from "./resource-text.js";
@@ -17,8 +18,8 @@ export interface PlainEventRequest {
   /** True if the host gave that time. Only then is it part of the digest. */
   readonly isOccurredAtGiven: boolean;
   readonly data: unknown;
-  /** A JSON Schema of `data`, if it is to be checked. */
-  readonly schema?: JsonObject | undefined;
+  /** The schema of `data`, if it is to be checked. */
+  readonly schema?: DataSchema | undefined;
   /** The `traceparent` of the span that emits the event: stored, not sent. */
   readonly trace?: string | undefined;
   readonly isTest?: boolean | undefined;
@@ -26,31 +27,19 @@ export interface PlainEventRequest {
   readonly maxBytes: number;
 }
 
-/** Compiled once for each schema, which lives as long as its catalogue. */
-const validators = new WeakMap<JsonObject, Validator>();
-
 /** Checks the data as it is sent. */
-function checkData(text: string, type: string, schema: JsonObject): void {
-  let result: ReturnType<Validator["validate"]>;
+function checkData(text: string, type: string, schema: DataSchema): void {
+  let mistake: DataMistake | undefined;
   try {
-    let validator = validators.get(schema);
-    if (validator === undefined) {
-      validator = new Validator(schema, "2020-12");
-      validators.set(schema, validator);
-    }
-    result = validator.validate(JSON.parse(text));
+    mistake = schema.findMistake(JSON.parse(text) as Json, new Budget(text.length));
   } catch (cause) {
-    // A pattern that is no regular expression, or a reference that leads nowhere.
-    const message = `the schema of '${type}' cannot be used`;
-    throw new PostbellError("invalid_argument", message, { field: "type", cause });
+    if (!(cause instanceof TooComplexError)) throw cause;
+    const message = `data is too complex to check against the schema of '${type}': make it smaller, or give the schema narrower bounds`;
+    throw new PostbellError("invalid_argument", message, { field: "data" });
   }
-  const { valid, errors } = result;
-  if (valid) return;
-  // The last one is about the value itself, the ones before about what contains it.
-  const { instanceLocation = "#", keyword = "" } = errors.at(-1) ?? {};
-  const path = `data${instanceLocation.slice(1).replaceAll("/", ".")}`;
-  // Not the text of the error, which quotes the data.
-  const message = `${path} does not match '${keyword}' in the schema of '${type}'`;
+  if (mistake === undefined) return;
+  const path = `data${mistake.path}`;
+  const message = `${path} does not match '${mistake.keyword}' in the schema of '${type}'`;
   throw new PostbellError("invalid_argument", message, { field: path });
 }
 

@@ -205,6 +205,13 @@ describe("a plain event", () => {
   });
 });
 
+/** Schemas within schemas. */
+function nest(levels: number): object {
+  let schema = {};
+  for (let level = 0; level < levels; level += 1) schema = { items: schema };
+  return schema;
+}
+
 describe("the schema of a plain event", () => {
   const wrong = { type: "order.paid", account: "shop-7", data: { order: "A-1", total: -1 } } as const;
 
@@ -227,15 +234,79 @@ describe("the schema of a plain event", () => {
     expect(await webhooks.emit(event)).toMatchObject({ duplicate: false });
   });
 
-  it.each([[{ type: "string", pattern: "(" }], [{ $ref: "#/nowhere" }]])(
-    "refuses events if it cannot be used: %j",
-    async (schema) => {
-      const { webhooks } = open({ a: { schema } });
-      const event = { type: "a", account: "shop-7", data: "x" } as never;
-      const refused = (await refusal(() => webhooks.emit(event))).slice(0, 2);
-      expect(refused).toEqual(["invalid_argument", "type"]);
-    },
-  );
+  it.each<[string, unknown, string, string]>([
+    ["a pattern that is none", { pattern: "(" }, ".pattern", 'flag u (got "(")'],
+    ["a pattern with a lookahead", { pattern: "^(?=a)" }, ".pattern", "lookaround"],
+    ["a reference to nowhere", { $ref: "#/nowhere" }, ".$ref", "such as '#/$defs/name'"],
+    ["a reference to itself", { $ref: "#" }, ".$ref", "leads back to itself"],
+    [
+      "a text as a bound",
+      { properties: { total: { minimum: "5" } } },
+      ".properties.total.minimum",
+      'got "5"',
+    ],
+    ["a list of properties", { properties: [] }, ".properties", "must be an object of schemas"],
+    ["a Map", new Map(), "", "got a Map"],
+    ["a Promise", Promise.resolve({}), "", "got a Promise"],
+    ["a Date within", { properties: { a: { const: new Date(0) } } }, ".properties.a.const", "got a Date"],
+    ["a schema of a library", { "~standard": { vendor: "zod" } }, "", "~standard"],
+    ["one within", { properties: { a: { "~standard": {} } } }, ".properties.a", "~standard"],
+    ["a function of a library", Object.assign(() => 1, { "~standard": {} }), "", "~standard"],
+    ["a misspelt keyword", { propertys: {} }, ".propertys", "did you mean 'properties'?"],
+    ["3000 levels", nest(3_000), `.${"items.".repeat(50)}`, "deeper than 64 levels"],
+  ])("is refused when the service is created: %s", async (_, schema, path, message) => {
+    expect(await refusal(() => open({ a: { schema: schema as never } }))).toEqual([
+      "invalid_option",
+      `events['a'].schema${path}`,
+      expect.stringContaining(message),
+    ]);
+  });
+
+  it("may contain itself through a property or an item", async () => {
+    const tree = {
+      type: "object",
+      properties: { left: { $ref: "#" }, more: { type: "array", items: { $ref: "#" } } },
+    };
+    const { webhooks } = open({ a: { schema: tree as never } });
+    const emit = (data: unknown) => webhooks.emit({ type: "a", account: "shop-7", data } as never);
+    expect(await emit({ left: { left: {} }, more: [{ left: {} }] })).toMatchObject({ duplicate: false });
+    expect((await refusal(() => emit({ more: [{ left: 1 }] })))[1]).toBe("data.more.0.left");
+  });
+
+  it("refuses data that costs too much to check, whatever it says", async () => {
+    const schema = {
+      type: "array",
+      items: { oneOf: Array.from({ length: 100 }, (_, index) => ({ const: index })) },
+    };
+    const { webhooks } = open({ a: { schema: schema as never } });
+    const data = Array.from({ length: 100_000 }, () => 1);
+    expect(await refusal(() => webhooks.emit({ type: "a", account: "shop-7", data } as never))).toEqual([
+      "invalid_argument",
+      "data",
+      expect.stringContaining("too complex"),
+    ]);
+  });
+
+  it("is named in errors, and no name that came with the data is", async () => {
+    const name = "secret".repeat(10_000);
+    const schema = {
+      additionalProperties: {
+        type: "object",
+        properties: { total: { type: "integer" } },
+        additionalProperties: false,
+      },
+    };
+    const { webhooks } = open({ a: { schema: schema as never } });
+    const emit = (data: unknown) =>
+      refusal(() => webhooks.emit({ type: "a", account: "shop-7", data } as never));
+    const inSchema = (path: string, keyword: string) => [
+      "invalid_argument",
+      path,
+      `${path} does not match '${keyword}' in the schema of 'a'`,
+    ];
+    expect(await emit({ [name]: { total: "1" } })).toEqual(inSchema("data.*.total", "type"));
+    expect(await emit({ [name]: { [name]: 1 } })).toEqual(inSchema("data.*", "additionalProperties"));
+  });
 
   it("is not checked with checkData: false", async () => {
     const { webhooks } = open(EVENTS, { checkData: false });
@@ -300,7 +371,7 @@ describe("the table of plain events", () => {
     ["the name of tests", { "webhook.test": {} }, "events['webhook.test']"],
     ["an option that does not exist", { a: { sample: 1 } as object }, "events['a']"],
     ["a description that is no text", { a: { description: 1 as never } }, "events['a']"],
-    ["a schema that is a list", { a: { schema: [] as never } }, "events['a']"],
+    ["a schema that is a list", { a: { schema: [] as never } }, "events['a'].schema"],
     ["an example that JSON cannot hold", { a: { example: () => 1 } }, "events['a'].example"],
   ])("refuses %s", async (_, events, field) => {
     expect(await refusal(() => open(events))).toEqual(["invalid_option", field, expect.any(String)]);

@@ -1,0 +1,107 @@
+/** The state of one validation, and the schemas and checks that it runs through. */
+
+import type { Json } from "../schema/types.js";
+import type { Budget } from "./budget.js";
+
+/** The members and items of one value that schemas have looked at, for `unevaluated…`. */
+export class Evaluated {
+  readonly names = new Set<string>();
+  readonly items = new Set<number>();
+
+  add(other: Evaluated, budget: Budget): void {
+    budget.spend(other.names.size + other.items.size);
+    for (const name of other.names) this.names.add(name);
+    for (const item of other.items) this.items.add(item);
+  }
+}
+
+/** Replaces a name that the schema does not state: it came with the data. */
+const UNKNOWN_NAME = "*";
+const MAX_PATH = 300;
+
+export class Validation {
+  readonly budget: Budget;
+  /** Results by schema that a `$ref` means, and by object or array. */
+  readonly #results = new Map<CompiledSchema, Map<object, boolean>>();
+  #keyword = "";
+  /** From the place of the mistake outwards. */
+  #path: string[] = [];
+
+  constructor(budget: Budget) {
+    this.budget = budget;
+  }
+
+  /** Notes the keyword that does not hold, and forgets an earlier one. Returns `false`. */
+  fail(keyword: string): false {
+    this.#keyword = keyword;
+    this.#path = [];
+    return false;
+  }
+
+  /** Notes that the mistake is within a member or an item. `undefined`: of a name of the data. */
+  failWithin(name: string | undefined): false {
+    this.#path.push(name ?? UNKNOWN_NAME);
+    return false;
+  }
+
+  /** The mistake that was noted last. */
+  get mistake(): { readonly path: string; readonly keyword: string } {
+    const path = [...this.#path]
+      .reverse()
+      .map((name) => `.${name}`)
+      .join("");
+    return { path: path.length > MAX_PATH ? `${path.slice(0, MAX_PATH)}…` : path, keyword: this.#keyword };
+  }
+
+  /**
+   * Validates with a schema that a `$ref` means. Each value is validated once: alternatives that
+   * lead to the same schema would otherwise double the work at every level.
+   */
+  validateOnce(schema: CompiledSchema, value: Json): boolean {
+    if (typeof value !== "object" || value === null) return schema.accepts(value, this);
+    let results = this.#results.get(schema);
+    if (results === undefined) {
+      results = new Map();
+      this.#results.set(schema, results);
+    }
+    const known = results.get(value);
+    if (known !== undefined) return known || this.fail("$ref");
+    this.budget.spend(8);
+    const result = schema.accepts(value, this);
+    results.set(value, result);
+    return result;
+  }
+}
+
+/** Returns whether a keyword accepts a value. Notes the mistake otherwise. */
+export type Check = (value: Json, validation: Validation, evaluated: Evaluated | undefined) => boolean;
+
+export class CompiledSchema {
+  /** In the order in which they run; the first that fails ends the validation. */
+  readonly checks: Check[] = [];
+  /** True if one of the checks has to know what the others have looked at. */
+  isTracking = false;
+  /** True for the schema `false`, which accepts nothing. */
+  readonly isFalse: boolean;
+
+  constructor(isFalse: boolean) {
+    this.isFalse = isFalse;
+    if (isFalse) this.checks.push((_, validation) => validation.fail("false"));
+  }
+
+  accepts(value: Json, validation: Validation, evaluated?: Evaluated): boolean {
+    const { budget } = validation;
+    budget.spend(1 + 2 * this.checks.length);
+    budget.enter();
+    const tracked = this.isTracking ? new Evaluated() : evaluated;
+    let result = true;
+    for (const check of this.checks) {
+      result = check(value, validation, tracked);
+      if (!result) break;
+    }
+    if (result && evaluated !== undefined && tracked !== undefined && tracked !== evaluated)
+      evaluated.add(tracked, budget);
+    budget.leave();
+    return result;
+  }
+}
