@@ -1,4 +1,4 @@
-/** The work that one validation may cost, counted in steps, so that it is the same on every machine. */
+/** Limits the work of one validation, in steps, so that the limit is the same on every machine. */
 
 /** Thrown when a validation costs more than its budget. */
 export class TooComplexError extends Error {

@@ -18,7 +18,7 @@ function isDate(text: string): boolean {
   return day <= (month === 2 ? (isLeapYear ? 29 : 28) : [4, 6, 9, 11].includes(month) ? 30 : 31);
 }
 
-/** Returns the minutes of a time of day such as `23:59`; `NaN` if there is none. */
+/** Returns the minutes of a time of day such as `23:59`; `NaN` for other texts. */
 function toMinutes(text: string): number {
   const hour = Number(text.slice(0, 2));
   const minute = Number(text.slice(3));
@@ -69,7 +69,7 @@ function isEmail(text: string): boolean {
 /** Splits a text that may be a URI (RFC 3986, appendix B). */
 const URI_PARTS = /^(?:([^:/?#]+):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s;
 const SCHEME = /^[a-z][a-z0-9+.-]*$/i;
-/** What no part of a URI has. Searched for, because a repeated group needs memory for each character. */
+/** Characters that a URI does not have. A repeated group would need memory for each character. */
 const NOT_IN_PATH = /[^\w.~!$&'()*+,;=:@/%-]|%(?![\da-f]{2})/i;
 const NOT_IN_QUERY = /[^\w.~!$&'()*+,;=:@/?%-]|%(?![\da-f]{2})/i;
 const NOT_IN_USER = /[^\w.~!$&'()*+,;=:%-]|%(?![\da-f]{2})/i;
@@ -81,7 +81,7 @@ interface UriParts {
   readonly authority: string | undefined;
 }
 
-/** Returns the beginning of a URI or of a relative reference; `undefined` if the text is neither. */
+/** Returns the beginning of a URI or a relative reference; `undefined` for another text. */
 function readUri(text: string): UriParts | undefined {
   const match = URI_PARTS.exec(text);
   if (match === null) return undefined;

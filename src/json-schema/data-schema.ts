@@ -205,7 +205,7 @@ function checkProperties(byName: ReadonlyMap<string, CompiledSchema>): Check {
   };
 }
 
-/** `patternProperties`, and `additionalProperties` for names that neither of the other two states. */
+/** `patternProperties`, and `additionalProperties` for the names that no other keyword states. */
 function checkOtherProperties(
   byName: ReadonlyMap<string, CompiledSchema>,
   byPattern: readonly (readonly [Pattern, CompiledSchema])[],
@@ -226,14 +226,16 @@ function checkOtherProperties(
           return validation.failWithin(isKnown ? name : undefined);
       }
       if (isStated || others === undefined) continue;
-      // Of the schema `false`, the name itself is the mistake.
-      if (!others.accepts(value[name] ?? null, validation))
-        return others.isFalse ? validation.fail("additionalProperties") : validation.failWithin(undefined);
+      if (!others.accepts(value[name] ?? null, validation)) return failOfOthers(others, validation);
       evaluated?.names.add(name);
     }
     return true;
   };
 }
+
+/** Of the schema `false`, the name itself is the mistake. */
+const failOfOthers = (others: CompiledSchema, validation: Validation): false =>
+  others.isFalse ? validation.fail("additionalProperties") : validation.failWithin(undefined);
 
 function checkEachItem(first: readonly CompiledSchema[], rest: CompiledSchema | undefined): Check {
   return (value, validation, evaluated) => {

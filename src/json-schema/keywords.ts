@@ -120,7 +120,7 @@ const APPLICATORS: ReadonlyMap<string, Form> = new Map<string, Form>([
   ...MEMBERS.map((keyword) => [keyword, "members"] as const),
 ]);
 
-/** The value of an applicator. Whether the schemas in it are schemas, is checked when they are read. */
+/** The value of an applicator. The schemas in it are checked when they are read. */
 const FORMS: { readonly [form in Form]: ValueCheck } = {
   schema: anything,
   list: must("a list of schemas", (value) => Array.isArray(value) && value.length > 0),

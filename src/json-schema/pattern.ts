@@ -23,7 +23,7 @@ const REMEMBERED = 256;
 /** States and steps of a pattern that are remembered from one text to the next. */
 const MAX_REMEMBERED = 10_000;
 
-/** What it costs to ask Node's engine about another character. */
+/** The steps that a question to Node's engine costs. */
 const ASK_STEPS = 6;
 
 type Assertion = "^" | "$" | "\\b" | "\\B";
@@ -177,14 +177,14 @@ function isAnchored(expression: Expression): boolean {
   return first !== undefined && isAnchored(first);
 }
 
-/** What the text so far has led to: the states that are reached, and what follows by character. */
+/** The states that the text so far leads to, and the positions that follow. */
 interface Position {
   readonly reached: readonly number[];
   /** The next position, or the result if it is certain. By {@link toKey}. */
   readonly after: Map<number, Position | boolean>;
 }
 
-/** Of what decides about the next step: the character, and what the assertions ask about the one before. */
+/** Of all that decides about the next step: the character, and the kind of the one before. */
 function toKey(before: number, code: number): number {
   const kind = before === NONE ? 0 : isWord(before) ? 1 : 2;
   return kind * 0x11_0001 + (code === NONE ? 0x11_0000 : code);
@@ -196,9 +196,6 @@ export class Pattern {
   readonly #tests = new Map<string, CharacterTest>();
   readonly #start: number;
   readonly #isAnchored: boolean;
-  /** For each state, the round in which it was added last. */
-  readonly #added: Uint32Array;
-  #round = 0;
   #emitted = 0;
   /** Positions by the states that are reached, so that a text that repeats itself costs little. */
   readonly #positions = new Map<string, Position>();
@@ -216,7 +213,6 @@ export class Pattern {
     this.#isAnchored = isAnchored(expression);
     const accepting = this.#add({ next: [] });
     this.#start = this.#emit(expression, accepting);
-    this.#added = new Uint32Array(this.#states.length);
   }
 
   #add(state: State): number {
@@ -333,18 +329,14 @@ export class Pattern {
     [before, after]: readonly [before: number, after: number],
     budget: Budget,
   ): number[] | undefined {
-    this.#round += 1;
-    if (this.#round === 0xffff_ffff) {
-      this.#added.fill(0);
-      this.#round = 1;
-    }
+    const added = new Set<number>();
     const pending = [...reached];
     const taking: number[] = [];
     let steps = 0;
     for (let index = pending.pop(); index !== undefined; index = pending.pop()) {
       steps += 1;
-      if (this.#added[index] === this.#round) continue;
-      this.#added[index] = this.#round;
+      if (added.has(index)) continue;
+      added.add(index);
       const state = this.#states[index];
       if (state === undefined || state.next.length === 0) return undefined;
       if (state.test !== undefined) taking.push(index);
@@ -352,7 +344,7 @@ export class Pattern {
         for (const next of state.next) pending.push(next);
       }
     }
-    budget.spend(steps);
+    budget.spend(2 * steps);
     return taking;
   }
 }

@@ -137,16 +137,20 @@ function findSchemas(root: JsonObject): FoundSchemas {
 
 // Finds what references mean.
 
+/** Returns the name of a schema for references: `$anchor`, or `$id: "#name"` in draft 7. */
+function getAnchor({ $anchor: anchor, $id: id }: JsonObject): string | undefined {
+  if (typeof anchor === "string") return anchor;
+  return typeof id === "string" && id.startsWith("#") ? id.slice(1) : undefined;
+}
+
 function resolveReferences(found: FoundSchemas): ReadonlyMap<JsonObject, Json> {
   const resources = new Map<string, JsonObject>();
   const anchors = new Map<JsonObject, Map<string, JsonObject>>();
   for (const [schema, { resource }] of found) {
-    const {
-      $id: id,
-      $anchor: anchor = typeof id === "string" && id.startsWith("#") ? id.slice(1) : undefined,
-    } = schema;
+    const id = schema["$id"];
+    const anchor = getAnchor(schema);
     if (isResourceId(id)) resources.set(id.replace(/#$/, ""), schema);
-    if (typeof anchor !== "string") continue;
+    if (anchor === undefined) continue;
     const names = anchors.get(resource) ?? new Map<string, JsonObject>();
     anchors.set(resource, names.set(anchor, schema));
   }
@@ -199,7 +203,7 @@ const MAX_CHAIN = 200;
 /** The keywords whose schemas apply to the same value. */
 const IN_PLACE = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"];
 
-/** A schema may contain itself through a property or an item. Without one its check would never end. */
+/** A schema may contain itself through a property or an item. Otherwise no check would end. */
 function refuseCycles(found: FoundSchemas, references: ReadonlyMap<JsonObject, Json>): void {
   const finished = new Set<JsonObject>();
   const chain = new Set<JsonObject>();

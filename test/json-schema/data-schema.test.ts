@@ -57,11 +57,11 @@ function chain(length: number): object {
 const DIFFERENT = [
   // As in draft 2020-12, which the option is documented for.
   "draft7/ref.json: ref overrides any sibling keywords: ref valid, maxItems ignored",
-  // The A-label is not decoded: that needs tables of Unicode, and is the task of whoever resolves the name.
+  // The A-label is not decoded: that needs tables of Unicode.
   "draft2020-12/optional/format/hostname.json: validation of A-label (punycode) host names",
 ];
 
-/** What the official suite has and hosts' schemas may not have: refused at the start, by name. */
+/** Keywords of the official suite that hosts' schemas may not have. */
 const REFUSED = /^is not supported|must lead to a schema within this one|list of values \(got \[\]\)/;
 
 interface Compared {
@@ -128,7 +128,7 @@ describe("the schema of a host", () => {
     ],
     ["a text in a list of schemas", { anyOf: ["x"] }, "anyOf.0", 'must be a schema (got "x")'],
     [
-      "a pattern of names that is none",
+      "a pattern of names that is invalid",
       { patternProperties: { "(": {} } },
       "patternProperties",
       'flag u (got "(")',

@@ -8,7 +8,24 @@ import { eachNode, type SourceFile, sourceFiles } from "../support/source-files.
  * write the expression differently: a maximum of the text in front of it is easily lost.
  */
 const EXCEPTIONS: readonly { readonly file: string; readonly expression: string; readonly reason: string }[] =
-  [];
+  [
+    {
+      file: "src/json-schema/data-formats.ts",
+      expression: 'new RegExp(text, "u")',
+      reason: "only checks the syntax of a text of bounded length; it never matches",
+    },
+    {
+      file: "src/json-schema/pattern.ts",
+      expression: 'new RegExp(source, "u")',
+      reason: "only checks the syntax of a pattern of the host; it never matches",
+    },
+    {
+      file: "src/json-schema/pattern.ts",
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: the source of a program
+      expression: 'new RegExp(`^${atom}$`, "u")',
+      reason: "one class or character of a pattern, matched against one character",
+    },
+  ];
 
 interface FoundExpression extends Expression {
   /** As it stands in the file. */

@@ -235,7 +235,7 @@ describe("the schema of a plain event", () => {
   });
 
   it.each<[string, unknown, string, string]>([
-    ["a pattern that is none", { pattern: "(" }, ".pattern", 'flag u (got "(")'],
+    ["an invalid pattern", { pattern: "(" }, ".pattern", 'flag u (got "(")'],
     ["a pattern with a lookahead", { pattern: "^(?=a)" }, ".pattern", "lookaround"],
     ["a reference to nowhere", { $ref: "#/nowhere" }, ".$ref", "such as '#/$defs/name'"],
     ["a reference to itself", { $ref: "#" }, ".$ref", "leads back to itself"],
