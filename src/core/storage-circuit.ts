@@ -128,7 +128,7 @@ function quietLogger(logger: Logger, clock: Clock, isOpen: () => boolean): Logge
     (level: "warn" | "error") =>
     (fields: object, message: string): void => {
       const { error, ...others } = fields as { readonly error?: unknown };
-      if (!isUnavailable(error)) {
+      if (!isUnavailable(error) && !isPostbellError(error, "storage_full")) {
         logger[level](fields, message);
         return;
       }

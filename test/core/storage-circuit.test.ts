@@ -289,19 +289,28 @@ describe("the log", () => {
     expect(log[1]?.fields).toMatchObject({ reason: "ECONNREFUSED" });
   });
 
-  it("has one line a minute for each message about a storage that responds and refuses", async () => {
-    const { clock, circuit, log } = setUp();
-    for (let second = 0; second < 120; second++) {
-      circuit.logger.error({ error: failing() }, "a request failed");
-      circuit.logger.error({ error: new Error("another") }, "another failed");
-      await clock.advance(SECOND);
-    }
-    const own = log.filter(({ message }) => message === "a request failed");
-    // No stack of this package.
-    const shown = { reason: "25006", cause: "Read only." };
-    expect(own.map(({ fields }) => fields)).toEqual([shown, { ...shown, omitted: 59 }]);
-    expect(log.filter(({ message }) => message === "another failed")).toHaveLength(120);
-  });
+  it.each([
+    { title: "refuses", error: failing(), shown: { reason: "25006", cause: "Read only." } },
+    {
+      title: "is full",
+      error: new PostbellError("storage_full", "The disk is full."),
+      shown: { cause: "The disk is full." },
+    },
+  ])(
+    "has one line a minute for each message about a storage that responds and $title",
+    async ({ error, shown }) => {
+      const { clock, circuit, log } = setUp();
+      for (let second = 0; second < 120; second++) {
+        circuit.logger.error({ error }, "a request failed");
+        circuit.logger.error({ error: new Error("another") }, "another failed");
+        await clock.advance(SECOND);
+      }
+      const own = log.filter(({ message }) => message === "a request failed");
+      // No stack of this package.
+      expect(own.map(({ fields }) => fields)).toEqual([shown, { ...shown, omitted: 59 }]);
+      expect(log.filter(({ message }) => message === "another failed")).toHaveLength(120);
+    },
+  );
 });
 
 describe("the status", () => {
