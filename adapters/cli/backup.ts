@@ -59,7 +59,7 @@ async function writeCopy(file: string, to: string): Promise<void> {
   await (await open(part, "wx", 0o600)).close();
   await chmod(part, 0o600);
   try {
-    const database = await openFile(file, loadDriver);
+    const database = await openFile(file, { load: loadDriver });
     try {
       copyInto(database, part);
     } finally {

@@ -8,8 +8,9 @@ import { PostbellError } from "../../src/core/errors.js";
 import { retry } from "../../src/core/retry.js";
 import type { SqlDatabase, SqlTransaction } from "../sql/database.js";
 import { isBusy, requireOpen, toSqliteError } from "./errors.js";
-import { isClosed, type SqliteHandle } from "./handle.js";
-import { rollBack } from "./prepare-file.js";
+import type { FileWatch } from "./file-watch.js";
+import { isClosed, readBuild, returnsPlainRows, type SqliteHandle } from "./handle.js";
+import { findPath, rollBack } from "./prepare-file.js";
 import { createSqliteTransaction } from "./transaction.js";
 
 /** A transaction that has run for so long is committed before further work is added to it. */
@@ -38,6 +39,8 @@ export interface SqliteDatabaseOptions {
   readonly open: () => Promise<SqliteHandle>;
   /** Resolves when the disk has everything that was committed. */
   readonly sync: () => Promise<void>;
+  /** Watches the file that was opened; `undefined` for a database that is in no file. */
+  readonly watch: () => FileWatch | undefined;
   readonly getClock: () => Clock;
   readonly closed: () => Error;
 }
@@ -63,6 +66,7 @@ function resolveAll(
 export function createSqliteDatabase({
   open,
   sync,
+  watch,
   getClock,
   closed,
 }: SqliteDatabaseOptions): SqliteDatabase {
@@ -80,6 +84,7 @@ export function createSqliteDatabase({
     requireOpen(handle);
     transaction ??= createSqliteTransaction(handle);
     const clock = getClock();
+    watch()?.inspect(clock.monotonic());
     handle.exec(jobs.some(({ isWrite }) => isWrite) ? "BEGIN IMMEDIATE" : "BEGIN");
     try {
       const results: unknown[] = [];
@@ -159,7 +164,10 @@ export function createSqliteDatabase({
       if (isClosed) throw closed();
       const own = handle ?? (await add<SqliteHandle>(async (_, opened) => opened, READ));
       try {
-        const result = await work(join(connection, own));
+        const joined = join(connection, own, watch());
+        // Not `inspect`: the storage's own database may have a transaction open.
+        watch()?.requireSame("none");
+        const result = await work(joined);
         // Statements of libsql go on after their database was closed, and change nothing.
         requireOpenConnection(connection);
         return result;
@@ -210,10 +218,31 @@ function requireOpenConnection(connection: object): void {
   );
 }
 
-/** Returns the statements on a connection of the host. `own`: the one of the storage. */
-function createJoin(): (connection: object, own: SqliteHandle) => SqlTransaction {
+/**
+ * Errors: `invalid_argument` for a connection that cannot write to the file of the storage without
+ * harm. `own`: the one of the storage.
+ */
+function requireSuitable(connection: SqliteHandle, own: SqliteHandle, watch: FileWatch | undefined): void {
+  if (!returnsPlainRows(connection)) {
+    throw refuse("transaction must return rows as objects and integers as numbers, and its driver does not.");
+  }
+  const [build, ownBuild] = [readBuild(connection), readBuild(own)];
+  if (build.id !== ownBuild.id) {
+    throw refuse(
+      `transaction is of another build of SQLite (${build.version}) than the storage (${ownBuild.version}); their locks do not exclude each other. Use one driver for both: sqliteStorage({ file, driver }).`,
+    );
+  }
+  if (watch?.isFile(findPath(connection)) === false) {
+    throw refuse("transaction is a database of another file than that of the storage.");
+  }
+  // Two copies of one driver are two builds as well.
+  watch?.requireOneBuild();
+}
+
+/** Returns the statements on a connection of the host. */
+function createJoin() {
   const known = new WeakMap<object, SqlTransaction>();
-  return (connection, own) => {
+  return (connection: object, own: SqliteHandle, watch: FileWatch | undefined): SqlTransaction => {
     requireOpenConnection(connection);
     const { prepare, exec, inTransaction, isTransaction } = connection as Connection;
     if (typeof prepare !== "function" || typeof exec !== "function" || connection === own) {
@@ -222,10 +251,15 @@ function createJoin(): (connection: object, own: SqliteHandle) => SqlTransaction
       );
     }
     if (inTransaction === false || isTransaction === false) {
-      throw refuse("transaction must be a database with an open transaction: run BEGIN IMMEDIATE first.");
+      throw refuse(
+        "transaction must be a database with an open transaction: run BEGIN IMMEDIATE first, and COMMIT when emit() has resolved. transaction() of a driver commits before.",
+      );
     }
-    const joined = known.get(connection) ?? createSqliteTransaction(connection as SqliteHandle);
-    known.set(connection, joined);
-    return joined;
+    const joined = known.get(connection);
+    if (joined !== undefined) return joined;
+    requireSuitable(connection as SqliteHandle, own, watch);
+    const made = createSqliteTransaction(connection as SqliteHandle);
+    known.set(connection, made);
+    return made;
   };
 }

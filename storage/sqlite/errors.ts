@@ -62,6 +62,53 @@ const toUnavailable = (code: string, cause: unknown): PostbellError =>
 /** Creates the error of a file that cannot be created or opened. */
 export const cannotOpen = (cause: unknown): PostbellError => toUnavailable("SQLITE_CANTOPEN", cause);
 
+/** Creates the error of a change that lasts until somebody stops the process and repairs the files. */
+const unusable = (reason: string, message: string, effect: "none" | "unknown"): PostbellError =>
+  new PostbellError("storage_unavailable", message, {
+    effect,
+    reason,
+    isPermanent: true,
+    isOutage: true,
+  });
+
+/** Creates the error of a file that exists no longer, or is another one now. */
+export const fileReplaced = (suffix: "" | "-wal" | "-shm", effect: "none" | "unknown"): PostbellError =>
+  suffix === ""
+    ? unusable(
+        "FILE_REPLACED",
+        `The SQLite file was deleted, moved or replaced while it is in use; ${toEffect(effect)}. Stop all processes that use it, put the file or a backup in place, and start them again.`,
+        effect,
+      )
+    : unusable(
+        "LOG_REPLACED",
+        `The file that SQLite keeps next to its own as ${suffix} was deleted or replaced while it is in use; ${toEffect(effect)}. Another build of SQLite in this process may have done so: use one driver for all connections, with the option driver. Restart all processes that use the file.`,
+        effect,
+      );
+
+const toEffect = (effect: "none" | "unknown"): string =>
+  effect === "none" ? "nothing was changed" : "the change may be lost";
+
+/** Creates the error of a file that two builds of SQLite in one process have opened. */
+export const otherBuild = (): PostbellError =>
+  unusable(
+    "OTHER_BUILD",
+    "Another build of SQLite in this process has opened the file; nothing was changed. The locks of two builds do not exclude each other, so both lose data. Use one driver for all connections to the file: sqliteStorage({ file, driver }).",
+    "none",
+  );
+
+/** True for the two errors above, which `check` reports. */
+export const isChangedFile = (error: unknown): error is PostbellError =>
+  isPostbellError(error, "storage_unavailable") &&
+  ["FILE_REPLACED", "LOG_REPLACED", "OTHER_BUILD"].includes(error.reason ?? "");
+
+/** Creates the error of a file that the option `mustExist` asks for. */
+export const fileMissing = (): PostbellError =>
+  unusable(
+    "FILE_MISSING",
+    "The SQLite file is missing or empty, and mustExist is true; nothing was created. Put the file or a backup in place.",
+    "none",
+  );
+
 /** Converts an error of a driver whose transaction was rolled back. */
 export function toSqliteError(error: unknown): unknown {
   if (isPostbellError(error)) return error;

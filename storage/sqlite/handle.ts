@@ -30,6 +30,48 @@ export function isClosed(database: object): boolean {
   return open === false || isOpen === false;
 }
 
+/** How a statement returns its rows: better-sqlite3 and libsql, or `node:sqlite`. */
+interface RowSettings {
+  safeIntegers?(isOn: boolean): unknown;
+  setReadBigInts?(isOn: boolean): unknown;
+  setReturnArrays?(isOn: boolean): unknown;
+}
+
+/**
+ * Compiles a statement that returns rows as objects and integers as numbers, also where the host
+ * has set its driver to something else, such as `defaultSafeIntegers()` or `returnArrays`.
+ */
+export function prepare(handle: SqliteHandle, text: string): SqliteStatement {
+  const statement: SqliteStatement & RowSettings = handle.prepare(text);
+  statement.safeIntegers?.(false);
+  statement.setReadBigInts?.(false);
+  statement.setReturnArrays?.(false);
+  return statement;
+}
+
+/** Runs a query without values. */
+export const query = <R>(handle: SqliteHandle, text: string): readonly R[] =>
+  prepare(handle, text).all() as R[];
+
+/** True if rows are objects and integers are numbers, as the storage reads them. */
+export function returnsPlainRows(handle: SqliteHandle): boolean {
+  const [row] = query<{ readonly number?: unknown } | undefined>(handle, "SELECT 1 AS number");
+  return row?.number === 1;
+}
+
+/**
+ * Identifies the build of SQLite that a database uses. Two builds of one version differ in their
+ * options. Two copies of one build do not differ here; see `FileWatch`.
+ */
+export function readBuild(handle: SqliteHandle): { readonly version: string; readonly id: string } {
+  const [row] = query<{ version: string; source: string }>(
+    handle,
+    "SELECT sqlite_version() AS version, sqlite_source_id() AS source",
+  );
+  const options = query<object>(handle, "PRAGMA compile_options").flatMap(Object.values).sort();
+  return { version: row?.version ?? "", id: `${row?.source} ${options.join(" ")}` };
+}
+
 /**
  * Writes `$1`, `$2` … as `?`, and lists which value goes to each place. SQLite plans by a limit
  * that is a plain parameter, so it would compile the statement again for each value. That costs ten

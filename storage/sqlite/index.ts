@@ -5,11 +5,13 @@
  * @module postbell/sqlite
  */
 
-import { type FileHandle, open } from "node:fs/promises";
-import { dirname } from "node:path";
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import type { ContentStorage } from "../../src/content/store.js";
 import { type Clock, systemClock } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
+import type { Logger } from "../../src/core/logger.js";
 import { readOptions } from "../../src/core/options.js";
 import type { Storage } from "../../src/webhooks/store.js";
 import { createSeal, readSealKeys } from "../seal.js";
@@ -18,50 +20,61 @@ import { createSqlContentStore } from "../sql/content-store.js";
 import { createSqlWebhookStore } from "../sql/webhook-store.js";
 import { createWatchers } from "../watchers.js";
 import { createSqliteDatabase } from "./database.js";
-import { requireOpen } from "./errors.js";
-import type { SqliteHandle } from "./handle.js";
+import { isChangedFile, requireOpen } from "./errors.js";
+import type { FileWatch } from "./file-watch.js";
+import { query, type SqliteHandle } from "./handle.js";
+import { createLogSync, emptyLog, type LogSync } from "./log-sync.js";
 import { openFile } from "./open-file.js";
 import { type SqliteStorageOptions, sqliteStorageOptions } from "./options.js";
-import { prepareFile } from "./prepare-file.js";
+import { findPath, prepareFile } from "./prepare-file.js";
 
 export type { SqliteHandle, SqliteStatement } from "./handle.js";
-export type { SqliteStorageOptions } from "./options.js";
+export type { SqliteDriver, SqliteStorageOptions } from "./options.js";
 
 export interface SqliteStorage extends Storage, ContentStorage {
   /**
-   * Reads the whole file, and reports what is damaged and what to change. Takes about a second for
-   * each gigabyte, in which this process does nothing else. Errors: `storage_unavailable`.
+   * Reports what is damaged and what to change. A file of at most `maxBytes` is read, which takes
+   * about a second for each gigabyte, in which this process does nothing else; of a larger one,
+   * only the settings and the files next to it are looked at. Default 64 MiB: before a larger file
+   * is used again after an accident, pass `Number.POSITIVE_INFINITY`. Errors:
+   * `storage_unavailable`.
    */
-  check(): Promise<SqliteReport>;
+  check(options?: { readonly maxBytes?: number | undefined }): Promise<SqliteReport>;
 }
+
+/** The most bytes that `check` reads by default: less than a tenth of a second, once in memory. */
+const MAX_CHECKED_BYTES = 64 * 1_048_576;
 
 /** How long the work of another process may wait: SQLite does not tell who else has written. */
 const MAX_SLEEP_MS = 500;
 
-/**
- * Moves what is in the log to the file. SQLite does so when the file is closed, but libsql keeps it
- * open until its statements are garbage.
- */
-function emptyLog(handle: SqliteHandle): void {
-  try {
-    handle.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-  } catch {
-    // Another process uses the file, or the disk has failed. The log keeps everything.
+type Source = Pick<SqliteStorageOptions, "file" | "database" | "driver" | "mustExist">;
+
+function readSource({ file, database, driver, mustExist }: Source): () => Promise<SqliteHandle> {
+  const refuse = (field: string, message: string): PostbellError =>
+    new PostbellError("invalid_option", `sqliteStorage: ${message}`, { field });
+  if ((file === undefined) === (database === undefined)) {
+    throw refuse("file", `give either file or database (got ${file === undefined ? "neither" : "both"}).`);
   }
+  if (database !== undefined && driver !== undefined) {
+    throw refuse(
+      "driver",
+      "driver opens file, and there is none: leave driver out, or pass file for database.",
+    );
+  }
+  return async () => database ?? (await openFile(file ?? "", { driver, mustExist }));
 }
 
-function readSource({
-  file,
-  database,
-}: Pick<SqliteStorageOptions, "file" | "database">): () => Promise<SqliteHandle> {
-  if (file !== undefined && database === undefined) return () => openFile(file);
-  if (database !== undefined && file === undefined) return async () => database;
-  throw new PostbellError(
-    "invalid_option",
-    `sqliteStorage: give either file or database (got ${file === undefined ? "neither" : "both"}).`,
-    { field: "file" },
-  );
-}
+/** The end of the name of a file that is kept next to the file of the database. */
+const MARK = "-mark";
+
+/** Creates the mark of a file, which outlives it. Errors are ignored: without it, a loss is not told. */
+const writeMark = (path: string): Promise<void> =>
+  writeFile(
+    path + MARK,
+    "Postbell keeps webhooks in the file next to this one, and reports if that file is lost. Remove both, or none.\n",
+    { flag: "wx", mode: 0o600 },
+  ).catch(() => {});
 
 /**
  * A storage in a SQLite file, for webhooks and content together. Several processes of one machine
@@ -89,25 +102,43 @@ export function sqliteStorage(options: SqliteStorageOptions): SqliteStorage {
   const {
     file,
     database: given,
+    driver,
+    mustExist,
     sealKeys,
     limits,
   } = readOptions("sqliteStorage", sqliteStorageOptions, options);
-  const source = readSource({ file, database: given });
+  const source = readSource({ file, database: given, driver, mustExist });
   const seal = createSeal(readSealKeys(sealKeys));
   const watchers = createWatchers();
   let clock: Clock = systemClock;
   let time: ServerTime | undefined;
+  let logger: Logger | undefined;
   let handle: SqliteHandle | undefined;
   let log: LogSync | undefined;
+  let watch: FileWatch | undefined;
+  /** True if the tables were created again, until the logger has it. */
+  let isReset = false;
   let closing: Promise<void> | undefined;
   const database = createSqliteDatabase({
     async open() {
       handle ??= await source();
       requireOpen(handle);
-      log = createLogSync(prepareFile(handle));
+      const path = file === undefined || file === ":memory:" ? findPath(handle) : resolve(file);
+      // Before there are tables: another process writes the mark when there are.
+      const isMarked = path !== undefined && existsSync(path + MARK);
+      const prepared = prepareFile(handle, { path, mustExist });
+      watch = prepared.watch;
+      if (path !== undefined && !isMarked) await writeMark(path);
+      isReset = prepared.isNew && isMarked;
+      reportReset();
+      log = createLogSync(prepared.hasLog ? path : undefined);
       return handle;
     },
-    sync: async () => log?.wait(),
+    async sync() {
+      await log?.wait();
+      watch?.requireSame("unknown");
+    },
+    watch: () => watch,
     getClock: () => clock,
     closed: () =>
       new PostbellError("storage_unavailable", "The storage is closed.", {
@@ -116,8 +147,18 @@ export function sqliteStorage(options: SqliteStorageOptions): SqliteStorage {
         isOutage: false,
       }),
   });
+  function reportReset(): void {
+    if (!isReset || logger === undefined) return;
+    isReset = false;
+    logger.error(
+      { code: "store_reset" },
+      "the SQLite file was deleted or emptied: its earlier data is gone. Restore a backup, or register the webhooks again",
+    );
+  }
   /** All services share the time, which the clock of the first one counts. */
-  const getTime = (own: Clock): ServerTime => {
+  const getTime = (own: Clock, ownLogger: Logger): ServerTime => {
+    logger ??= ownLogger;
+    reportReset();
     if (time === undefined) {
       clock = own;
       time = createClockTime(own);
@@ -125,17 +166,32 @@ export function sqliteStorage(options: SqliteStorageOptions): SqliteStorage {
     return time;
   };
 
+  const check = async (maxBytes = MAX_CHECKED_BYTES): Promise<SqliteReport> => {
+    try {
+      return await database.exclusive((own) => {
+        watch?.requireSame("none");
+        watch?.requireOneBuild();
+        return checkFile(own, { maxBytes, logBytes: watch?.logBytes() ?? 0 });
+      });
+    } catch (error) {
+      if (handle === undefined || !isChangedFile(error)) throw error;
+      return describeFile(handle, [error.message]);
+    }
+  };
+
   const closeAll = async (): Promise<void> => {
     await database.close();
     await log?.close();
     if (file === undefined || handle === undefined) return;
+    // SQLite would delete the log, and with it what the other build writes from now on.
+    if (watch?.hasOtherBuild() === true) return;
     emptyLog(handle);
     handle.close();
   };
 
   return Object.freeze<SqliteStorage>({
     webhooks({ clock: own, logger, perEndpoint, perSecond = null, retention }) {
-      const { now } = getTime(own);
+      const { now } = getTime(own, logger);
       const { pendingPerAccount } = limits;
       return createSqlWebhookStore(
         {
@@ -145,9 +201,9 @@ export function sqliteStorage(options: SqliteStorageOptions): SqliteStorage {
         { concurrency: 1, maxSleepMs: MAX_SLEEP_MS, now, watch: watchers.watch },
       );
     },
-    content: ({ clock: own }) =>
-      createSqlContentStore({ database, now: getTime(own).now, changesKept: limits.contentChanges }),
-    check: () => database.exclusive(checkFile),
+    content: ({ clock: own, logger }) =>
+      createSqlContentStore({ database, now: getTime(own, logger).now, changesKept: limits.contentChanges }),
+    check: ({ maxBytes } = {}) => check(maxBytes),
     close() {
       closing ??= closeAll();
       return closing;
@@ -164,116 +220,64 @@ export interface SqliteReport {
   readonly version: string;
   /** The size of the file in bytes, without the log of changes next to it. */
   readonly bytes: number;
+  /** False if the file was not searched for damages: it is larger than `maxBytes`, or replaced. */
+  readonly isRead: boolean;
 }
 
 /** The most damages that are named. */
 const MOST_NAMED = 5;
 
-const read = (handle: SqliteHandle, text: string): readonly Record<string, unknown>[] =>
-  handle.prepare(text).all() as Record<string, unknown>[];
+/** A log of this size takes seconds to move, and a disk that was planned for the file alone. */
+const LARGE_LOG_BYTES = 64 * 1_048_576;
 
 const readOne = (handle: SqliteHandle, text: string): unknown =>
-  Object.values(read(handle, text)[0] ?? {})[0];
+  Object.values(query<object>(handle, text)[0] ?? {})[0];
 
-function listWarnings(handle: SqliteHandle): readonly string[] {
-  const damages = read(handle, `PRAGMA quick_check(${MOST_NAMED})`)
+const findDamages = (handle: SqliteHandle): readonly string[] =>
+  query<object>(handle, `PRAGMA quick_check(${MOST_NAMED})`)
     .map((row) => String(Object.values(row)[0]))
     .filter((text) => text !== "ok")
     .map(
       (text) =>
         `The file is damaged (${text}). Stop all processes that use it, keep a copy, and restore a backup.`,
     );
+
+function findWrongSettings(handle: SqliteHandle, logBytes: number): readonly string[] {
   const mode = String(readOne(handle, "PRAGMA journal_mode"));
   const level = Number(readOne(handle, "PRAGMA synchronous"));
-  return [
-    ...damages,
-    ...(mode === "wal"
-      ? []
-      : [
-          `The file is in journal mode ${mode}, not wal: readers and writers wait for each other. Put it on a local disk.`,
-        ]),
-    ...(level >= 1
-      ? []
-      : ["synchronous is OFF: a power cut may destroy the file. Do not change it on this database."]),
-  ];
+  const warnings: string[] = [];
+  if (mode !== "wal") {
+    warnings.push(
+      `The file is in journal mode ${mode}, not wal: readers and writers wait for each other. Put it on a local disk.`,
+    );
+  }
+  if (level < 1) {
+    warnings.push("synchronous is OFF: a power cut may destroy the file. Do not change it on this database.");
+  }
+  if (logBytes >= LARGE_LOG_BYTES) {
+    warnings.push(
+      `The log next to the file has ${Math.round(logBytes / 1_048_576)} MiB. A transaction that stays open keeps SQLite from moving it to the file: end transactions that only read, too.`,
+    );
+  }
+  return warnings;
 }
 
-function checkFile(handle: SqliteHandle): SqliteReport {
-  const warnings = listWarnings(handle);
+function describeFile(handle: SqliteHandle, warnings: readonly string[], isRead = false): SqliteReport {
   return {
     ok: warnings.length === 0,
     warnings,
     version: String(readOne(handle, "SELECT sqlite_version()")),
     bytes: Number(readOne(handle, "PRAGMA page_count")) * Number(readOne(handle, "PRAGMA page_size")),
+    isRead,
   };
 }
 
-// Waits until the disk has what was committed, on a thread of its own. SQLite would wait for it
-// inside of COMMIT, and the process would do nothing else meanwhile: milliseconds for each.
-//
-// Source: https://www.sqlite.org/wal.html. A commit is in the log, which is synced here as
-// `synchronous = FULL` does it; `NORMAL` keeps the order of log and file at checkpoints.
-
-interface LogSync {
-  /** Resolves when everything that was committed before the call is on the disk. */
-  wait(): Promise<void>;
-  close(): Promise<void>;
-}
-
-const NO_SYNC: LogSync = { wait: async () => {}, close: async () => {} };
-
-/** `path`: of the database file; `undefined` for one that is not on a disk, or syncs by itself. */
-function createLogSync(path: string | undefined): LogSync {
-  if (path === undefined) return NO_SYNC;
-  let log: FileHandle | undefined;
-  let running: Promise<void> | undefined;
-  let next: Promise<void> | undefined;
-
-  /** SQLite may have created the log just now: its name has to be on the disk too. */
-  const openLog = async (): Promise<FileHandle> => {
-    const opened = await open(`${path}-wal`, "r+");
-    // Windows opens no folders, and needs none of this.
-    const folder = await open(dirname(path), "r").catch(() => undefined);
-    await folder?.sync().catch(() => {});
-    await folder?.close();
-    return opened;
-  };
-  const sync = async (): Promise<void> => {
-    try {
-      log ??= await openLog();
-      await log.datasync();
-    } catch (cause) {
-      throw new PostbellError(
-        "storage_unavailable",
-        "The disk did not take the changes to the SQLite file; they may or may not survive a power cut. Check the disk.",
-        { cause },
-      );
-    }
-  };
-  const start = (): Promise<void> => {
-    const own = sync().finally(() => {
-      if (running === own) running = undefined;
-    });
-    running = own;
-    return own;
-  };
-
-  return {
-    wait() {
-      if (running === undefined) return start();
-      // The one that runs may have begun before the commit. All who wait share the one after it.
-      next ??= running
-        .catch(() => {})
-        .then(() => {
-          next = undefined;
-          return start();
-        });
-      return next;
-    },
-    async close() {
-      await (next ?? running)?.catch(() => {});
-      await log?.close();
-      log = undefined;
-    },
-  };
+function checkFile(
+  handle: SqliteHandle,
+  { maxBytes, logBytes }: { readonly maxBytes: number; readonly logBytes: number },
+): SqliteReport {
+  const settings = findWrongSettings(handle, logBytes);
+  const { bytes } = describeFile(handle, []);
+  if (bytes > maxBytes) return describeFile(handle, settings);
+  return describeFile(handle, [...findDamages(handle), ...settings], true);
 }

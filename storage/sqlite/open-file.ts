@@ -3,13 +3,13 @@
  * new file may be read by its owner only.
  */
 
+import { existsSync } from "node:fs";
 import { lstat, open } from "node:fs/promises";
 import { resolve } from "node:path";
 import { PostbellError } from "../../src/core/errors.js";
-import { cannotOpen, getResultCode, toSqliteError } from "./errors.js";
+import { cannotOpen, fileMissing, getResultCode, toSqliteError } from "./errors.js";
 import type { SqliteHandle } from "./handle.js";
-
-type Constructor = new (path: string) => SqliteHandle;
+import type { SqliteDriver } from "./options.js";
 
 /** Packages with a SQLite, in the order in which they are tried. */
 const PACKAGES = ["libsql", "better-sqlite3"] as const;
@@ -24,23 +24,23 @@ export type LoadPackage = (name: string) => Promise<unknown>;
 export const importPackage: LoadPackage = (name) => import(/* webpackIgnore: true */ /* @vite-ignore */ name);
 
 /** A package of CommonJS is its own default, unless a bundler has made a namespace of it. */
-const toConstructor = (loaded: unknown): Constructor =>
-  ((loaded as { readonly default?: Constructor }).default ?? loaded) as Constructor;
+const toSqliteDriver = (loaded: unknown): SqliteDriver =>
+  ((loaded as { readonly default?: SqliteDriver }).default ?? loaded) as SqliteDriver;
 
 const isMissing = (error: unknown): boolean =>
   ["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"].includes((error as NodeJS.ErrnoException).code ?? "");
 
 /** Errors: `invalid_option` if there is no driver. Names those that are installed and broken. */
-async function findDriver(load: LoadPackage): Promise<Constructor> {
+async function findDriver(load: LoadPackage): Promise<SqliteDriver> {
   const builtin = process.getBuiltinModule("node:sqlite") as
-    | { readonly DatabaseSync: Constructor }
+    | { readonly DatabaseSync: SqliteDriver }
     | undefined;
   if (builtin !== undefined) return builtin.DatabaseSync;
   const broken: string[] = [];
   let cause: unknown;
   for (const name of PACKAGES) {
     try {
-      const Database = toConstructor(await load(name));
+      const Database = toSqliteDriver(await load(name));
       // better-sqlite3 loads its native part now, which another version of Node may have built.
       new Database(":memory:").close();
       return Database;
@@ -86,15 +86,26 @@ async function createFile(path: string): Promise<void> {
   }
 }
 
+export interface OpenFileOptions {
+  /** Default: the first driver that there is. */
+  readonly driver?: SqliteDriver | undefined;
+  readonly mustExist?: boolean | undefined;
+  readonly load?: LoadPackage | undefined;
+}
+
 /**
  * Opens a file, which is created for its owner if it does not exist. Errors: `invalid_option` if
  * there is no driver, or the path is that of a link; `storage_unavailable`.
  */
-export async function openFile(file: string, load: LoadPackage = importPackage): Promise<SqliteHandle> {
-  const Database = await findDriver(load);
+export async function openFile(
+  file: string,
+  { driver, mustExist = false, load = importPackage }: OpenFileOptions = {},
+): Promise<SqliteHandle> {
+  const Database = driver ?? (await findDriver(load));
   if (file === ":memory:") return new Database(file);
   // An absolute path: libsql takes some names for addresses of servers.
   const path = resolve(file);
+  if (mustExist && !existsSync(path)) throw fileMissing();
   await createFile(path);
   try {
     return new Database(path);

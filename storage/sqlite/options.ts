@@ -1,17 +1,30 @@
 /** Every option of `sqliteStorage`: its type for hosts, and the table of defaults and ranges. */
 
-import { value, wholeNumber } from "../../src/core/options.js";
+import { flag, value, wholeNumber } from "../../src/core/options.js";
 import { sealKeysOption } from "../seal.js";
 import { isClosed, type SqliteHandle } from "./handle.js";
+
+/** A class of databases: `Database` of better-sqlite3 or libsql, `DatabaseSync` of `node:sqlite`. */
+export type SqliteDriver = new (path: string) => SqliteHandle;
 
 /** Options of {@link sqliteStorage}: `file` or `database`, not both. */
 export interface SqliteStorageOptions {
   /**
-   * Created with mode 0600 if it does not exist, and opened with the first of `node:sqlite` (Node
-   * 22.13 or newer), `libsql` and `better-sqlite3`. A symbolic link is refused. Either this or
-   * `database`.
+   * Created with mode 0600 if it does not exist, and opened with `driver`. A symbolic link is
+   * refused. Either this or `database`.
    */
   readonly file?: string | undefined;
+  /**
+   * The class that opens `file`: `Database` of better-sqlite3 or libsql, or `DatabaseSync` of
+   * `node:sqlite`. It must be the one that the host opens the same file with. Default: the first of
+   * `node:sqlite` (Node 22.13 or newer), `libsql` and `better-sqlite3`.
+   */
+  readonly driver?: SqliteDriver | undefined;
+  /**
+   * True refuses a file that is missing or empty with `storage_unavailable`, instead of creating
+   * it. Set it once the file was created, so that a lost file or volume is noticed. Default false.
+   */
+  readonly mustExist?: boolean | undefined;
   /**
    * Instead of `file`; the storage has it for itself and never closes it. It sets how the file is
    * written, and keeps transactions open while others wait.
@@ -40,8 +53,7 @@ const isHandle = (given: unknown): boolean =>
   given !== null &&
   ["prepare", "exec", "close"].every(
     (method) => typeof (given as Record<string, unknown>)[method] === "function",
-  ) &&
-  !isClosed(given);
+  );
 
 export const sqliteStorageOptions = {
   file: value<string | undefined>(
@@ -51,9 +63,15 @@ export const sqliteStorageOptions = {
     undefined,
     "path",
   ),
+  driver: value<SqliteDriver | undefined>(
+    "a class of databases",
+    (given) => typeof given === "function" && isHandle(given.prototype),
+    undefined,
+  ),
+  mustExist: flag(false),
   database: value<SqliteHandle | undefined>(
     "an open database of better-sqlite3, libsql or node:sqlite",
-    isHandle,
+    (given) => isHandle(given) && !isClosed(given as object),
     undefined,
   ),
   sealKeys: sealKeysOption,

@@ -3,13 +3,18 @@
 import { PostbellError } from "../../src/core/errors.js";
 import { describeLayout, LATEST_LAYOUT } from "../sql/layout.js";
 import { isKeyedByNumber, type SchemaDialect } from "../sql/table.js";
-import type { SqliteHandle } from "./handle.js";
+import { fileMissing } from "./errors.js";
+import { FileWatch } from "./file-watch.js";
+import { query, returnsPlainRows, type SqliteHandle } from "./handle.js";
 
 /**
  * WAL lets readers and one writer work at the same time. The storage waits for locks itself,
  * without blocking the event loop.
+ * A log that a long reader has made larger than 16 MiB is cut when SQLite begins it anew; it moves
+ * changes to the file at 4 MiB.
  */
-const SETTINGS = "PRAGMA busy_timeout = 0; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;";
+const SETTINGS = `PRAGMA busy_timeout = 0; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+  PRAGMA journal_size_limit = ${16 * 1_048_576};`;
 
 /** From here on, the storage waits for the disk itself, without blocking the event loop. */
 const NO_BLOCKING = "PRAGMA synchronous = NORMAL;";
@@ -23,23 +28,21 @@ export function rollBack(handle: SqliteHandle): void {
   }
 }
 
-/** Returns the path of the file; `undefined` without a file, or without a log next to it. */
-function findLoggedFile(handle: SqliteHandle): string | undefined {
-  const [mode] = handle.prepare("PRAGMA journal_mode").all();
-  const isLogged = (mode as { journal_mode: string }).journal_mode === "wal";
-  const files = handle.prepare("PRAGMA database_list").all() as { name: string; file: string }[];
-  const path = files.find(({ name }) => name === "main")?.file;
-  return isLogged && path ? path : undefined;
+/** Returns the path of the file; `undefined` for a database that is in no file. */
+export function findPath(handle: SqliteHandle): string | undefined {
+  const files = query<{ name: string; file: string }>(handle, "PRAGMA database_list");
+  return files.find(({ name }) => name === "main")?.file || undefined;
 }
 
 /** Reads the version of the tables: 0 if there are no tables yet. */
 function readVersion(handle: SqliteHandle): number {
-  const tables = handle
-    .prepare(`SELECT name FROM sqlite_master WHERE name = '${toTableName("layout")}'`)
-    .all();
+  const tables = query(handle, `SELECT name FROM sqlite_master WHERE name = '${toTableName("layout")}'`);
   if (tables.length === 0) return 0;
-  const [row] = handle.prepare(fillTableNames("SELECT max(version) AS version FROM {layout}")).all();
-  const version = Number((row as { version: number | null }).version ?? 0);
+  const [row] = query<{ version: number | null }>(
+    handle,
+    fillTableNames("SELECT max(version) AS version FROM {layout}"),
+  );
+  const version = row?.version ?? 0;
   if (version > LATEST_LAYOUT) {
     throw new PostbellError(
       "invalid_option",
@@ -50,7 +53,8 @@ function readVersion(handle: SqliteHandle): number {
   return version;
 }
 
-function changeTables(handle: SqliteHandle): void {
+/** Returns true if there were no tables. */
+function changeTables(handle: SqliteHandle): boolean {
   handle.exec("BEGIN IMMEDIATE");
   try {
     const version = readVersion(handle);
@@ -60,23 +64,50 @@ function changeTables(handle: SqliteHandle): void {
       handle.exec(fillTableNames(`INSERT INTO {layout} (version) VALUES (${next})`));
     }
     handle.exec("COMMIT");
+    return version === 0;
   } catch (error) {
     rollBack(handle);
     throw error;
   }
 }
 
+export interface PreparedFile {
+  /** True if there were no tables. */
+  readonly isNew: boolean;
+  /** True if there is a log next to the file, which has to be synced. */
+  readonly hasLog: boolean;
+  /** `undefined` without a file. */
+  readonly watch: FileWatch | undefined;
+}
+
 /**
- * Creates the tables, or changes those of an older version. Returns the path of the file whose log
- * has to be synced; `undefined` if SQLite does so itself. Throws if another process holds the lock.
+ * Creates the tables, or changes those of an older version. Throws if another process holds the
+ * lock, if `FileWatch` finds fault with the file at `path`, and with `mustExist` if there are no
+ * tables.
  */
-export function prepareFile(handle: SqliteHandle): string | undefined {
+export function prepareFile(
+  handle: SqliteHandle,
+  { path, mustExist }: { readonly path: string | undefined; readonly mustExist: boolean },
+): PreparedFile {
   handle.exec(SETTINGS);
+  if (!returnsPlainRows(handle)) {
+    throw new PostbellError(
+      "invalid_option",
+      "sqliteStorage: database must return rows as objects and integers as numbers, and its driver does not. Open it without settings that change rows.",
+      { field: "database" },
+    );
+  }
+  const version = readVersion(handle);
+  if (version === 0 && mustExist) throw fileMissing();
+  // After the first read, which opens all files, and before the first write.
+  const watch = path === undefined ? undefined : new FileWatch(handle, path);
+  watch?.requireOneBuild();
   // Tables that are up to date need no lock, which a transaction of the host may hold right now.
-  if (readVersion(handle) < LATEST_LAYOUT) changeTables(handle);
-  const path = findLoggedFile(handle);
-  if (path !== undefined) handle.exec(NO_BLOCKING);
-  return path;
+  const isNew = version < LATEST_LAYOUT && changeTables(handle);
+  const [mode] = query<{ journal_mode: string }>(handle, "PRAGMA journal_mode");
+  const hasLog = mode?.journal_mode === "wal" && path !== undefined;
+  if (hasLog) handle.exec(NO_BLOCKING);
+  return { isNew, hasLog, watch };
 }
 
 /** A file may hold tables of the host too. */

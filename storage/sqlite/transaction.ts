@@ -4,7 +4,7 @@
  */
 
 import type { SqlTransaction, SqlValue, SqlValues } from "../sql/database.js";
-import { compileParameters, type SqliteHandle, type SqliteStatement } from "./handle.js";
+import { compileParameters, prepare, type SqliteHandle, type SqliteStatement } from "./handle.js";
 import { fillTableNames, toTableName } from "./prepare-file.js";
 
 /** A statement, and which of its parameters each value goes to. */
@@ -61,7 +61,7 @@ export function createSqliteTransaction(handle: SqliteHandle): SqlTransaction {
     if (known !== undefined) return known;
     const parameters = compileParameters(fillTableNames(text));
     const made = {
-      statement: handle.prepare(parameters.text),
+      statement: prepare(handle, parameters.text),
       order: parameters.order,
       isPlain: parameters.order.every((place, index) => place === index),
       isQuery: text.startsWith("SELECT"),
