@@ -76,6 +76,19 @@ test("the storage's own database, one without a transaction, and other objects a
   expect(await list()).toEqual([]);
 });
 
+test("an event in a transaction that its driver commits too early is refused, and not stored", async () => {
+  const { webhooks, list } = await createService();
+  // As `database.transaction(fn)` of libsql does it, which does not wait for the promise.
+  host.exec("BEGIN IMMEDIATE");
+  const emitted = webhooks.emit(event, { transaction: host });
+  host.exec("COMMIT");
+  await expect(emitted).rejects.toMatchObject({
+    ...{ code: "invalid_argument", field: "transaction" },
+    message: expect.stringMatching(/COMMIT when emit\(\) has resolved. transaction\(\) of a driver commits/),
+  });
+  expect(await list()).toEqual([]);
+});
+
 test("the memory storage refuses a transaction", async () => {
   const { memoryStorage } = await import("../../../storage/memory/index.js");
   const webhooks = createWebhooks({
