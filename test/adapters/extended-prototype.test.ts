@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { freshPrefix, redisUrl } from "../support/redis.js";
 
-const SCRIPT = resolve(import.meta.dirname, "../support/extended-prototype.mjs");
+const SCRIPT = resolve(import.meta.dirname, "../support/extended-prototype-process.mjs");
 
 interface Printed {
   readonly [part: string]: {

@@ -223,7 +223,7 @@ describe("a client of the host whose connection is silent", () => {
 
   it("keeps a connection on which the late reply comes, and one that the client replaced", async () => {
     const { client, clock, failingCall } = setUp();
-    let reply = (_: string): void => {};
+    let reply: (text: string) => void = () => {};
     client.answer = () =>
       new Promise((resolve) => {
         reply = resolve;
