@@ -94,10 +94,18 @@ LANGUAGE plpgsql ${SETTINGS} AS $function$ BEGIN
 END $function$;`,
 ];
 
-/** Writes calls of the functions. */
+/** Writes the key of the advisory lock that workers keep while they sleep. */
+export const writeSleepKey = (toName: ToName): string =>
+  `pg_catalog.hashtextextended('${toName("sleep")}', 0)`;
+
+/** Writes the condition that no worker sleeps. See `notifications.ts`. */
+export const writeNobodySleeps = (toName: ToName): string =>
+  `CASE WHEN pg_catalog.pg_try_advisory_lock(${writeSleepKey(toName)}) THEN pg_catalog.pg_advisory_unlock(${writeSleepKey(toName)}) ELSE false END`;
+
+/** Writes calls of the functions. A channel for nobody is left out. */
 export const writeFunctionCalls = (toName: ToName): { readonly read: string; readonly insert: string } => ({
   read: `SELECT known_rows, receiver_rows FROM ${toName("read_append")}($1, $2, $3, $4)`,
-  insert: `SELECT position FROM ${toName("append_events")}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) AS position`,
+  insert: `SELECT position FROM ${toName("append_events")}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, CASE WHEN $16::text IS NULL THEN NULL WHEN ${writeNobodySleeps(toName)} THEN NULL ELSE $16::text END, $17, $18, $19) AS position`,
 });
 
 /** The values of a key of an event, of an event, of a delivery, and of what is assumed of an

@@ -18,6 +18,8 @@ export interface PgQuery {
   /** The name under which the server keeps the plan of the statement. */
   readonly name?: string;
   readonly types?: PgTypes;
+  /** Rows are objects, also if the host has set something else. */
+  readonly rowMode?: "object";
 }
 
 /** The socket of a connection. */
@@ -36,6 +38,8 @@ export interface PgClient {
   readonly connection?: { readonly stream?: PgSocket | undefined } | undefined;
   /** True if statements are sent without waiting for those before them. */
   readonly pipeline?: boolean | undefined;
+  /** True if values arrive in the binary format, which the storage does not read. */
+  readonly binary?: boolean | undefined;
   /** Runs a query, or several statements without values. */
   query(query: PgQuery | string): PromiseLike<{ readonly rows: unknown[] }>;
   /** Adds a listener of `error`, `end` or `notification`. */
@@ -56,6 +60,7 @@ export interface PostgresPool {
   connect(): Promise<PgPoolClient>;
   /** Ends the pool. The storage only ends a pool that it has made. */
   end(): Promise<void>;
+  readonly options?: { readonly binary?: boolean | undefined; readonly max?: number | undefined } | undefined;
 }
 
 /** Types that Postgres sends as text and that are numbers here: int8, int2, int4 and numeric. */
@@ -65,6 +70,18 @@ const TYPES = {
   getTypeParser: (type: number) => (text: string) => (NUMBERS.has(type) ? Number(text) : text),
 };
 
+const toUnusable = (what: string): PostbellError =>
+  new PostbellError(
+    "invalid_option",
+    `postgresStorage: pool must return ${what}. Use a pool of pg without that setting, or give url.`,
+    { field: "pool" },
+  );
+
+/** Throws if the values of a connection, or of all of a pool, cannot be read. */
+export function checkFormat(given: { readonly binary?: boolean | undefined } | undefined): void {
+  if (given?.binary === true) throw toUnusable("values as text (got binary: true)");
+}
+
 /** Runs a query and returns its rows, with numbers as numbers whatever the host has set. */
 export async function runQuery<R>(
   client: PgClient,
@@ -72,8 +89,10 @@ export async function runQuery<R>(
   values: unknown[],
   name?: string,
 ): Promise<readonly R[]> {
-  const query = { text, values, types: TYPES };
+  checkFormat(client);
+  const query = { text, values, types: TYPES, rowMode: "object" } as const;
   const { rows } = await client.query(name === undefined ? query : { ...query, name });
+  if (Array.isArray(rows[0])) throw toUnusable('rows as objects (got arrays, as with rowMode: "array")');
   return rows as R[];
 }
 
@@ -85,6 +104,9 @@ const GOODBYE_MS = 1_000;
 
 /** How long a call waits for a connection: less than the service gives a storage. */
 const CONNECT_MS = 3_000;
+
+/** How long a connection is silent before the system asks if the server is still there. */
+const KEEP_ALIVE_MS = 10_000;
 
 interface Pools {
   readonly main: () => Promise<PostgresPool>;
@@ -107,6 +129,8 @@ async function createPool(url: string): Promise<OwnPool> {
     connectionTimeoutMillis: CONNECT_MS,
     application_name: "postbell",
     keepAlive: true,
+    // Without it, the system probes a silent connection after two hours.
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     // Statements are sent without waiting for those before them: few round trips a transaction.
     pipeline: true,
   });
@@ -127,6 +151,7 @@ export function createPools(
       { field: "url" },
     );
   }
+  checkFormat(pool?.options);
   let own: Promise<OwnPool> | undefined;
   let isClosed = false;
   const clients = new Set<PgClient>();

@@ -5,11 +5,22 @@ import { PostbellError } from "../../src/core/errors.js";
 import { retry } from "../../src/core/retry.js";
 import type { SqlDatabase, SqlReadOptions, SqlTransaction, TransactionOptions } from "../sql/database.js";
 import type { PgClient, PgPoolClient, PostgresPool } from "./client.js";
-import { isRefusal, isStalePlan, isTransactionConflict, toJoinError, toPostgresError } from "./errors.js";
+import {
+  getCode,
+  isRefusal,
+  isStalePlan,
+  isTransactionConflict,
+  toJoinError,
+  toPostgresError,
+} from "./errors.js";
 import type { PostgresTransaction } from "./transaction.js";
 
-/** Shorter than the four seconds that the service gives a storage. */
-const LIMITS = "SET LOCAL statement_timeout = 3000; SET LOCAL lock_timeout = 2000";
+/**
+ * Not longer than the four seconds that the service gives a storage. The server ends a transaction
+ * whose client has vanished without a goodbye: its locks would stop the deliveries of all others.
+ */
+const LIMITS =
+  "SET LOCAL statement_timeout = 3000; SET LOCAL lock_timeout = 2000; SET LOCAL idle_in_transaction_session_timeout = 4000";
 
 /**
  * A role, a database or the host's pool may have set these otherwise. Then a function of the host
@@ -29,6 +40,8 @@ const BEGIN_READ = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${SETTINGS}
 const RETRIES = 4;
 const PAUSE_MS = 20;
 
+const LOCK_TIMEOUT = "55P03";
+
 /** How many connections with stale plans a transaction tries: more than a pool usually has. */
 const MOST_STALE = 20;
 
@@ -41,6 +54,8 @@ export interface PostgresDatabaseOptions {
   /** Checks that the tables exist. Called before each transaction. */
   readonly prepare: () => Promise<void>;
   readonly getClock: () => Clock;
+  /** Called when a statement has waited for a lock in vain. */
+  readonly onLockTimeout: () => void;
 }
 
 /** A connection that breaks while it is lent tells so, and must not end the process. */
@@ -109,6 +124,7 @@ export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDat
         return result;
       });
     } catch (error) {
+      if (getCode(error) === LOCK_TIMEOUT) options.onLockTimeout();
       throw isTransactionConflict(error) || isStalePlan(error) ? error : toPostgresError(error, isCommitting);
     }
   };

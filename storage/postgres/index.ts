@@ -14,15 +14,17 @@ import { createSeal, readSealKeys } from "../seal.js";
 import { createClockTime, createServerTime, type ServerTime } from "../server-time.js";
 import { createSqlContentStore } from "../sql/content-store.js";
 import { createSqlWebhookStore } from "../sql/webhook-store.js";
-import { createPools, type PgClient, type PostgresPool, runQuery } from "./client.js";
+import { checkServer, logHolders, logStranded, type PostgresReport } from "./check.js";
+import { createPools, type PostgresPool, runQuery } from "./client.js";
 import { borrow, createPostgresDatabase } from "./database.js";
-import { getCode, toPostgresError } from "./errors.js";
+import { getCode } from "./errors.js";
 import { checkLayout, listMigrations, migrate, type PostgresMigration } from "./migrate.js";
 import { createPostgresNotifications, toChannel } from "./notifications.js";
 import { type PostgresStorageOptions, postgresStorageOptions } from "./options.js";
 import { createPostgresStatements } from "./statements.js";
 import { createPostgresTransaction } from "./transaction.js";
 
+export type { PostgresReport } from "./check.js";
 export type { PgClient, PgPoolClient, PgQuery, PgSocket, PgTypes, PostgresPool } from "./client.js";
 export type { PostgresMigration } from "./migrate.js";
 export type { PostgresStorageOptions } from "./options.js";
@@ -46,6 +48,9 @@ const MAX_SLEEP_WITHOUT_NOTIFICATIONS_MS = 500;
 
 /** A restarted server ends all connections, so one line a minute tells of them. */
 const LOSS_LOG_MS = 60_000;
+
+/** How often the log says who holds a lock, and how often a process that idles checks the queue. */
+const LOOK_MS = 60_000;
 
 /** Concurrent appends: one waits for the disk while the next is written. */
 const APPENDS = 2;
@@ -107,6 +112,17 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
     }
     return time;
   };
+  const lookedAt = { holders: Number.NEGATIVE_INFINITY, stranded: Number.NEGATIVE_INFINITY };
+  /** Looks for a problem that only the log tells of, at most once a minute. */
+  const look = async (what: keyof typeof lookedAt, log: typeof logHolders): Promise<void> => {
+    if (clock.monotonic() - lookedAt[what] < LOOK_MS) return;
+    lookedAt[what] = clock.monotonic();
+    // The calls that brought this about report an outage.
+    await pools
+      .main()
+      .then((pool) => log(pool, schema, logger))
+      .catch(() => {});
+  };
   const channel = isListening ? toChannel(schema) : undefined;
   const statements = createPostgresStatements(schema, isListening);
   const unprepared = createPostgresStatements(schema, false);
@@ -121,6 +137,7 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
       await time?.refresh();
     },
     getClock: () => clock,
+    onLockTimeout: () => void look("holders", logHolders),
   });
   const notifications = createPostgresNotifications({
     pool: pools.main,
@@ -133,7 +150,7 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
     webhooks({ clock: own, logger: ownLogger, perEndpoint, perSecond = null, retention }) {
       const ownTime = getTime({ clock: own, logger: ownLogger });
       const { pendingPerAccount } = limits;
-      return createSqlWebhookStore(
+      const store = createSqlWebhookStore(
         {
           ...{
             database,
@@ -154,6 +171,14 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
           watch: notifications.watch,
         },
       );
+      return Object.freeze<typeof store>({
+        ...store,
+        async claim(request) {
+          const response = await store.claim(request);
+          if (response.claims.length === 0) void look("stranded", logStranded);
+          return notifications.noteClaim(response);
+        },
+      });
     },
     content: (own) =>
       createSqlContentStore({ database, now: getTime(own).now, changesKept: limits.contentChanges }),
@@ -165,74 +190,4 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
       await pools.close();
     },
   });
-}
-
-/** The result of `check`. `ok` is true if there is no warning. */
-export interface PostgresReport {
-  readonly ok: boolean;
-  /** Sentences that say what is wrong and what to change. */
-  readonly warnings: readonly string[];
-  /** The version of the server: `17.2`. */
-  readonly version: string;
-  /** The size of the schema in bytes, with its indexes. */
-  readonly bytes: number;
-}
-
-const OLDEST_VERSION = 140_000;
-
-interface Settings {
-  readonly version: string;
-  readonly number: number;
-  readonly fsync: string;
-  readonly commit: string;
-  readonly autovacuum: string;
-  readonly standby: string;
-  readonly encoding: string;
-  readonly bytes: number;
-}
-
-const SETTINGS = `SELECT current_setting('server_version') AS version,
-  current_setting('server_version_num')::bigint AS number, current_setting('fsync') AS fsync,
-  current_setting('synchronous_commit') AS commit, current_setting('autovacuum') AS autovacuum,
-  pg_is_in_recovery()::text AS standby, current_setting('server_encoding') AS encoding,
-  (SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
-    JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'r') AS bytes`;
-
-const WARNINGS: readonly (readonly [isWrong: (settings: Settings) => boolean, warning: string])[] = [
-  [({ number }) => number < OLDEST_VERSION, "The server is older than Postgres 14. Upgrade it."],
-  [({ fsync }) => fsync !== "on", "fsync is off: a power cut may destroy the database. Set fsync = on."],
-  [
-    ({ commit }) => commit === "off",
-    "synchronous_commit is off: a crash of the server loses what it has just acknowledged. Set synchronous_commit = on for the role or the database.",
-  ],
-  [
-    ({ autovacuum }) => autovacuum !== "on",
-    "autovacuum is off: the tables of the queue grow without end. Set autovacuum = on.",
-  ],
-  [
-    ({ standby }) => standby === "true",
-    "The server is a standby, which is read-only. Connect to the primary.",
-  ],
-  [
-    ({ encoding }) => encoding !== "UTF8",
-    "The encoding of the database is not UTF8. Create it with ENCODING 'UTF8'.",
-  ],
-];
-
-async function readSettings(client: PgClient, schema: string): Promise<Settings | undefined> {
-  const [settings] = await runQuery<Settings>(client, SETTINGS, [schema]);
-  return settings;
-}
-
-async function checkServer(pool: PostgresPool, schema: string): Promise<PostgresReport> {
-  await checkLayout(pool, schema);
-  try {
-    const settings = await borrow(pool, (client) => readSettings(client, schema));
-    if (settings === undefined) throw new Error("no row");
-    const warnings = WARNINGS.filter(([isWrong]) => isWrong(settings)).map(([, warning]) => warning);
-    const { version, bytes } = settings;
-    return { ok: warnings.length === 0, warnings, version, bytes };
-  } catch (error) {
-    throw toPostgresError(error, false);
-  }
 }

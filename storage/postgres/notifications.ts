@@ -1,21 +1,54 @@
 /**
  * Notifies sleeping workers, here and in other processes, with LISTEN and NOTIFY. Nothing depends
  * on a notification: a worker that misses one claims after `maxSleepMs`.
+ *
+ * Transactions that notify commit one after another, each with its own write to the disk. So they
+ * only notify while somebody sleeps. A worker that sleeps keeps a shared advisory lock on the
+ * connection that listens. An append tries to take it exclusively, and gives it back at once: if it
+ * succeeds, nobody sleeps. When notifications come in quick succession, a worker gives its lock up
+ * and polls instead, until a claim finds nothing.
  */
 
 import type { Clock, Timer } from "../../src/core/clock.js";
+import type { ClaimResponse } from "../../src/webhooks/store.js";
 import { createWatchers, type Watchers } from "../watchers.js";
+import { writeNobodySleeps, writeSleepKey } from "./append-functions.js";
 import { type PgPoolClient, type PostgresPool, runQuery } from "./client.js";
 import { borrow } from "./database.js";
 
 const RECONNECT_MS = 1_000;
 
+/** A connection that listens is asked so often if it is still there, and given up so much later. */
+const HEARTBEAT_MS = 10_000;
+const SILENT_MS = 3_000;
+
+/** How often a connection tries to say that a worker sleeps. */
+const MOST_TRIES = 3;
+
+/** So many notifications in so little time have a worker poll. */
+const MANY = 25;
+const MANY_MS = 50;
+
+/** How often a worker claims that polls. */
+const POLL_MS = 25;
+
+/**
+ * When a worker claims that has just begun to sleep: what was appended before, and committed since,
+ * notified nobody. A transaction of the host that takes longer is found after `maxSleepMs`.
+ */
+const SETTLE_MS = 100;
+
 /** Returns the name of the channel of a schema. */
 export const toChannel = (schema: string): string => `postbell_${schema}`;
 
-const NOTIFY = "SELECT pg_notify($1, $2)";
+const toName =
+  (schema: string) =>
+  (name: string): string =>
+    `"${schema}"."${name}"`;
 
 export interface PostgresNotifications extends Watchers {
+  /** Notes the response to a claim. Returns it, perhaps with an earlier time of the next one. */
+  readonly noteClaim: (response: ClaimResponse) => ClaimResponse;
   readonly close: () => void;
 }
 
@@ -28,6 +61,72 @@ export interface PostgresNotificationsOptions {
   readonly now: () => number;
 }
 
+/** A connection that listens. It is never used again once it has failed or fallen silent. */
+class Listener {
+  /** True while this connection keeps the lock that says that a worker sleeps. */
+  isMarked = false;
+  readonly #client: PgPoolClient;
+  readonly #clock: Clock;
+  readonly #key: string;
+  readonly #onEnd: () => void;
+  #timer: Timer | undefined;
+  #isChanging = false;
+  #isEnded = false;
+
+  constructor(client: PgPoolClient, clock: Clock, key: string, onEnd: () => void) {
+    this.#client = client;
+    this.#clock = clock;
+    this.#key = key;
+    this.#onEnd = onEnd;
+    // It may tell several times that it has ended.
+    for (const event of ["error", "end"]) client.on(event, () => this.end());
+  }
+
+  /** Runs a statement. Ends the connection if it fails, or takes too long. */
+  async ask(text: string): Promise<unknown> {
+    const timer = this.#clock.setTimeout(() => this.end(), SILENT_MS);
+    try {
+      const [row] = await runQuery<{ result: unknown }>(this.#client, text, []);
+      return row?.result;
+    } catch {
+      this.end();
+      return undefined;
+    } finally {
+      this.#clock.clearTimeout(timer);
+    }
+  }
+
+  /** Notices when the connection falls silent, which neither pg nor the system tells in time. */
+  watch(): void {
+    if (this.#isEnded) return;
+    this.#timer = this.#clock.setTimeout(() => {
+      void this.ask("SELECT 1 AS result").then(() => this.watch());
+    }, HEARTBEAT_MS);
+  }
+
+  /** Says that a worker sleeps, or that none does any more. */
+  async mark(isMarked: boolean): Promise<void> {
+    if (this.#isChanging || this.#isEnded || this.isMarked === isMarked) return;
+    this.#isChanging = true;
+    const name = isMarked ? "pg_try_advisory_lock_shared" : "pg_advisory_unlock_shared";
+    // An append may have taken the lock for a moment. After the last try, the next claim goes on.
+    for (let tries = 0; tries < MOST_TRIES && this.isMarked !== isMarked && !this.#isEnded; tries++) {
+      const isDone = await this.ask(`SELECT pg_catalog.${name}(${this.#key}) AS result`);
+      if (isDone === "t") this.isMarked = isMarked;
+    }
+    this.#isChanging = false;
+  }
+
+  end(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#clock.clearTimeout(this.#timer);
+    this.#client.connection?.stream?.destroy();
+    this.#client.release(true);
+    this.#onEnd();
+  }
+}
+
 export function createPostgresNotifications({
   pool,
   schema,
@@ -36,44 +135,58 @@ export function createPostgresNotifications({
   now,
 }: PostgresNotificationsOptions): PostgresNotifications {
   const channel = toChannel(schema);
+  const key = writeSleepKey(toName(schema));
+  const notifyText = `SELECT pg_notify($1, $2) WHERE NOT ${writeNobodySleeps(toName(schema))}`;
   const watchers = createWatchers();
   let listeners = 0;
-  let client: PgPoolClient | undefined;
+  let listener: Listener | undefined;
   let isConnecting = false;
   let timer: Timer | undefined;
   let isClosed = false;
   let isPublishing = false;
   let next: number | undefined;
+  let isPolling = false;
+  /** How many notifications have come since. */
+  let count = 0;
+  let countedSince = Number.NEGATIVE_INFINITY;
 
+  const noteNotification = (): void => {
+    const at = getClock().monotonic();
+    if (at - countedSince > MANY_MS) [count, countedSince] = [0, at];
+    count += 1;
+    if (count < MANY || isPolling) return;
+    isPolling = true;
+    void listener?.mark(false);
+  };
   const onNotification = ({ payload }: { readonly payload?: string | undefined }): void => {
     const at = Number(payload);
-    if (Number.isFinite(at)) watchers.notify(at);
+    if (!Number.isFinite(at)) return;
+    noteNotification();
+    watchers.notify(at);
   };
-  /**
-   * Listens again later. What was published meanwhile is lost, so workers then claim. A connection
-   * may tell several times that it has ended, also when another one has taken its place.
-   */
-  const onEnd = (ended: PgPoolClient | undefined): void => {
-    if (client === undefined || client !== ended) return;
-    client = undefined;
-    ended.release(true);
+  const listenLater = (): void => {
     if (!isClosed) timer = getClock().setTimeout(() => void listen(), RECONNECT_MS);
   };
 
+  /** Listens. What was published before is lost, so workers then claim. */
   const listen = async (): Promise<void> => {
-    if (!isListening || isClosed || isConnecting || client !== undefined) return;
+    if (!isListening || isClosed || isConnecting || listener !== undefined) return;
     isConnecting = true;
     try {
-      const lent = await (await pool()).connect();
-      client = lent;
-      for (const event of ["error", "end"]) lent.on(event, () => onEnd(lent));
-      lent.on("notification", onNotification);
-      await lent.query(`LISTEN "${channel}"`);
-      watchers.notify(now());
-      if (isClosed) onEnd(lent);
+      const client = await (await pool()).connect();
+      const own = new Listener(client, getClock(), key, () => {
+        listener = undefined;
+        listenLater();
+      });
+      listener = own;
+      client.on("notification", onNotification);
+      await own.ask(`LISTEN "${channel}"`);
+      await own.mark(listeners > 0);
+      own.watch();
+      if (isClosed) own.end();
+      else if (listener === own) watchers.notify(now());
     } catch {
-      if (client !== undefined) onEnd(client);
-      else if (!isClosed) timer = getClock().setTimeout(() => void listen(), RECONNECT_MS);
+      listenLater();
     } finally {
       isConnecting = false;
     }
@@ -91,7 +204,7 @@ export function createPostgresNotifications({
       if (next !== undefined) publish(next);
     };
     pool()
-      .then((own) => borrow(own, (lent) => runQuery(lent, NOTIFY, [channel, String(earliest)])))
+      .then((own) => borrow(own, (lent) => runQuery(lent, notifyText, [channel, String(earliest)])))
       .then(done, done);
   };
 
@@ -101,21 +214,30 @@ export function createPostgresNotifications({
       if (listeners > 0) watchers.notify(at);
       else if (isListening) publish(at);
     },
-    watch(listener) {
-      const end = watchers.watch(listener);
+    noteClaim(response) {
+      if (listener === undefined || listeners === 0) return response;
+      if (response.claims.length === 0) isPolling = false;
+      if (listener.isMarked && !isPolling) return response;
+      if (!isPolling) void listener.mark(true);
+      const at = now() + (isPolling ? POLL_MS : SETTLE_MS);
+      return { ...response, nextAt: Math.min(response.nextAt ?? at, at) };
+    },
+    watch(onDue) {
+      const end = watchers.watch(onDue);
       let isWatching = true;
       listeners += 1;
       void listen();
       return () => {
         if (isWatching) listeners -= 1;
         isWatching = false;
+        if (listeners === 0) void listener?.mark(false);
         end();
       };
     },
     close() {
       isClosed = true;
       getClock().clearTimeout(timer);
-      onEnd(client);
+      listener?.end();
     },
   };
 }
