@@ -20,6 +20,8 @@ export interface PgQuery {
   readonly types?: PgTypes;
   /** Rows are objects, also if the host has set something else. */
   readonly rowMode?: "object";
+  /** When pg gives the query up, in milliseconds, instead of the time that the host has set. */
+  readonly query_timeout?: number;
 }
 
 /** The socket of a connection. */
@@ -73,7 +75,7 @@ const TYPES = {
 const toUnusable = (what: string): PostbellError =>
   new PostbellError(
     "invalid_option",
-    `postgresStorage: pool must return ${what}. Use a pool of pg without that setting, or give url.`,
+    `postgresStorage: connections of pg must return ${what}. Use a pool or client without that setting, or give url.`,
     { field: "pool" },
   );
 

@@ -37,6 +37,8 @@ const MESSAGES: Readonly<Record<string, string>> = {
   "22021": "client_encoding of the connection is not UTF8; nothing was changed. Leave it as pg sets it.",
   "25006":
     "Postgres is read-only; nothing was changed. If it is a standby, connect to the primary. Otherwise set default_transaction_read_only = off for the role or the database.",
+  "53300":
+    "Postgres has no free connection (53300); nothing was changed. Raise max_connections, or give each process a smaller pool.",
   "57014":
     "Postgres cancelled the statement, usually because of statement_timeout; nothing was changed. Try again later.",
 };

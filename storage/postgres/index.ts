@@ -7,6 +7,7 @@
 
 import type { ContentStorage } from "../../src/content/store.js";
 import { type Clock, systemClock } from "../../src/core/clock.js";
+import { PostbellError } from "../../src/core/errors.js";
 import { type Logger, silentLogger } from "../../src/core/logger.js";
 import { readOptions } from "../../src/core/options.js";
 import type { Storage } from "../../src/webhooks/store.js";
@@ -87,6 +88,13 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
   const settings = readOptions("postgresStorage", postgresStorageOptions, options);
   const { url, schema, limits } = settings;
   const isListening = (settings.connections ?? (url === undefined ? "transaction" : "session")) === "session";
+  if (isListening && (settings.pool?.options?.max ?? 2) < 2) {
+    throw new PostbellError(
+      "invalid_option",
+      "postgresStorage: connections: 'session' keeps one connection to listen, so the pool must have more than one (got max: 1). Raise max, or leave connections at 'transaction'.",
+      { field: "connections" },
+    );
+  }
   const seal = createSeal(readSealKeys(settings.sealKeys));
   let clock: Clock = systemClock;
   let logger: Logger = silentLogger;

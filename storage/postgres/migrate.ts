@@ -70,12 +70,19 @@ async function toPrivilegeError(client: PgClient, schema: string, cause: unknown
   );
 }
 
-/** Changing large tables takes as long as it takes. */
+/** Changing large tables takes as long as it takes. pg has no greater limit than this. */
 const NO_LIMIT = null;
+const LONGEST_MS = 2 ** 31 - 1;
 
-/** With another level, a process that waited for the lock would not see the earlier migration. */
+/**
+ * With another level, a process that waited for the lock would not see the earlier migration. A
+ * client that vanishes must not keep the locks.
+ */
 const BEGIN =
-  "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0";
+  "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 60000";
+
+const runLong = (client: PgClient, text: string): PromiseLike<unknown> =>
+  client.query({ text, query_timeout: LONGEST_MS });
 
 /** Runs the missing migrations in one transaction. Several processes may do so at once. */
 export async function migrate(pool: PostgresPool, schema: string): Promise<{ readonly version: number }> {
@@ -86,13 +93,11 @@ export async function migrate(pool: PostgresPool, schema: string): Promise<{ rea
       async (client) => {
         await client.query(BEGIN);
         try {
-          await runQuery(client, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [
-            `${schema} migrate`,
-          ]);
+          await runLong(client, `SELECT pg_advisory_xact_lock(hashtextextended('${schema} migrate', 0))`);
           const version = await readVersion(client, schema);
           checkKnown(version, schema);
           for (const migration of listMigrations(schema)) {
-            if (migration.version > version) await client.query(migration.sql);
+            if (migration.version > version) await runLong(client, migration.sql);
           }
           isCommitting = true;
           await client.query("COMMIT");

@@ -6,7 +6,7 @@
  * only notify while somebody sleeps. A worker that sleeps keeps a shared advisory lock on the
  * connection that listens. An append tries to take it exclusively, and gives it back at once: if it
  * succeeds, nobody sleeps. When notifications come in quick succession, a worker gives its lock up
- * and polls instead, until a claim finds nothing.
+ * and polls instead, until claims find nothing.
  */
 
 import type { Clock, Timer } from "../../src/core/clock.js";
@@ -25,12 +25,16 @@ const SILENT_MS = 3_000;
 /** How often a connection tries to say that a worker sleeps. */
 const MOST_TRIES = 3;
 
-/** So many notifications in so little time have a worker poll. */
-const MANY = 25;
-const MANY_MS = 50;
+/**
+ * So many notifications in so little time have a worker poll. A slow disk allows few commits a
+ * second that come one after another, so these must be enough.
+ */
+const MANY = 3;
+const MANY_MS = 150;
 
-/** How often a worker claims that polls. */
-const POLL_MS = 25;
+/** How often a worker claims that polls, and after how many claims that found nothing it sleeps. */
+const POLL_MS = 15;
+const MOST_EMPTY = 4;
 
 /**
  * When a worker claims that has just begun to sleep: what was appended before, and committed since,
@@ -146,6 +150,7 @@ export function createPostgresNotifications({
   let isPublishing = false;
   let next: number | undefined;
   let isPolling = false;
+  let emptyClaims = 0;
   /** How many notifications have come since. */
   let count = 0;
   let countedSince = Number.NEGATIVE_INFINITY;
@@ -155,7 +160,7 @@ export function createPostgresNotifications({
     if (at - countedSince > MANY_MS) [count, countedSince] = [0, at];
     count += 1;
     if (count < MANY || isPolling) return;
-    isPolling = true;
+    [isPolling, emptyClaims] = [true, 0];
     void listener?.mark(false);
   };
   const onNotification = ({ payload }: { readonly payload?: string | undefined }): void => {
@@ -216,7 +221,8 @@ export function createPostgresNotifications({
     },
     noteClaim(response) {
       if (listener === undefined || listeners === 0) return response;
-      if (response.claims.length === 0) isPolling = false;
+      emptyClaims = response.claims.length === 0 ? emptyClaims + 1 : 0;
+      if (emptyClaims >= MOST_EMPTY) isPolling = false;
       if (listener.isMarked && !isPolling) return response;
       if (!isPolling) void listener.mark(true);
       const at = now() + (isPolling ? POLL_MS : SETTLE_MS);

@@ -1,4 +1,4 @@
-/** Connections to Postgres that have lost their other end, and locks that somebody keeps. */
+/** What becomes of connections, locks, the queue and notifications while others use the server. */
 
 import pg from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -63,6 +63,8 @@ describe("a process that vanishes in the middle of a claim", () => {
     const far = driveStore(own, { clock: manualClock(Date.now() + 1_000) });
     // Adds up what was appended and frees what is old, so that the next claim only leases.
     expect(await far.claim({ most: 0 })).toEqual([]);
+    // Through the proxy, no more connections can be opened later.
+    await Promise.all(Array.from({ length: 4 }, () => far.store.stats()));
     const watcher = await connect();
     const isIdle = async (): Promise<boolean> => (await watcher.query(IDLE)).rows.length > 0;
 
@@ -143,5 +145,95 @@ describe("a lock that somebody keeps", () => {
     await host.query("ROLLBACK");
     expect((await storage.check()).warnings).toEqual([]);
     expect(await claim()).toHaveLength(1);
+  });
+});
+
+describe("a queue that somebody has emptied", () => {
+  it.each(["TRUNCATE", "DELETE FROM"])(
+    "by %s is told by check() and the log; the statement that check() gives queues all again",
+    async (statement) => {
+      const address = toPostgres(toDirect(await on().fresh()));
+      const storage = postgresStorage({ url: address.url, schema: address.schema });
+      onTestFinished(() => storage.close());
+      const { append, claim, log, register, settle } = driveStore(storage);
+      await register();
+      for (let count = 0; count < 3; count++) await append(newEvent("clinic"));
+      const [leased] = await claim({ most: 1 });
+      if (leased === undefined) throw new Error("one is due");
+      expect((await storage.check()).warnings).toEqual([]);
+      const cleaner = await connect();
+      await cleaner.query(`${statement} "${address.schema}".queue`);
+      expect(await claim()).toEqual([]);
+      const isTold = (): boolean => log.some(({ fields }) => fields["code"] === "store_reset");
+      await eventually(isTold, { ms: 10_000, what: "the log tells" });
+      expect(log.find(({ level }) => level === "error")?.fields).toEqual({
+        code: "store_reset",
+        deliveries: 2,
+      });
+      const { ok, warnings } = await storage.check();
+      expect([ok, warnings.length]).toEqual([false, 1]);
+      expect(warnings[0]).toMatch(/^2 pending deliveries are not in the table queue any more/);
+      await cleaner.query(warnings[0]?.replace(/^.*queued again: /, "") ?? "");
+      expect((await storage.check()).warnings).toEqual([]);
+      expect(await claim()).toHaveLength(2);
+      expect(await settle(leased)).toBe("settled");
+    },
+  );
+});
+
+describe("notifications", () => {
+  it("are only sent while a worker sleeps, and not while it polls because many have come", async () => {
+    const address = toPostgres(toDirect(await on().fresh()));
+    const heard: unknown[] = [];
+    const ear = await connect();
+    ear.on("notification", ({ payload }) => heard.push(payload));
+    await ear.query(`LISTEN "postbell_${address.schema}"`);
+    const near = driveStore(open(address));
+    await near.register();
+    const host = await connect();
+    /** Appends in a transaction of the host. Resolves with how many notifications that has sent. */
+    const append = async (): Promise<number> => {
+      const before = heard.length;
+      await host.query("BEGIN");
+      const events = [newEvent("clinic")];
+      await near.store.append({ events, rememberMs: 1_000, now: near.store.now(), transaction: host });
+      await host.query("COMMIT");
+      await ear.query("SELECT 1");
+      return heard.length - before;
+    };
+    expect(await append()).toBe(0);
+
+    const clock = manualClock(Date.now());
+    const worker = driveStore(open(address), { clock });
+    let told = 0;
+    const unwatch = worker.store.watch(() => {
+      told += 1;
+    });
+    await eventually(() => told > 0, { ms: 30_000, what: "it listens" });
+    const sent: number[] = [];
+    const hasStopped = async (): Promise<boolean> => {
+      sent.push(await append());
+      return sent.at(-1) === 0;
+    };
+    await eventually(hasStopped, { ms: 30_000, what: "the worker polls" });
+    expect(sent.slice(0, 3)).toEqual([1, 1, 1]);
+
+    const claim = () => {
+      const now = worker.store.now();
+      return worker.store.claim({
+        now,
+        token: `t ${sent.length}`,
+        leaseUntil: now + 1,
+        room: { fast: 0, slow: 0 },
+      });
+    };
+    expect((await claim()).nextAt).toBeLessThanOrEqual(worker.store.now() + 15);
+    const sleeps = async (): Promise<boolean> => {
+      await claim();
+      return (await append()) === 1;
+    };
+    await eventually(sleeps, { ms: 30_000, what: "the worker sleeps again" });
+    unwatch();
+    await eventually(async () => (await append()) === 0, { ms: 30_000, what: "nobody sleeps any more" });
   });
 });
