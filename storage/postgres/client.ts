@@ -80,7 +80,7 @@ const toUnusable = (what: string): PostbellError =>
   );
 
 /** Throws if the values of a connection, or of all of a pool, cannot be read. */
-export function checkFormat(given: { readonly binary?: boolean | undefined } | undefined): void {
+function checkFormat(given: { readonly binary?: boolean | undefined } | undefined): void {
   if (given?.binary === true) throw toUnusable("values as text (got binary: true)");
 }
 

@@ -68,8 +68,13 @@ export function readBuild(handle: SqliteHandle): { readonly version: string; rea
     handle,
     "SELECT sqlite_version() AS version, sqlite_source_id() AS source",
   );
-  const options = query<object>(handle, "PRAGMA compile_options").flatMap(Object.values).sort();
-  return { version: row?.version ?? "", id: `${row?.source} ${options.join(" ")}` };
+  const options = query<object>(handle, "PRAGMA compile_options").flatMap((own) =>
+    Object.values(own).map(String),
+  );
+  return {
+    version: row?.version ?? "",
+    id: `${row?.source} ${options.toSorted((one, other) => one.localeCompare(other)).join(" ")}`,
+  };
 }
 
 /**

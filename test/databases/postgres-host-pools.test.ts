@@ -51,21 +51,31 @@ const wrong = (): string => "wrong";
 const types = { getTypeParser: () => wrong } as never;
 
 describe.each(["session", "transaction"] as const)("a pool with connections: %s", (connections) => {
-  it.each<readonly [string, pg.PoolConfig, ((query: object) => object)?]>([
-    ["types that parse everything otherwise", { types }],
-    ["statement_timeout", { statement_timeout: 20_000 }],
-    ["query_timeout", { query_timeout: 20_000 }],
-    ["query_timeout and pipeline", { query_timeout: 20_000, pipeline: true } as pg.PoolConfig],
-    ["idle_in_transaction_session_timeout", { idle_in_transaction_session_timeout: 20_000 }],
-    ['rowMode: "array" as a default', {}, (query) => ({ rowMode: "array", ...query })],
-  ])("and %s works like any other", async (_, options, change) => {
+  it.each<{ what: string; options: pg.PoolConfig; change?: (query: object) => object }>([
+    { what: "types that parse everything otherwise", options: { types } },
+    { what: "statement_timeout", options: { statement_timeout: 20_000 } },
+    { what: "query_timeout", options: { query_timeout: 20_000 } },
+    {
+      what: "query_timeout and pipeline",
+      options: { query_timeout: 20_000, pipeline: true } as pg.PoolConfig,
+    },
+    {
+      what: "idle_in_transaction_session_timeout",
+      options: { idle_in_transaction_session_timeout: 20_000 },
+    },
+    {
+      what: 'rowMode: "array" as a default',
+      options: {},
+      change: (query) => ({ rowMode: "array", ...query }),
+    },
+  ])("and $what works like any other", async ({ options, change }) => {
     await expectDelivered(await openStorage(openPool(options, change), connections));
   });
 });
 
 describe("a pool whose values cannot be read", () => {
   it("is refused as it is handed over if it was made with binary: true", () => {
-    const pool = openPool({ binary: true });
+    const pool = openPool({ binary: true } as pg.PoolConfig);
     expect(() => postgresStorage({ pool })).toThrow(
       expect.objectContaining({
         code: "invalid_option",
