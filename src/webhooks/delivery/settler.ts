@@ -65,8 +65,10 @@ export interface Settler {
    * Gives claims back, due after `delayMs` (default 0). Never rejects: at worst the leases expire.
    */
   release(claims: readonly Claim[], delayMs?: number): Promise<void>;
-  /** Ends the pauses between retries, so that cancelled flights are abandoned. */
-  endPauses(): void;
+  /** Tries everything that waits for its next try once more, at once. Never rejects. */
+  settlePaused(): Promise<void>;
+  /** Abandons what waits for its next try. */
+  dropPaused(): void;
 }
 
 /** True if a settlement was stored: by a call that failed, if it is `gone` at a retry. */
@@ -125,7 +127,7 @@ export function createSettler(
   const { leaseMs } = config.delivery;
   const queues = new Map<number, PartitionQueue>();
   /** Batches that wait for their next try. */
-  const pauses = new Map<Timer, () => void>();
+  const pauses = new Map<Timer, { batch: Batch; queue: PartitionQueue }>();
   let isScheduled = false;
 
   const getQueue = (webhookId: string): PartitionQueue => {
@@ -207,7 +209,8 @@ export function createSettler(
   /**
    * Retries in halves: a settlement that the storage rejects delays fewer others with each retry.
    */
-  const pause = ({ items, failures }: Batch, queue: PartitionQueue): void => {
+  const pause = (batch: Batch, queue: PartitionQueue): void => {
+    const { items, failures } = batch;
     const retry = (): void => {
       pauses.delete(timer);
       const middle = Math.ceil(items.length / 2);
@@ -216,7 +219,14 @@ export function createSettler(
       fill(queue);
     };
     const timer = clock.setTimeout(retry, storageRetryDelayMs(failures));
-    pauses.set(timer, retry);
+    pauses.set(timer, { batch, queue });
+  };
+
+  const takePaused = (): readonly { batch: Batch; queue: PartitionQueue }[] => {
+    const paused = [...pauses.values()];
+    for (const timer of pauses.keys()) clock.clearTimeout(timer);
+    pauses.clear();
+    return paused;
   };
 
   const releasePartition = async (claims: readonly Claim[], delayMs: number): Promise<void> => {
@@ -253,11 +263,12 @@ export function createSettler(
       await Promise.all([...byPartition.values()].map((own) => releasePartition(own, delayMs)));
     },
 
-    endPauses() {
-      for (const [timer, retry] of pauses) {
-        clock.clearTimeout(timer);
-        retry();
-      }
+    async settlePaused() {
+      await Promise.all(takePaused().map(({ batch, queue }) => settle(batch, queue)));
+    },
+
+    dropPaused() {
+      for (const { batch } of takePaused()) onEnded(batch.items.map(({ flight }) => flight));
     },
   });
 }

@@ -317,11 +317,12 @@ export function createWorker(base: ServiceBase, attempt: MakeAttempt, health: He
       });
       await Promise.race([landed, grace]);
       clock.clearTimeout(timer);
-      const left = [...flights];
+      const left = [...flights].filter(({ isOver }) => !isOver);
       for (const flight of left) flight.isCancelled = true;
-      settler.endPauses();
-      // A known result is being settled. If that fails, releasing would fail as well.
-      await settler.release(left.filter(({ isOver }) => !isOver).map((flight) => flight.claim));
+      // Known results get a last try. What then fails is left to its lease: releasing would fail too.
+      await Promise.all([settler.settlePaused(), settler.release(left.map((flight) => flight.claim))]);
+      for (const flight of flights) flight.isCancelled = true;
+      settler.dropPaused();
     },
 
     async idle() {

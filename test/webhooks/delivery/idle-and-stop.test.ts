@@ -210,6 +210,32 @@ describe("stop()", () => {
     expect(log).toContain("warn a claim could not be released; its lease will expire");
   });
 
+  it.each([
+    { answer: 200, ended: 1, pending: 0 },
+    { answer: 500, ended: 0, pending: 1 },
+  ])(
+    "records a result ($answer) that waits for the storage, so that nothing is sent twice",
+    async ({ answer, ended, pending }) => {
+      let isAway = true;
+      const { register, emit, quiet, stop, sent, store, clock } = await startHarness({
+        answer: () => answer,
+        change: (real) => ({
+          settle: (settlements) =>
+            isAway ? Promise.reject(new Error("storage away")) : real.settle(settlements),
+        }),
+      });
+      await register();
+      await emit();
+      await quiet();
+      expect(await store.stats()).toMatchObject({ pending: 1, leased: 1 });
+      isAway = false;
+      await stop(0);
+      expect(await store.stats()).toMatchObject({ pending, ended, leased: 0 });
+      expect(sent).toHaveLength(1);
+      expect(clock.nextTimerAt()).toBeUndefined();
+    },
+  );
+
   it("may be called twice, and the second call waits for the same", async () => {
     const endpoint = holdingEndpoint();
     const { register, emit, quiet, webhooks, store } = await startHarness({ answer: endpoint.answer });
