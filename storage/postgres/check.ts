@@ -58,7 +58,7 @@ const WARNINGS: readonly (readonly [isWrong: (settings: Settings) => boolean, wa
 const SIZE = `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint AS bytes FROM pg_class AS c
   JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'r'`;
 
-/** A transaction of another session that holds locks on the tables, beyond those of readers and of VACUUM. */
+/** A transaction of another session with locks on the tables, except those of reads and VACUUM. */
 interface LockHolder {
   readonly pid: number;
   readonly application: string;
@@ -128,7 +128,7 @@ interface Size {
   readonly stranded: number;
 }
 
-/** Reads what may wait for a lock. Without the lock, that is not known: the warning names its holder. */
+/** Reads what may wait for a lock. Zeros while another transaction holds the lock. */
 async function readSize(client: PgClient, schema: string, isLocked: boolean): Promise<Size> {
   await client.query("BEGIN; SET LOCAL lock_timeout = 2000");
   try {

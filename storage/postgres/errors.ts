@@ -24,7 +24,7 @@ const STALE_PLANS: ReadonlySet<string> = new Set(["0A000", "26000", "42P05"]);
 
 export const isStalePlan = (error: unknown): boolean => STALE_PLANS.has(getCode(error));
 
-/** Errors with which Postgres ends a session: `25P03` and `25P04` end transactions that took long. */
+/** Errors with which Postgres ends a session; `25P03` and `25P04` end long transactions. */
 const ENDS_SESSION = /^(?:08|57P|25P0[34])/;
 
 /** True if the connection is still usable: Postgres has refused a statement. */

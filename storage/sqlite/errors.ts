@@ -62,7 +62,7 @@ const toUnavailable = (code: string, cause: unknown): PostbellError =>
 /** Creates the error of a file that cannot be created or opened. */
 export const cannotOpen = (cause: unknown): PostbellError => toUnavailable("SQLITE_CANTOPEN", cause);
 
-/** Creates the error of a change that lasts until somebody stops the process and repairs the files. */
+/** Creates the error of a state that lasts until the process is stopped and the files repaired. */
 const unusable = (reason: string, message: string, effect: "none" | "unknown"): PostbellError =>
   new PostbellError("storage_unavailable", message, {
     effect,

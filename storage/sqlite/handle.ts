@@ -73,7 +73,7 @@ export function readBuild(handle: SqliteHandle): { readonly version: string; rea
   );
   return {
     version: row?.version ?? "",
-    id: `${row?.source} ${options.toSorted((one, other) => one.localeCompare(other)).join(" ")}`,
+    id: `${row?.source} ${options.toSorted((one, other) => (one < other ? -1 : 1)).join(" ")}`,
   };
 }
 

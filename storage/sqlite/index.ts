@@ -59,7 +59,7 @@ function readSource({ file, database, driver, mustExist }: Source): () => Promis
   if (database !== undefined && driver !== undefined) {
     throw refuse(
       "driver",
-      "driver opens file, and there is none: leave driver out, or pass file for database.",
+      "driver opens the file of the option file, which is missing: pass file, or leave driver out.",
     );
   }
   return async () => database ?? (await openFile(file ?? "", { driver, mustExist }));
@@ -68,7 +68,7 @@ function readSource({ file, database, driver, mustExist }: Source): () => Promis
 /** The end of the name of a file that is kept next to the file of the database. */
 const MARK = "-mark";
 
-/** Creates the mark of a file, which outlives it. Errors are ignored: without it, a loss is not told. */
+/** Creates the mark of a file, which outlives it. Without it, a lost file is not reported. */
 const writeMark = (path: string): Promise<void> =>
   writeFile(
     path + MARK,

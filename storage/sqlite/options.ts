@@ -4,7 +4,7 @@ import { flag, value, wholeNumber } from "../../src/core/options.js";
 import { sealKeysOption } from "../seal.js";
 import { isClosed, type SqliteHandle } from "./handle.js";
 
-/** A class of databases: `Database` of better-sqlite3 or libsql, `DatabaseSync` of `node:sqlite`. */
+/** A class of databases: `Database` of better-sqlite3 or libsql, or `DatabaseSync`. */
 export type SqliteDriver = new (path: string) => SqliteHandle;
 
 /** Options of {@link sqliteStorage}: `file` or `database`, not both. */

@@ -10,7 +10,7 @@ import { query, returnsPlainRows, type SqliteHandle } from "./handle.js";
 /**
  * WAL lets readers and one writer work at the same time. The storage waits for locks itself,
  * without blocking the event loop.
- * A log that a long reader has made larger than 16 MiB is cut when SQLite begins it anew; it moves
+ * A log that a long reader has made larger than 16 MiB is cut when SQLite begins it again; it moves
  * changes to the file at 4 MiB.
  */
 const SETTINGS = `PRAGMA busy_timeout = 0; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;

@@ -1,4 +1,4 @@
-/** What becomes of connections, locks, the queue and notifications while others use the server. */
+/** Connections, locks, the queue and notifications while others use the server. */
 
 import pg from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";

@@ -319,7 +319,7 @@ export function createWorker(base: ServiceBase, attempt: MakeAttempt, health: He
       clock.clearTimeout(timer);
       const left = [...flights].filter(({ isOver }) => !isOver);
       for (const flight of left) flight.isCancelled = true;
-      // Known results get a last try. What then fails is left to its lease: releasing would fail too.
+      // Known results get a last try. If it fails, releasing would fail too: the lease expires.
       await Promise.all([settler.settlePaused(), settler.release(left.map((flight) => flight.claim))]);
       for (const flight of flights) flight.isCancelled = true;
       settler.dropPaused();

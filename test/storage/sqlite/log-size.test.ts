@@ -1,4 +1,4 @@
-/** The log of changes next to a SQLite file: how large it may stay, and what check() tells of it. */
+/** The log of changes next to a SQLite file: how large it may stay, and what check() says. */
 
 import { statSync } from "node:fs";
 import { afterEach, beforeEach, expect, it } from "vitest";

@@ -98,7 +98,7 @@ describe("another build of SQLite in the process", () => {
         (error: unknown) => expect(error).toMatchObject({ code: "storage_unavailable", isPermanent: true }),
       );
     }
-    // What a process finds that starts after this one was killed.
+    // A process that starts after this one was killed reads it.
     const copies = `${file.path}.copy`;
     for (const suffix of ["", "-wal"])
       if (existsSync(file.path + suffix)) cpSync(file.path + suffix, copies + suffix);
