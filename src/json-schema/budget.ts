@@ -10,7 +10,7 @@ export class TooComplexError extends Error {
  * A step takes about 10 to 40 ns.
  */
 const STEPS = 1_000_000;
-const STEPS_PER_CHARACTER = 3;
+const STEPS_PER_CHARACTER = 2;
 
 /**
  * The levels of schemas within schemas, with their references. Each takes two or three frames of

@@ -10,7 +10,7 @@ import { isJsonObject } from "./keywords.js";
 import { Pattern } from "./pattern.js";
 import { type ReadSchema, readSchema } from "./read-schema.js";
 import { type Check, CompiledSchema, Evaluated, Validation } from "./validation.js";
-import { VALUE_TESTS } from "./value-checks.js";
+import { FIND_STEPS, NAME_STEPS, VALUE_TESTS } from "./value-checks.js";
 
 /** Why data does not match a schema. */
 export interface DataMistake {
@@ -48,9 +48,6 @@ export function parseDataSchema(
   const read = readSchema(given);
   return "mistake" in read ? read : { schema: new DataSchema(read) };
 }
-
-/** Steps for each name of an object that a keyword lists. */
-const NAME_STEPS = 8;
 
 type Members = readonly (readonly [name: string, schema: CompiledSchema])[];
 
@@ -141,8 +138,8 @@ class Compiler {
   #checkInPlace(schema: JsonObject): Check[] {
     const { allOf, anyOf, oneOf, not, if: condition, dependentSchemas, dependencies } = schema;
     const checks: Check[] = this.#compileList(allOf).map(checkWith);
-    for (const [name, rule] of Object.entries({ ...toObject(dependencies), ...toObject(dependentSchemas) }))
-      checks.push(this.#checkDependency(name, rule));
+    for (const rules of [dependencies, dependentSchemas])
+      for (const [name, rule] of Object.entries(rules ?? {})) checks.push(this.#checkDependency(name, rule));
     if (condition !== undefined) {
       const branches = [schema["then"] ?? true, schema["else"] ?? true].map((one) => this.compile(one));
       checks.push(checkCondition(this.compile(condition), branches));
@@ -166,8 +163,6 @@ class Compiler {
       !isJsonObject(value) || !Object.hasOwn(value, name) || schema.accepts(value, validation, evaluated);
   }
 }
-
-const toObject = (value: Json | undefined): JsonObject => (isJsonObject(value) ? value : {});
 
 const checkWith =
   (schema: CompiledSchema): Check =>
@@ -194,12 +189,12 @@ function checkProperties(byName: ReadonlyMap<string, CompiledSchema>): Check {
   const known = [...byName.keys()];
   return (value, validation, evaluated) => {
     if (!isJsonObject(value)) return true;
-    validation.budget.spend(2 * known.length);
+    validation.budget.spend(FIND_STEPS * known.length);
     for (const name of known) {
       if (!Object.hasOwn(value, name)) continue;
       if (byName.get(name)?.accepts(value[name] ?? null, validation) === false)
         return validation.failWithin(name);
-      evaluated?.names.add(name);
+      evaluated?.addName(name, validation.budget);
     }
     return true;
   };
@@ -221,14 +216,14 @@ function checkOtherProperties(
       for (const [pattern, schema] of byPattern) {
         if (!pattern.matches(name, budget)) continue;
         isStated = true;
-        evaluated?.names.add(name);
+        if (others === undefined) evaluated?.addName(name, budget);
         if (!schema.accepts(value[name] ?? null, validation))
           return validation.failWithin(isKnown ? name : undefined);
       }
       if (isStated || others === undefined) continue;
       if (!others.accepts(value[name] ?? null, validation)) return failOfOthers(others, validation);
-      evaluated?.names.add(name);
     }
+    if (others !== undefined && evaluated !== undefined) evaluated.isComplete = true;
     return true;
   };
 }
@@ -245,8 +240,9 @@ function checkEachItem(first: readonly CompiledSchema[], rest: CompiledSchema | 
       const schema = first[index] ?? rest;
       if (schema === undefined) break;
       if (!schema.accepts(items[index] ?? null, validation)) return validation.failWithin(String(index));
-      evaluated?.items.add(index);
+      if (rest === undefined) evaluated?.addItem(index, validation.budget);
     }
+    if (rest !== undefined && evaluated !== undefined) evaluated.isComplete = true;
     return true;
   };
 }
@@ -258,7 +254,7 @@ function checkContains(schema: CompiledSchema, [min, max]: readonly [number, num
     for (const [index, item] of (value as readonly Json[]).entries()) {
       if (!schema.accepts(item, validation)) continue;
       count += 1;
-      evaluated?.items.add(index);
+      evaluated?.addItem(index, validation.budget);
       if (count > max || (count >= min && max === Number.POSITIVE_INFINITY && evaluated === undefined)) break;
     }
     if (count < min) return validation.fail(min === 1 ? "contains" : "minContains");
@@ -270,7 +266,7 @@ function checkCondition(condition: CompiledSchema, branches: readonly CompiledSc
   return (value, validation, evaluated) => {
     const own = evaluated && new Evaluated();
     const isMet = condition.accepts(value, validation, own);
-    if (isMet && own !== undefined) evaluated?.add(own, validation.budget);
+    if (isMet && own !== undefined) evaluated?.addAll(own, validation.budget);
     return branches[isMet ? 0 : 1]?.accepts(value, validation, evaluated) !== false;
   };
 }
@@ -283,7 +279,7 @@ function checkAlternatives(alternatives: readonly CompiledSchema[], keyword: "an
       const own = evaluated && new Evaluated();
       if (!alternative.accepts(value, validation, own)) continue;
       count += 1;
-      if (own !== undefined) evaluated?.add(own, validation.budget);
+      if (own !== undefined) evaluated?.addAll(own, validation.budget);
       // Without tracking, the first match decides.
       if (isOne ? count > 1 : own === undefined) break;
     }
@@ -293,26 +289,26 @@ function checkAlternatives(alternatives: readonly CompiledSchema[], keyword: "an
 
 function checkUnevaluatedProperties(schema: CompiledSchema): Check {
   return (value, validation, evaluated) => {
-    if (!isJsonObject(value) || evaluated === undefined) return true;
+    if (!isJsonObject(value) || evaluated === undefined || evaluated.isComplete) return true;
     for (const name of Object.keys(value)) {
-      validation.budget.spend(2 * NAME_STEPS);
-      if (evaluated.names.has(name)) continue;
+      validation.budget.spend(NAME_STEPS);
+      if (evaluated.hasName(name)) continue;
       if (!schema.accepts(value[name] ?? null, validation)) return validation.fail("unevaluatedProperties");
-      evaluated.names.add(name);
     }
+    evaluated.isComplete = true;
     return true;
   };
 }
 
 function checkUnevaluatedItems(schema: CompiledSchema): Check {
   return (value, validation, evaluated) => {
-    if (!Array.isArray(value) || evaluated === undefined) return true;
+    if (!Array.isArray(value) || evaluated === undefined || evaluated.isComplete) return true;
     for (const [index, item] of (value as readonly Json[]).entries()) {
       validation.budget.spend(1);
-      if (evaluated.items.has(index)) continue;
+      if (evaluated.hasItem(index)) continue;
       if (!schema.accepts(item, validation)) return validation.fail("unevaluatedItems");
-      evaluated.items.add(index);
     }
+    evaluated.isComplete = true;
     return true;
   };
 }

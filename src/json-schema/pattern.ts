@@ -6,6 +6,7 @@
  * `\p{…}` mean what they mean in ECMAScript with the flag `u`.
  */
 
+import { randomInt } from "node:crypto";
 import type { Budget } from "./budget.js";
 
 /** Thrown for a pattern that is no regular expression, or cannot be matched in linear time. */
@@ -22,9 +23,9 @@ const MAX_STATES = 2_000;
 const REMEMBERED = 256;
 /** States and steps of a pattern that are remembered from one text to the next. */
 const MAX_REMEMBERED = 10_000;
-
-/** The steps that a question to Node's engine costs. */
+/** Steps for a question to Node's engine, and for each text. */
 const ASK_STEPS = 6;
+const TEXT_STEPS = 4;
 
 type Assertion = "^" | "$" | "\\b" | "\\B";
 
@@ -61,9 +62,8 @@ class PatternReader {
 
   #readSequence(): Expression {
     const parts: Expression[] = [];
-    while (this.#at < this.#source.length && !"|)".includes(this.#source.charAt(this.#at))) {
+    while (this.#at < this.#source.length && !"|)".includes(this.#source.charAt(this.#at)))
       parts.push(this.#readQuantified(this.#readTerm()));
-    }
     return { kind: "sequence", parts };
   }
 
@@ -106,12 +106,8 @@ class PatternReader {
     this.#at += match[0].length;
     const [, sign, from, comma, to] = match;
     if (sign !== undefined) {
-      return {
-        kind: "repeat",
-        part,
-        min: sign === "+" ? 1 : 0,
-        max: sign === "?" ? 1 : Number.POSITIVE_INFINITY,
-      };
+      const most = sign === "?" ? 1 : Number.POSITIVE_INFINITY;
+      return { kind: "repeat", part, min: sign === "+" ? 1 : 0, max: most };
     }
     const min = Number(from);
     const max = comma === undefined ? min : to === "" ? Number.POSITIVE_INFINITY : Number(to);
@@ -137,10 +133,8 @@ class CharacterTest {
   }
 
   accepts(code: number, budget: Budget): boolean {
-    if (code < REMEMBERED) {
-      const known = this.#remembered[code];
-      if (known !== 0) return known === 2;
-    }
+    const known = this.#remembered[code] ?? 0;
+    if (known !== 0) return known === 2;
     budget.spend(ASK_STEPS);
     const accepted = this.#expression.test(String.fromCodePoint(code));
     if (code < REMEMBERED) this.#remembered[code] = accepted ? 2 : 1;
@@ -184,10 +178,15 @@ interface Position {
   readonly after: Map<number, Position | boolean>;
 }
 
+/** Node hashes numbers without a secret: a text could have characters that all fall in one bucket. */
+const SECRET = randomInt(2 ** 31);
+const ODD_SECRET = randomInt(2 ** 31) | 1;
+
 /** Of all that decides about the next step: the character, and the kind of the one before. */
 function toKey(before: number, code: number): number {
   const kind = before === NONE ? 0 : isWord(before) ? 1 : 2;
-  return kind * 0x11_0001 + (code === NONE ? 0x11_0000 : code);
+  const step = kind * 0x11_0001 + (code === NONE ? 0x11_0000 : code);
+  return Math.imul(step ^ SECRET, ODD_SECRET);
 }
 
 /** A regular expression of ECMAScript with the flag `u`, without lookaround and back references. */
@@ -200,6 +199,7 @@ export class Pattern {
   /** Positions by the states that are reached, so that a text that repeats itself costs little. */
   readonly #positions = new Map<string, Position>();
   #remembered = 0;
+  #first: Position | undefined;
 
   /** @throws {PatternError} */
   constructor(source: string) {
@@ -253,9 +253,8 @@ export class Pattern {
       first = this.#add(loop);
       loop.next.push(this.#emit(part, first));
     } else {
-      for (let count = min; count < max; count += 1) {
+      for (let count = min; count < max; count += 1)
         first = this.#add({ next: [next, this.#emit(part, first)] });
-      }
     }
     for (let count = 0; count < min; count += 1) first = this.#emit(part, first);
     return first;
@@ -264,11 +263,12 @@ export class Pattern {
   /**
    * True if the pattern matches somewhere in the text. A character costs one step where the same
    * states met it before, else a few for each state.
-   *
    * @throws {TooComplexError}
    */
   matches(text: string, budget: Budget): boolean {
-    let position = this.#toPosition([this.#start]);
+    budget.spend(TEXT_STEPS);
+    this.#first ??= this.#toPosition([this.#start]);
+    let position = this.#first;
     let before = NONE;
     let at = 0;
     for (;;) {
@@ -309,6 +309,7 @@ export class Pattern {
   #toPosition(reached: readonly number[]): Position {
     if (this.#remembered > MAX_REMEMBERED) {
       this.#positions.clear();
+      this.#first = undefined;
       this.#remembered = 0;
     }
     const key = reached.join();
@@ -340,9 +341,8 @@ export class Pattern {
       const state = this.#states[index];
       if (state === undefined || state.next.length === 0) return undefined;
       if (state.test !== undefined) taking.push(index);
-      else if (state.assertion === undefined || holds(state.assertion, before, after)) {
-        for (const next of state.next) pending.push(next);
-      }
+      else if (state.assertion === undefined || holds(state.assertion, before, after))
+        pending.push(...state.next);
     }
     budget.spend(2 * steps);
     return taking;

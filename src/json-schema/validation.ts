@@ -3,15 +3,42 @@
 import type { Json } from "../schema/types.js";
 import type { Budget } from "./budget.js";
 
+/** The steps that it costs to note a name or an item. */
+const ADD_STEPS = 4;
+
 /** The members and items of one value that schemas have looked at, for `unevaluated…`. */
 export class Evaluated {
-  readonly names = new Set<string>();
-  readonly items = new Set<number>();
+  /** True if that is every name or every item. */
+  isComplete = false;
+  // Made when needed: an alternative of `anyOf` has an object of this class, and most add nothing.
+  #names: Set<string> | undefined;
+  #items: Set<number> | undefined;
 
-  add(other: Evaluated, budget: Budget): void {
-    budget.spend(other.names.size + other.items.size);
-    for (const name of other.names) this.names.add(name);
-    for (const item of other.items) this.items.add(item);
+  addName(name: string, budget: Budget): void {
+    budget.spend(ADD_STEPS);
+    this.#names ??= new Set();
+    this.#names.add(name);
+  }
+
+  addItem(index: number, budget: Budget): void {
+    budget.spend(ADD_STEPS);
+    this.#items ??= new Set();
+    this.#items.add(index);
+  }
+
+  hasName(name: string): boolean {
+    return this.isComplete || this.#names?.has(name) === true;
+  }
+
+  hasItem(index: number): boolean {
+    return this.isComplete || this.#items?.has(index) === true;
+  }
+
+  addAll(other: Evaluated, budget: Budget): void {
+    if (other.isComplete) this.isComplete = true;
+    if (this.isComplete) return;
+    for (const name of other.#names ?? []) this.addName(name, budget);
+    for (const item of other.#items ?? []) this.addItem(item, budget);
   }
 }
 
@@ -100,7 +127,7 @@ export class CompiledSchema {
       if (!result) break;
     }
     if (result && evaluated !== undefined && tracked !== undefined && tracked !== evaluated)
-      evaluated.add(tracked, budget);
+      evaluated.addAll(tracked, budget);
     budget.leave();
     return result;
   }
