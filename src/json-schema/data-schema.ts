@@ -194,7 +194,7 @@ function checkProperties(byName: ReadonlyMap<string, CompiledSchema>): Check {
       if (!Object.hasOwn(value, name)) continue;
       if (byName.get(name)?.accepts(value[name] ?? null, validation) === false)
         return validation.failWithin(name);
-      evaluated?.addName(name, validation.budget);
+      evaluated?.addName(name);
     }
     return true;
   };
@@ -216,7 +216,7 @@ function checkOtherProperties(
       for (const [pattern, schema] of byPattern) {
         if (!pattern.matches(name, budget)) continue;
         isStated = true;
-        if (others === undefined) evaluated?.addName(name, budget);
+        if (others === undefined) evaluated?.addName(name);
         if (!schema.accepts(value[name] ?? null, validation))
           return validation.failWithin(isKnown ? name : undefined);
       }
@@ -240,7 +240,7 @@ function checkEachItem(first: readonly CompiledSchema[], rest: CompiledSchema | 
       const schema = first[index] ?? rest;
       if (schema === undefined) break;
       if (!schema.accepts(items[index] ?? null, validation)) return validation.failWithin(String(index));
-      if (rest === undefined) evaluated?.addItem(index, validation.budget);
+      if (rest === undefined) evaluated?.addItem(index);
     }
     if (rest !== undefined && evaluated !== undefined) evaluated.isComplete = true;
     return true;
@@ -254,7 +254,7 @@ function checkContains(schema: CompiledSchema, [min, max]: readonly [number, num
     for (const [index, item] of (value as readonly Json[]).entries()) {
       if (!schema.accepts(item, validation)) continue;
       count += 1;
-      evaluated?.addItem(index, validation.budget);
+      evaluated?.addItem(index);
       if (count > max || (count >= min && max === Number.POSITIVE_INFINITY && evaluated === undefined)) break;
     }
     if (count < min) return validation.fail(min === 1 ? "contains" : "minContains");
@@ -264,9 +264,9 @@ function checkContains(schema: CompiledSchema, [min, max]: readonly [number, num
 
 function checkCondition(condition: CompiledSchema, branches: readonly CompiledSchema[]): Check {
   return (value, validation, evaluated) => {
-    const own = evaluated && new Evaluated();
+    const own = evaluated && new Evaluated(validation.budget);
     const isMet = condition.accepts(value, validation, own);
-    if (isMet && own !== undefined) evaluated?.addAll(own, validation.budget);
+    if (isMet && own !== undefined) evaluated?.addAll(own);
     return branches[isMet ? 0 : 1]?.accepts(value, validation, evaluated) !== false;
   };
 }
@@ -276,10 +276,10 @@ function checkAlternatives(alternatives: readonly CompiledSchema[], keyword: "an
   return (value, validation, evaluated) => {
     let count = 0;
     for (const alternative of alternatives) {
-      const own = evaluated && new Evaluated();
+      const own = evaluated && new Evaluated(validation.budget);
       if (!alternative.accepts(value, validation, own)) continue;
       count += 1;
-      if (own !== undefined) evaluated?.addAll(own, validation.budget);
+      if (own !== undefined) evaluated?.addAll(own);
       // Without tracking, the first match decides.
       if (isOne ? count > 1 : own === undefined) break;
     }

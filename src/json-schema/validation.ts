@@ -3,8 +3,9 @@
 import type { Json } from "../schema/types.js";
 import type { Budget } from "./budget.js";
 
-/** The steps that it costs to note a name or an item. */
-const ADD_STEPS = 4;
+/** Steps for an object that notes names and items, and for each of them. */
+const EVALUATED_STEPS = 2;
+const ADD_STEPS = 6;
 
 /** The members and items of one value that schemas have looked at, for `unevaluated…`. */
 export class Evaluated {
@@ -13,15 +14,21 @@ export class Evaluated {
   // Made when needed: an alternative of `anyOf` has an object of this class, and most add nothing.
   #names: Set<string> | undefined;
   #items: Set<number> | undefined;
+  readonly #budget: Budget;
 
-  addName(name: string, budget: Budget): void {
-    budget.spend(ADD_STEPS);
+  constructor(budget: Budget) {
+    budget.spend(EVALUATED_STEPS);
+    this.#budget = budget;
+  }
+
+  addName(name: string): void {
+    this.#budget.spend(ADD_STEPS);
     this.#names ??= new Set();
     this.#names.add(name);
   }
 
-  addItem(index: number, budget: Budget): void {
-    budget.spend(ADD_STEPS);
+  addItem(index: number): void {
+    this.#budget.spend(ADD_STEPS);
     this.#items ??= new Set();
     this.#items.add(index);
   }
@@ -34,11 +41,11 @@ export class Evaluated {
     return this.isComplete || this.#items?.has(index) === true;
   }
 
-  addAll(other: Evaluated, budget: Budget): void {
+  addAll(other: Evaluated): void {
     if (other.isComplete) this.isComplete = true;
     if (this.isComplete) return;
-    for (const name of other.#names ?? []) this.addName(name, budget);
-    for (const item of other.#items ?? []) this.addItem(item, budget);
+    for (const name of other.#names ?? []) this.addName(name);
+    for (const item of other.#items ?? []) this.addItem(item);
   }
 }
 
@@ -120,14 +127,14 @@ export class CompiledSchema {
     const { budget } = validation;
     budget.spend(1 + 2 * this.checks.length);
     budget.enter();
-    const tracked = this.isTracking ? new Evaluated() : evaluated;
+    const tracked = this.isTracking ? new Evaluated(budget) : evaluated;
     let result = true;
     for (const check of this.checks) {
       result = check(value, validation, tracked);
       if (!result) break;
     }
     if (result && evaluated !== undefined && tracked !== undefined && tracked !== evaluated)
-      evaluated.addAll(tracked, budget);
+      evaluated.addAll(tracked);
     budget.leave();
     return result;
   }

@@ -12,7 +12,7 @@ import type { Validation } from "./validation.js";
 const CHARACTERS_PER_STEP = 8;
 
 /** Steps for each name of an object that a keyword lists. */
-export const NAME_STEPS = 10;
+export const NAME_STEPS = 16;
 /** Steps to find a name in an object. */
 export const FIND_STEPS = 4;
 
