@@ -216,16 +216,21 @@ function checkOtherProperties(
       for (const [pattern, schema] of byPattern) {
         if (!pattern.matches(name, budget)) continue;
         isStated = true;
-        if (others === undefined) evaluated?.addName(name);
+        evaluated?.addName(name);
         if (!schema.accepts(value[name] ?? null, validation))
           return validation.failWithin(isKnown ? name : undefined);
       }
       if (isStated || others === undefined) continue;
       if (!others.accepts(value[name] ?? null, validation)) return failOfOthers(others, validation);
     }
-    if (others !== undefined && evaluated !== undefined) evaluated.isComplete = true;
+    noteAll(others, evaluated);
     return true;
   };
+}
+
+/** With a schema for the rest, every name or item was looked at. */
+function noteAll(rest: CompiledSchema | undefined, evaluated: Evaluated | undefined): void {
+  if (rest !== undefined && evaluated !== undefined) evaluated.isComplete = true;
 }
 
 /** Of the schema `false`, the name itself is the mistake. */
@@ -242,7 +247,7 @@ function checkEachItem(first: readonly CompiledSchema[], rest: CompiledSchema | 
       if (!schema.accepts(items[index] ?? null, validation)) return validation.failWithin(String(index));
       if (rest === undefined) evaluated?.addItem(index);
     }
-    if (rest !== undefined && evaluated !== undefined) evaluated.isComplete = true;
+    noteAll(rest, evaluated);
     return true;
   };
 }

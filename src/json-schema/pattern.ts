@@ -178,7 +178,7 @@ interface Position {
   readonly after: Map<number, Position | boolean>;
 }
 
-/** Node hashes numbers without a secret: a text could have characters that all fall in one bucket. */
+/** Node hashes numbers without a secret: chosen characters could all fall in one bucket. */
 const SECRET = randomInt(2 ** 31);
 const ODD_SECRET = randomInt(2 ** 31) | 1;
 

@@ -187,7 +187,7 @@ export const VALUE_TESTS: { readonly [keyword: string]: MakeValueTest } = {
     (value, { budget }) => {
       if (isWanted !== true || !Array.isArray(value)) return true;
       budget.spend(10 * value.length);
-      // Texts for numbers too: Node hashes numbers without a secret, so data could collide on purpose.
+      // Texts for numbers too: Node hashes numbers without a secret, so data could collide.
       const seen = new Set<string>();
       return value.every((item: Json) => seen.size < seen.add(canonicalise(item, budget)).size);
     },
