@@ -16,13 +16,18 @@ const WORKERS = 2;
 const CALL_MS = 30_000;
 
 /** What arrived, and how the endpoint answers: a status, or `undefined` for never. */
-export async function startEndpoint(host = "127.0.0.1", port = 0) {
+export async function startEndpoint(host = "127.0.0.1", port = 0, arrivals = []) {
   const endpoint = {
     status: 200,
     port: 0,
+    keepsConnections: true,
     /** Of requests answered 200: the event, when, and where it was delivered to. */
-    arrivals: [],
+    arrivals,
     backlog: 0,
+    /** Holds for connections from their next response on. */
+    closeIdleAfter(ms) {
+      server.keepAliveTimeout = ms;
+    },
     close() {
       server.close();
       server.closeAllConnections();
@@ -37,7 +42,9 @@ export async function startEndpoint(host = "127.0.0.1", port = 0) {
       const [, id] = /"id":"([^"]+)"/.exec(Buffer.concat(chunks).toString("latin1", 0, 200)) ?? [];
       if (request.url === "/backlog") endpoint.backlog++;
       else if (endpoint.status === 200) endpoint.arrivals.push({ id, at: performance.now(), host });
-      response.writeHead(endpoint.status, { "content-length": "0" }).end();
+      // Written out, so that Node does not announce when it closes the connection.
+      const connection = endpoint.keepsConnections ? "keep-alive" : "close";
+      response.writeHead(endpoint.status, { "content-length": "0", connection }).end();
     });
   });
   server.listen(port, host);
@@ -107,12 +114,13 @@ export function startWorker(onReport, host = "process", settings = {}) {
  *
  * @param {{ storage: object, perSecond: number, endpoints?: number, webhooks?: object,
  *   host?: "process" | "cluster" | "thread", settings?: object,
- *   urlOf?: (endpoint: { port: number }) => string }} options
+ *   urlOf?: (endpoint: { port: number }, index: number) => string, listenOn?: string,
+ *   endpoint?: Awaited<ReturnType<typeof startEndpoint>> }} options
  */
 export async function startLoad(options) {
   const { storage, perSecond, endpoints = 4, webhooks, host, settings } = options;
   const { urlOf = ({ port }) => `http://127.0.0.1:${port}` } = options;
-  const endpoint = await startEndpoint();
+  const { endpoint = await startEndpoint(options.listenOn) } = options;
   /** The delivery of each event whose emit resolved. */
   const promised = new Map();
   const refused = new Map();
@@ -139,7 +147,7 @@ export async function startLoad(options) {
   try {
     while (workers.length < WORKERS) workers.push(await open());
     for (let index = 0; index < endpoints; index++) {
-      const url = `${urlOf(endpoint)}/${index}`;
+      const url = `${urlOf(endpoint, index)}/${index}`;
       webhookIds.push(await workers[0].call("register", { account: `bench-${index}`, url }));
     }
     for (const worker of workers) await worker.call("start");

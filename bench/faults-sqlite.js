@@ -9,7 +9,7 @@ import { openDatabase } from "../examples/support/open-database.js";
 const RETRY = { intervalsMs: [3_000, 5_000, 10_000], everyMs: 10_000, windowMs: 600_000, jitter: 0 };
 const SUFFIXES = ["", "-wal", "-shm"];
 
-function openFolder() {
+export function openFolder() {
   const folder = mkdtempSync(join(tmpdir(), "postbell-faults-"));
   const file = join(folder, "postbell.db");
   return {

@@ -105,7 +105,7 @@ const COMMANDS = {
     for (const id of ids) if (await isPending(id)) pending++;
     return pending;
   },
-  health: async (webhookId) => (await webhooks.deliveries.stats({ webhookId })).health,
+  stats: (webhookId) => webhooks.deliveries.stats({ webhookId }),
   /** Stores events in bulk, each for all webhooks of its account. */
   async fill({ accounts, events }) {
     const resource = {

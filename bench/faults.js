@@ -50,20 +50,20 @@ function longestSilence(arrivals, from, until) {
 
 async function drive(load, scene) {
   const { beforeMs = BEFORE_MS, faultMs = FAULT_MS, patienceMs = PATIENCE_MS } = scene;
-  const { arrivals = load.endpoint.arrivals } = scene;
+  const flow = () => (scene.isFlow ? load.endpoint.arrivals.filter(scene.isFlow) : load.endpoint.arrivals);
   await sleep(beforeMs);
   const hurtAt = performance.now();
   await scene.hurt?.(load);
   await sleep(faultMs);
   await scene.heal?.(load);
   const healedAt = performance.now();
-  const hasRecovered = () => flowsAt(arrivals, healedAt) !== undefined;
+  const hasRecovered = () => flowsAt(flow(), healedAt) !== undefined;
   if (await waitFor(hasRecovered, patienceMs)) await sleep(AFTER_MS);
   const endedAt = performance.now();
   await load.pause();
   await waitFor(() => load.missing().length === 0, healedAt + patienceMs - endedAt);
   const lastAt = load.endpoint.arrivals.at(-1)?.at ?? healedAt;
-  const flowAt = flowsAt(arrivals, healedAt);
+  const flowAt = flowsAt(flow(), healedAt);
   return {
     flows: flowAt === undefined ? undefined : flowAt - healedAt,
     silence: longestSilence(load.endpoint.arrivals, hurtAt, endedAt),

@@ -1,4 +1,4 @@
-// Servers that a program may hurt: Redis, a cluster of it, a proxy that loses bytes. Those of the
+// Servers that a program may hurt: Redis, a cluster of it, Postgres, a proxy that loses bytes. Those of the
 // tests are written in TypeScript, which Node 20 does not load.
 import { once } from "node:events";
 import { createServer } from "node:net";
@@ -6,8 +6,11 @@ import { build } from "esbuild";
 
 const { outputFiles } = await build({
   stdin: {
-    contents:
-      'export { startCluster, startRedis } from "./redis-server.ts"; export { startProxy } from "./tcp-proxy.ts";',
+    contents: [
+      'export { startCluster, startRedis } from "./redis-server.ts";',
+      'export { startProxy } from "./tcp-proxy.ts";',
+      'export { startDatabase } from "../databases/support/database-server.ts";',
+    ].join("\n"),
     resolveDir: new URL("../test/support", import.meta.url).pathname,
   },
   bundle: true,
@@ -20,9 +23,12 @@ const code = Buffer.from(contents).toString("base64");
 
 /**
  * @type {typeof import("../test/support/redis-server.js") &
- *   typeof import("../test/support/tcp-proxy.js")}
+ *   typeof import("../test/support/tcp-proxy.js") &
+ *   typeof import("../test/databases/support/database-server.js")}
  */
-export const { startCluster, startProxy, startRedis } = await import(`data:text/javascript;base64,${code}`);
+export const { startCluster, startDatabase, startProxy, startRedis } = await import(
+  `data:text/javascript;base64,${code}`
+);
 
 /** Accepts connections and swallows what comes, as a balancer does without a server behind it. */
 export async function startSink() {
