@@ -178,7 +178,10 @@ const openCrash = (host) => ({
 /** Deliveries of another account wait when the workers start. */
 async function openPending(open) {
   const scene = await open();
-  const storage = { ...scene.storage, limits: { pendingPerAccount: 2 * PENDING } };
+  const limits = { pendingPerAccount: 2 * PENDING };
+  // Redis has a bound for all accounts too.
+  if (scene.storage.kind === "redis") limits.pending = 2 * PENDING;
+  const storage = { ...scene.storage, limits };
   const endpoint = await startEndpoint();
   const worker = startWorker(() => {});
   await worker.call("open", { storage });

@@ -37,6 +37,8 @@ function hurtThenRestart(hurtFile) {
       load.endpoint.status = 200;
       for (const index of load.workers.keys()) await load.replace(index);
     },
+    /** What an operator is told. */
+    note: ({ logged }) => [...logged.keys()].map((line) => line.slice(0, 120)).join("; "),
   };
 }
 
