@@ -148,26 +148,26 @@ export function createChannel(
     });
   };
 
-  const adopt = (own: Socket): void => {
-    socket = own;
+  const adopt = (opened: Socket): void => {
+    socket = opened;
     openedAt = clock.monotonic();
     isReused = false;
     isReferenced = true;
     const lose = (error: Error | undefined): void => {
-      if (own === socket) onLost(error);
+      if (opened === socket) onLost(error);
     };
     // Node's timer, not the injected clock: each read and write restarts it at no cost here.
-    own.setTimeout(idleMs);
+    opened.setTimeout(idleMs);
     // Not the callback of `setTimeout`: it is called once, and a slow exchange would use it up.
-    own.on("timeout", () => {
-      if (own === socket && current === undefined) void drop();
+    opened.on("timeout", () => {
+      if (opened === socket && current === undefined) void drop();
     });
-    own.on("data", (chunk: Buffer) => {
-      if (own === socket) onData(chunk);
+    opened.on("data", (chunk: Buffer) => {
+      if (opened === socket) onData(chunk);
     });
-    own.on("end", () => lose(undefined));
-    own.on("error", lose);
-    own.on("close", () => lose(undefined));
+    opened.on("end", () => lose(undefined));
+    opened.on("error", lose);
+    opened.on("close", () => lose(undefined));
   };
 
   const onData = (chunk: Buffer): void => {
@@ -257,7 +257,7 @@ export function createChannel(
   const onDeadline = (): void => {
     if (current === undefined) return;
     const { deadlineMs } = current.request;
-    void end(opening?.late(deadlineMs) ?? deadlineFailure("http", deadlineMs));
+    void end(deadlineFailure(opening?.phase() ?? "http", deadlineMs));
   };
 
   /** The connection has ended, or must not be used any more. */

@@ -10,9 +10,9 @@ import { createDeadlines } from "../core/deadlines.js";
 import { type AddressPolicy, type AllowedTarget, checkUrl, type UrlCheck } from "./address-policy.js";
 import { type Channel, createChannel } from "./channel.js";
 import type { ClientCertificate } from "./destination-options.js";
-import { clientClosed, refusalFailure } from "./failure.js";
+import { classifyError, clientClosed, isResolverOutage, refusalFailure } from "./failure.js";
 import type { OutboundProxy } from "./proxy.js";
-import { type FindAddresses, Names, type Resolve } from "./resolver.js";
+import { createResolver, type FindAddresses, Names, type Resolve, toLookupMs } from "./resolver.js";
 import type { OutboundClient } from "./types.js";
 
 export interface OutboundClientOptions {
@@ -31,6 +31,8 @@ export interface OutboundClientOptions {
   readonly resolve?: Resolve | undefined;
   /** Default: `createResolver`, which queries the system's DNS servers. */
   readonly find?: FindAddresses | undefined;
+  /** The usual time limit of a request: the lookup of a name gets 40 % of it. Default 15 000. */
+  readonly deadlineMs?: number | undefined;
   /**
    * The number of origins (scheme, host and port) to keep idle connections for, 1 or more; the
    * least recently used is dropped. Default 1000.
@@ -68,6 +70,7 @@ export function createOutboundClient({
   proxy,
   resolve,
   find,
+  deadlineMs = 15_000,
   maxOrigins = 1000,
   onRepeat,
 }: OutboundClientOptions): OutboundClient {
@@ -82,6 +85,8 @@ export function createOutboundClient({
   });
   let closing: Promise<void> | undefined;
 
+  const limitMs = toLookupMs(deadlineMs);
+  const names = new Names(clock, resolve, find ?? createResolver({ clock, limitMs }), limitMs);
   const trusted = ca === undefined ? {} : { ca: [...tls.rootCertificates, ca] };
   const settings = {
     clock,
@@ -89,7 +94,7 @@ export function createOutboundClient({
     afterPoll: createAfterPoll(),
     onRepeat,
     policy,
-    names: new Names(clock, resolve, find),
+    names,
     secureContext: shareContext({ ...trusted, ...clientCertificate }),
     proxy: proxy && { ...proxy, secureContext: shareContext(trusted) },
   };
@@ -136,6 +141,15 @@ export function createOutboundClient({
     return channel.exchange(request, verdict.target.path, receiver);
   };
 
+  const isResolverDown: OutboundClient["isResolverDown"] = async (url) => {
+    const verdict = judge(url);
+    if (!verdict.ok || verdict.target.isAddress) return false;
+    return names.find(verdict.target.hostname).then(
+      () => false,
+      (error: unknown) => isResolverOutage(classifyError(error, "dns")),
+    );
+  };
+
   const close = (): Promise<void> => {
     closing ??= Promise.all([...channels].map((channel) => channel.end(clientClosed))).then(() =>
       origins.clear(),
@@ -143,7 +157,7 @@ export function createOutboundClient({
     return closing;
   };
 
-  return Object.freeze({ send, close });
+  return Object.freeze({ send, isResolverDown, close });
 }
 
 /** Shared by all connections: reading the roots takes longer than a handshake. */

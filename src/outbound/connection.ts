@@ -7,14 +7,7 @@ import net from "node:net";
 import tls from "node:tls";
 import type { Clock, Timer } from "../core/clock.js";
 import { type AddressPolicy, type AllowedTarget, checkAddress } from "./address-policy.js";
-import {
-  classifyError,
-  deadlineFailure,
-  type Phase,
-  RESOLVER_UNAVAILABLE,
-  refusalFailure,
-  toProxyFailure,
-} from "./failure.js";
+import { classifyError, type Phase, refusalFailure, toProxyFailure } from "./failure.js";
 import { connectToProxy, type ProxySettings, requestTunnel } from "./proxy.js";
 import type { Names } from "./resolver.js";
 import type { OutboundFailure } from "./types.js";
@@ -30,8 +23,7 @@ export interface ConnectionSettings {
 }
 
 export interface Opening {
-  /** Returns the failure of an opening that takes too long. */
-  readonly late: (deadlineMs: number) => OutboundFailure;
+  readonly phase: () => Phase;
   /** Cancels the opening and destroys the socket; the callback is not called any more. */
   readonly cancel: () => void;
 }
@@ -67,7 +59,7 @@ function alternateFamilies(addresses: readonly string[]): string[] {
  * address that does not connect at once is not waited for: the next one is tried as well, and the
  * first that connects is used. A socket can only reach a checked address, and its peer is checked
  * again before anything is written, TLS included. A proxy is asked for the first of the
- * checked addresses, and never for a name. It can still connect to another host, but not pass for
+ * checked addresses, IPv4 if there is one, because few proxies have IPv6, and never for a name. It can still connect to another host, but not pass for
  * an `https:` endpoint: TLS ends there.
  *
  * There is no deadline here: call `cancel`.
@@ -215,17 +207,20 @@ export function openConnection(
   };
 
   const resolveAndDial = async (): Promise<void> => {
-    const { addresses, late } = await names.find(target.hostname);
+    const { addresses, otherFamily } = await names.find(target.hostname);
     if (isSettled) return;
     if (addresses.length === 0) return fail(classifyError({ code: "ENODATA" }, "dns"));
     if (!areAllowed(addresses)) return;
-    isLookedUp = late === undefined;
+    isLookedUp = otherFamily === undefined;
+    const ipv4 = addresses.find(net.isIPv4);
     if (proxy === undefined) dial(addresses);
-    else dialThroughProxy(proxy, addresses[0] as string);
-    if (late === undefined) return;
-    const more = await late;
+    else if (isLookedUp || ipv4 !== undefined) dialThroughProxy(proxy, ipv4 ?? (addresses[0] as string));
+    if (otherFamily === undefined) return;
+    const more = await otherFamily;
     isLookedUp = true;
-    if (!isSettled && areAllowed(more) && proxy === undefined) dial(more);
+    if (isSettled || !areAllowed(more)) return;
+    if (proxy === undefined) dial(more);
+    else if (ipv4 === undefined) dialThroughProxy(proxy, more[0] ?? (addresses[0] as string));
   };
 
   const attempt = (step: () => void): void => {
@@ -243,9 +238,5 @@ export function openConnection(
 
   if (target.isAddress) attempt(dialAddress);
   else resolveAndDial().catch((error: unknown) => fail(classifyError(error, phase)));
-  const late = (deadlineMs: number): OutboundFailure =>
-    phase === "dns" && names.giveUp(target.hostname)
-      ? classifyError({ code: RESOLVER_UNAVAILABLE }, phase)
-      : deadlineFailure(phase, deadlineMs);
-  return { late, cancel };
+  return { phase: () => phase, cancel };
 }

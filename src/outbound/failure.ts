@@ -31,6 +31,9 @@ const LATE_IN: Readonly<Record<Phase, string>> = {
  */
 export const RESOLVER_UNAVAILABLE = "RESOLVER_UNAVAILABLE";
 
+export const isResolverOutage = (failure: { readonly kind: string; readonly code?: unknown }): boolean =>
+  failure.kind === "dns" && failure.code === RESOLVER_UNAVAILABLE;
+
 /** The form of codes of Node, OpenSSL and c-ares. Other texts are not safe to log. */
 const SAFE_CODE = /^[A-Z][A-Z0-9_]{1,63}$/;
 

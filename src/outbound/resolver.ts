@@ -15,7 +15,7 @@ export interface FoundAddresses {
   /**
    * The addresses of the family that was not answered in time, if there is one. Never rejects.
    */
-  readonly late?: Promise<readonly string[]> | undefined;
+  readonly otherFamily?: Promise<readonly string[]> | undefined;
 }
 
 /** Finds the addresses of a name as {@link Resolve} does. */
@@ -29,8 +29,11 @@ export interface ResolverOptions {
   readonly limitMs?: number | undefined;
 }
 
-/** Less than half of an attempt, so that the name of another endpoint can be tried after it. */
 const LOOKUP_MS = 6_000;
+/** Less than half of an attempt, so that names of other endpoints can be looked up after it. */
+const LOOKUP_SHARE = 0.4;
+/** The configuration is read again this often at most. */
+const RENEW_MS = 1_000;
 /** The time that the second family has after the first one was answered: RFC 8305 section 3. */
 const RESOLUTION_DELAY_MS = 50;
 /**
@@ -47,19 +50,20 @@ const LOCALHOST = /(?:^|\.)localhost$/i;
 /** Asked for if no other name is known: every resolver can answer for the root of the DNS. */
 const ROOT = ".";
 
-/** Nobody has answered, or a server could not find out. */
+/** A DNS server responded that it cannot answer. */
+const SERVER_FAILURES: ReadonlySet<unknown> = new Set(["EREFUSED", "ESERVFAIL"]);
+/** Codes of lookups without an answer: no DNS server responded, or one could not answer. */
 const UNANSWERED: ReadonlySet<unknown> = new Set([
   "EAI_AGAIN",
   "ECONNREFUSED",
   "ECONNRESET",
   "EHOSTUNREACH",
   "ENETUNREACH",
-  "EREFUSED",
-  "ESERVFAIL",
   "ETIMEDOUT",
   "ETIMEOUT",
+  ...SERVER_FAILURES,
 ]);
-/** The answer is that there is no address. */
+/** Codes of lookups with the answer that the name has no address. */
 const NEGATIVE: ReadonlySet<unknown> = new Set(["ENODATA", "ENOTFOUND"]);
 
 const codeOf = (error: unknown): unknown =>
@@ -76,6 +80,14 @@ const toAnswer = (query: Promise<readonly string[]>): Promise<Answer> =>
     (error: unknown) => ({ addresses: [], error }),
   );
 
+/**
+ * Returns the time limit of a lookup, in milliseconds.
+ *
+ * @param deadlineMs of the attempt.
+ */
+export const toLookupMs = (deadlineMs: number): number =>
+  Math.max(1, Math.min(LOOKUP_MS, Math.floor(LOOKUP_SHARE * deadlineMs)));
+
 /** Asks for both families. Waits for the second one only shortly if the first has addresses. */
 function findBoth(resolver: Resolver, hostname: string, clock: Clock): Promise<FoundAddresses> {
   const ipv4 = toAnswer(resolver.resolve4(hostname));
@@ -84,9 +96,9 @@ function findBoth(resolver: Resolver, hostname: string, clock: Clock): Promise<F
     const wait = async (first: Promise<Answer>, second: Promise<Answer>): Promise<void> => {
       const { addresses } = await first;
       if (addresses.length === 0) return;
-      const late = second.then((answer) => answer.addresses);
-      const timer = clock.setTimeout(() => resolve({ addresses, late }), RESOLUTION_DELAY_MS);
-      void late.then(() => clock.clearTimeout(timer));
+      const otherFamily = second.then((answer) => answer.addresses);
+      const timer = clock.setTimeout(() => resolve({ addresses, otherFamily }), RESOLUTION_DELAY_MS);
+      void otherFamily.then(() => clock.clearTimeout(timer));
     };
     void wait(ipv4, ipv6);
     void wait(ipv6, ipv4);
@@ -106,16 +118,17 @@ const listServers = (resolver: Resolver): string => resolver.getServers().sort()
  * IPv4 first. It does without the thread pool, which `dns.lookup` would share with the host's file
  * reads.
  *
- * A family that is not answered 50 ms after the other one comes late. One family without records
- * is fine. The hosts file and search domains are not consulted. `localhost` and names under it are
+ * A family that is not answered 50 ms after the other one is {@link FoundAddresses.otherFamily}. One
+ * family without records is fine. The hosts file and search domains are not consulted. `localhost` and names under it are
  * 127.0.0.1 and ::1 without a query. Rejects with the error of the A query if neither family has an
  * address.
  *
- * After a lookup that nobody answered, the configuration of the system is read again. If other
- * servers are in it, they are asked at once.
+ * After a lookup to which no server responded, the configuration of the system is read again, at
+ * most once a second. If other servers are in it, they are asked at once.
  */
 export function createResolver({ clock, servers, limitMs = LOOKUP_MS }: ResolverOptions): FindAddresses {
   let shared: Resolver | undefined;
+  let renewedAt = Number.NEGATIVE_INFINITY;
 
   const create = (): Resolver => {
     const configured = servers?.();
@@ -128,7 +141,10 @@ export function createResolver({ clock, servers, limitMs = LOOKUP_MS }: Resolver
 
   /** Replaces a resolver that failed. Returns the new one if it asks other servers. */
   const renew = (failed: Resolver): Resolver | undefined => {
-    if (shared === failed) shared = create();
+    if (shared === failed && clock.monotonic() - renewedAt >= RENEW_MS) {
+      renewedAt = clock.monotonic();
+      shared = create();
+    }
     const isChanged = shared !== undefined && listServers(shared) !== listServers(failed);
     return isChanged ? shared : undefined;
   };
@@ -146,45 +162,66 @@ export function createResolver({ clock, servers, limitMs = LOOKUP_MS }: Resolver
     try {
       return await query(used, hostname);
     } catch (error) {
-      const renewed = UNANSWERED.has(codeOf(error)) ? renew(used) : undefined;
+      const code = codeOf(error);
+      const isSilent = UNANSWERED.has(code) && !SERVER_FAILURES.has(code);
+      const renewed = isSilent ? renew(used) : undefined;
       if (renewed === undefined) throw error;
       return query(renewed, hostname);
     }
   };
 }
 
-/** The domain that somebody has registered, more or less: endpoints in it fail together. */
+/** The last two labels of a name: endpoints under them often have the same name servers. */
 const toZone = (hostname: string): string => hostname.split(".").slice(-2).join(".");
 
-interface KnownName {
+/** A name that was answered, to be looked up again if another one is not. */
+interface AnsweredName {
   readonly zone: string;
   readonly hostname: string;
 }
 
+/** The maximum number of zones to remember. */
+const MAX_ANSWERED = 8;
+
+const isUnanswered = (error: unknown): boolean => UNANSWERED.has(codeOf(error));
+
 /** The names of one client. */
 export class Names {
-  readonly #clock: Clock;
   readonly #find: FindAddresses;
-  /** The name to ask for if no other name is known. */
-  readonly #fallback: string | undefined;
-  /** The two zones that were answered last. */
-  #answered: readonly KnownName[] = [];
-  /** The zone that failed last, if no name was answered since. */
-  #failedZone: string | undefined;
-  #isDown = false;
-  #probe: Promise<boolean> | undefined;
+  /** Looked up with the names of other endpoints. */
+  readonly #root: readonly string[];
+  /** One name of each zone, the one that was answered last first. */
+  #answered: readonly AnsweredName[] = [];
+  /** Zones without an answer since the last answer, two at most. */
+  readonly #failedZones = new Set<string>();
+  /** Lookups of other names in flight, which reject if there is no answer. */
+  readonly #probes = new Map<string, Promise<void>>();
 
-  /** @param resolve the host's. Default: {@link createResolver}. */
-  constructor(clock: Clock, resolve?: Resolve, find: FindAddresses = createResolver({ clock })) {
-    this.#clock = clock;
-    this.#find = resolve ? async (hostname) => ({ addresses: await resolve(hostname) }) : find;
-    this.#fallback = resolve ? undefined : ROOT;
+  /**
+   * @param resolve the host's.
+   * @param find without `resolve`. Default: {@link createResolver}.
+   * @param limitMs the time limit of `resolve`. `find` has its own.
+   */
+  constructor(
+    clock: Clock,
+    resolve?: Resolve,
+    find: FindAddresses = createResolver({ clock }),
+    limitMs = LOOKUP_MS,
+  ) {
+    const onTimeout = (): Error => Object.assign(new Error("timeout"), { code: "ETIMEOUT" });
+    this.#find = resolve
+      ? async (hostname) => ({
+          addresses: await withTimeout(clock, limitMs, resolve(hostname), onTimeout),
+        })
+      : find;
+    this.#root = resolve ? [] : [ROOT];
   }
 
   /**
-   * Finds the addresses of a name. If nobody answers, the name of an endpoint in another zone is
-   * tried: if that fails too, it is an outage of the resolver and says nothing about the endpoint.
-   * Then it rejects with the code `RESOLVER_UNAVAILABLE`, otherwise with the error of the resolver.
+   * Finds the addresses of a name. If there is no answer, names of endpoints in up to two other
+   * zones are looked up: if none of them is answered either, it is an outage of the resolver and
+   * says nothing about the endpoint. Then it rejects with the code `RESOLVER_UNAVAILABLE`,
+   * otherwise with the error of the resolver.
    */
   async find(hostname: string): Promise<FoundAddresses> {
     try {
@@ -192,58 +229,48 @@ export class Names {
       if (!LOCALHOST.test(hostname)) this.#noteAnswer(hostname);
       return found;
     } catch (error) {
-      if (NEGATIVE.has(codeOf(error))) this.#noteAnswer();
-      if (UNANSWERED.has(codeOf(error)) && (await this.#isOutage(toZone(hostname))))
+      if (NEGATIVE.has(codeOf(error))) this.#failedZones.clear();
+      if (isUnanswered(error) && (await this.#isOutage(toZone(hostname))))
         throw Object.assign(new Error("The resolver is unavailable."), { code: RESOLVER_UNAVAILABLE });
       throw error;
     }
   }
 
-  /** Returns true if a lookup that takes too long is part of an outage of the resolver. */
-  giveUp(hostname: string): boolean {
+  #noteAnswer(hostname: string): void {
+    this.#failedZones.clear();
+    if (this.#answered[0]?.hostname === hostname) return;
     const zone = toZone(hostname);
-    if (this.#failedZone !== undefined && this.#failedZone !== zone) this.#isDown = true;
-    this.#failedZone = zone;
-    return this.#isDown;
-  }
-
-  #noteAnswer(hostname?: string): void {
-    this.#failedZone = undefined;
-    this.#isDown = false;
-    if (hostname === undefined) return;
-    const zone = toZone(hostname);
-    const [last, other] = this.#answered;
-    if (last?.hostname === hostname) return;
-    const second = last?.zone === zone ? other : last;
-    this.#answered = second ? [{ zone, hostname }, second] : [{ zone, hostname }];
+    const others = this.#answered.filter((name) => name.zone !== zone);
+    this.#answered = [{ zone, hostname }, ...others.slice(0, MAX_ANSWERED - 1)];
   }
 
   async #isOutage(zone: string): Promise<boolean> {
-    const isSecond = this.#failedZone !== undefined && this.#failedZone !== zone;
-    this.#failedZone = zone;
-    const known = this.#answered.find((name) => name.zone !== zone)?.hostname ?? this.#fallback;
-    if (known === undefined) this.#isDown ||= isSecond;
-    else if (!(await this.#probeOnce(known)) && this.#failedZone !== undefined) this.#isDown = true;
-    return this.#isDown;
+    if (this.#failedZones.size < 2) this.#failedZones.add(zone);
+    const others = this.#answered.filter((name) => name.zone !== zone).map((name) => name.hostname);
+    // The first and the last: somebody with a few dead zones cannot have both.
+    const hostnames = new Set([...others.slice(0, 1), ...others.slice(-1), ...this.#root]);
+    if (hostnames.size === 0) return this.#failedZones.size > 1;
+    const isAnswered = await Promise.any([...hostnames].map((hostname) => this.#probe(hostname))).then(
+      () => true,
+      () => false,
+    );
+    return !isAnswered && this.#failedZones.size > 0;
   }
 
-  /** True if the name was answered. Concurrent lookups that fail share one probe. */
-  #probeOnce(hostname: string): Promise<boolean> {
-    const probe = async (): Promise<boolean> => {
+  /** Concurrent lookups that fail share the probes. */
+  #probe(hostname: string): Promise<void> {
+    const look = async (): Promise<void> => {
       try {
-        const late = (): Error => Object.assign(new Error("late"), { code: "ETIMEOUT" });
-        await withTimeout(this.#clock, LOOKUP_MS, this.#find(hostname), late);
-        this.#noteAnswer();
-        return true;
+        await this.#find(hostname);
       } catch (error) {
-        const isAnswered = !UNANSWERED.has(codeOf(error));
-        if (isAnswered) this.#noteAnswer();
-        return isAnswered;
+        if (isUnanswered(error)) throw error;
       } finally {
-        this.#probe = undefined;
+        this.#probes.delete(hostname);
       }
+      this.#failedZones.clear();
     };
-    this.#probe ??= probe();
-    return this.#probe;
+    const probe = this.#probes.get(hostname) ?? look();
+    this.#probes.set(hostname, probe);
+    return probe;
   }
 }

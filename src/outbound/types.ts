@@ -84,6 +84,8 @@ export interface ResponseReceiver {
 export interface OutboundClient {
   /** With a receiver, the `body` of the result is empty. */
   readonly send: (request: OutboundRequest, receiver?: ResponseReceiver) => Promise<OutboundResult>;
+  /** Looks the name of a URL up. Resolves with true in an outage of the resolver. Never rejects. */
+  readonly isResolverDown: (url: string) => Promise<boolean>;
   /** Closes idle connections and destroys the others. Later sends fail with `connect`. */
   close(): Promise<void>;
 }

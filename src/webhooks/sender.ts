@@ -7,6 +7,7 @@ import { type Clock, withTimeout } from "../core/clock.js";
 import { createOutboundClient } from "../outbound/client.js";
 import { createAddressPolicy } from "../outbound/destination-options.js";
 import { HEADER_NAME, RESERVED_HEADERS } from "../outbound/exchange.js";
+import { isResolverOutage } from "../outbound/failure.js";
 import { parseProxy } from "../outbound/proxy.js";
 import type {
   OutboundClient,
@@ -18,15 +19,21 @@ import type {
 import { asymmetricSignature } from "../signature/asymmetric.js";
 import { signatureHeader, standardHeaders } from "../signature/signature.js";
 import type { ServiceBase, WebhooksConfig } from "./config/config.js";
+import { MAX_POSTPONE_MS } from "./delivery/retry-schedule.js";
 import { getRotation } from "./store/records.js";
 import type { Claim, WebhookRecord } from "./store.js";
 import { toWebhook } from "./webhook.js";
 
 export interface Sender {
   readonly send: Send;
+  /** True in an outage of the resolver, and until the deliveries that waited were attempted. */
+  readonly isResolverDown: (url: string) => Promise<boolean>;
   /** Closes the built-in client's connections. Sending again opens new ones. */
   readonly close: () => Promise<void>;
 }
+
+/** By then, each delivery that waited for the resolver was attempted again. */
+const OUTAGE_ENDS_MS = 2 * MAX_POSTPONE_MS;
 
 export function createSender({
   config: { delivery, destinations, clock },
@@ -35,20 +42,34 @@ export function createSender({
   const policy = createAddressPolicy(destinations);
   // Created with the first request, so that a service that never sends holds nothing.
   let client: OutboundClient | undefined;
-  const sendThroughClient: Send = (request) => {
+  const open = (): OutboundClient => {
     client ??= createOutboundClient({
       clock,
       policy,
       ca: destinations.ca && Buffer.from(destinations.ca),
       resolve: destinations.resolve,
+      deadlineMs: delivery.deadlineMs,
       proxy: parseProxy(destinations.proxy),
       clientCertificate: destinations.clientCertificate,
       onRepeat: telemetry && (() => telemetry.record("attemptRepeats", 1, {})),
     });
-    return client.send(request);
+    return client;
   };
+  const send = delivery.send
+    ? guardSend(delivery.send, clock)
+    : (request: OutboundRequest) => open().send(request);
+  /** When an attempt last met an outage of the resolver, in monotonic time. */
+  let outageAt = Number.NEGATIVE_INFINITY;
   return {
-    send: delivery.send ? guardSend(delivery.send, clock) : sendThroughClient,
+    async send(request) {
+      const result = await send(request);
+      if (isResolverOutage(result)) outageAt = clock.monotonic();
+      return result;
+    },
+    async isResolverDown(url) {
+      if (clock.monotonic() - outageAt < OUTAGE_ENDS_MS) return true;
+      return delivery.send === undefined && open().isResolverDown(url);
+    },
     async close() {
       const used = client;
       client = undefined;

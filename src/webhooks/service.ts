@@ -202,7 +202,7 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
   const sender = createSender(base);
   const schedule = buildSchedule(config.retry);
   const attempt = createAttempts(base, schedule, sender.send);
-  const worker = createWorker(base, attempt, createHealthSteps(base));
+  const worker = createWorker(base, attempt, createHealthSteps(base, sender.isResolverDown));
   const reminder = createStartReminder({
     store,
     clock,

@@ -1150,9 +1150,9 @@ describe("names", () => {
         return new Promise(() => {});
       },
     });
-    const sent = send();
+    const sent = send({ deadlineMs: 2_000 });
     await until(() => isAsked);
-    await clock.advance(DEADLINE_MS);
+    await clock.advance(2_050);
     expect(await sent).toMatchObject({
       kind: "timeout",
       message: expect.stringContaining("while its name was resolved"),
@@ -1236,12 +1236,29 @@ describe("names", () => {
     expect(tried).toEqual(ipv4.slice(0, 4).flatMap((address) => [address, `::ffff:${address}`]));
   });
 
+  it.each([
+    ["is down if neither a name nor the root is answered", [NAME, "."], `https://${NAME}/`, true],
+    ["is not down if only that name is not answered", [NAME], `https://${NAME}/`, false],
+    ["does not matter for an address", [NAME, "."], "https://93.184.216.34/", false],
+    ["does not matter for a refused URL", [NAME, "."], "ftp://nobody", false],
+  ])("tell that the resolver %s", async (_, silent, url, isDown) => {
+    const client = createOutboundClient({
+      clock: manualClock(0),
+      async find(hostname) {
+        if (silent.includes(hostname)) throw Object.assign(new Error("timeout"), { code: "ETIMEOUT" });
+        return { addresses: [] };
+      },
+    });
+    expect(await client.isResolverDown(url)).toBe(isDown);
+    await client.close();
+  });
+
   it("whose second family comes late reach the endpoint there, if the first one does not answer", async () => {
     const endpoint = await start();
     const late = new Promise<string[]>((resolve) => setImmediate(resolve, ["127.0.0.1"]));
     const { send } = sender(endpoint.port, {
       resolve: undefined,
-      find: async () => ({ addresses: ["127.0.0.9"], late }),
+      find: async () => ({ addresses: ["127.0.0.9"], otherFamily: late }),
     });
     expect(await send()).toMatchObject({ status: 204 });
   });
@@ -1249,7 +1266,7 @@ describe("names", () => {
   it("whose second family comes late fail with the error of the first, if there is no second", async () => {
     const { send } = sender(1, {
       resolve: undefined,
-      find: async () => ({ addresses: ["127.0.0.9"], late: Promise.resolve([]) }),
+      find: async () => ({ addresses: ["127.0.0.9"], otherFamily: Promise.resolve([]) }),
     });
     const endpoint = await start();
     await endpoint.close();
@@ -1270,7 +1287,7 @@ describe("names", () => {
     const late = new Promise<string[]>((resolve) => (answer = resolve));
     const { send } = sender(endpoint.port, {
       resolve: undefined,
-      find: async () => ({ addresses: ["127.0.0.1"], late }),
+      find: async () => ({ addresses: ["127.0.0.1"], otherFamily: late }),
     });
     const sent = send();
     if (when.startsWith("while")) await until(() => endpoint.openConnections() === 1);
@@ -1280,13 +1297,13 @@ describe("names", () => {
     expect(endpoint.requests).toHaveLength(0);
   });
 
-  it("of an outage of the resolver are told apart, also at the deadline", async () => {
+  it("of an outage of the resolver are told apart, also if no lookup ends", async () => {
     const { clock, send } = sender(443, { resolve: () => new Promise(() => {}) });
     const results = [send({ url: "https://hooks.one.test/" }), send({ url: "https://hooks.two.test/" })];
     await turns(2);
     await clock.advance(DEADLINE_MS);
     expect(await Promise.all(results)).toMatchObject([
-      { kind: "timeout", code: "DEADLINE" },
+      { kind: "dns", code: "ETIMEOUT" },
       { kind: "dns", code: "RESOLVER_UNAVAILABLE" },
     ]);
   });

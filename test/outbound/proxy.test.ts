@@ -123,6 +123,21 @@ describe("destinations.proxy", () => {
   });
 
   it.each([
+    ["comes first", ["127.0.0.1"], ["::1"]],
+    ["comes late", ["::1"], ["127.0.0.1"]],
+    ["is the second of the list", ["::1", "127.0.0.1"], []],
+  ])("is asked for the IPv4 address of a name, if that %s", async (_, addresses, more) => {
+    const [endpoint, proxy] = [await endpointWith(), await proxyWith()];
+    const pending = new Promise<string[]>((resolve) => setImmediate(resolve, more));
+    const { send } = sender(`http://127.0.0.1:${proxy.port}`, {
+      resolve: undefined,
+      find: async () => ({ addresses, otherFamily: pending }),
+    });
+    expect(await send(`https://${NAME}:${endpoint.port}/`)).toMatchObject({ status: 204 });
+    expect(proxy.heads[0]).toMatch(/^CONNECT 127\.0\.0\.1:/);
+  });
+
+  it.each([
     ["a private address", ["10.0.0.1"], "R5"],
     ["one private address of two", ["93.184.216.34", "127.0.0.1"], "R5"],
     ["a metadata service", ["169.254.169.254"], "R5"],
@@ -144,9 +159,9 @@ describe("destinations.proxy", () => {
     expect(proxy.connections()).toBe(0);
   });
 
-  it("is asked for the first checked address, with brackets for IPv6", async () => {
+  it("is asked for the IPv6 address of a name that has no other, in brackets", async () => {
     const proxy = await proxyWith({ answer: (socket) => socket.end("HTTP/1.1 502 No\r\n\r\n") });
-    const resolve = async (): Promise<string[]> => ["2606:4700::1111", "93.184.216.34"];
+    const resolve = async (): Promise<string[]> => ["2606:4700::1111"];
     const { send } = sender(`http://127.0.0.1:${proxy.port}`, { policy: {}, resolve });
     expect(await send(`https://${NAME}/`)).toMatchObject({ kind: "connect", code: "PROXY_502" });
     expect(proxy.heads[0]).toMatch(

@@ -110,9 +110,9 @@ describe("the resolver at a server that answers for one family only", () => {
     await clock.advance(49);
     expect(isFound).toBe(false);
     await clock.advance(1);
-    const { addresses, late } = await finding;
+    const { addresses, otherFamily } = await finding;
     expect(addresses).toEqual([address]);
-    expect(await late).toEqual([]);
+    expect(await otherFamily).toEqual([]);
     expect(clock.nextTimerAt()).toBeUndefined();
   });
 });
@@ -125,7 +125,25 @@ describe("the resolver after a lookup that nobody answered", () => {
     const find = createResolver({ clock, servers: () => [configured], limitMs: 300 });
     await expect(find("four.example.com")).rejects.toMatchObject({ code: "ECONNREFUSED" });
     configured = server.address;
+    await clock.advance(1_000);
     expect(await find("four.example.com")).toEqual({ addresses: ["93.184.215.14"] });
+  });
+
+  it.each([
+    ["once a second", "mute.example.com", 2],
+    ["not at all if a server has answered", "broken.example.com", 1],
+  ])("reads the configuration again %s", async (_, name, count) => {
+    let readCount = 0;
+    const servers = () => {
+      readCount += 1;
+      return [server.address];
+    };
+    const find = createResolver({ clock, servers, limitMs: 50 });
+    for (let lookups = 0; lookups < 3; lookups++) await find(name).catch(() => {});
+    expect(readCount).toBe(count);
+    await clock.advance(1_000);
+    await find(name).catch(() => {});
+    expect(readCount).toBe(count === 1 ? 1 : 3);
   });
 
   it("has sent two queries of each family to each of three servers, and no more", async () => {
@@ -219,12 +237,45 @@ describe("names that nobody answers for", () => {
     );
   });
 
-  it("count when they are given up before they end", async () => {
-    const names = new Names(clock, () => new Promise(() => {}));
-    expect(["a.one.test", "b.one.test", "a.two.test"].map((name) => names.giveUp(name))).toEqual([
-      false,
-      false,
-      true,
-    ]);
+  it.each([true, false])(
+    "are those of two dead zones if one of the other 50 is answered (the host's function: %s)",
+    async (isHosts) => {
+      const { names, failures } = namesWith({}, isHosts);
+      for (let at = 0; at < 50; at++) await names.find(`hooks.zone-${at}.test`);
+      const [first, second] = ["hooks.evil-a.test", "hooks.evil-b.test"] as const;
+      for (const name of [first, second]) await names.find(name);
+      Object.assign(failures, { [first]: "ESERVFAIL", [second]: "ESERVFAIL" });
+      await expect(names.find(first)).rejects.toMatchObject({ code: "ESERVFAIL" });
+      await expect(names.find(second)).rejects.toMatchObject({ code: "ESERVFAIL" });
+    },
+  );
+
+  it("are an outage of the system's servers only if the root fails, too", async () => {
+    const { names, failures } = namesWith({}, false);
+    for (const name of ["a.one.test", "a.two.test"]) await names.find(name);
+    Object.assign(failures, { "a.one.test": "ETIMEOUT", "a.two.test": "ETIMEOUT" });
+    await expect(names.find("a.one.test")).rejects.toMatchObject({ code: "ETIMEOUT" });
+    failures["."] = "ETIMEOUT";
+    await expect(names.find("a.one.test")).rejects.toMatchObject(outage);
+  });
+
+  it("are not judged by a query for their own zone that another lookup needs", async () => {
+    const { names, failures } = namesWith({});
+    for (const name of ["a.alive.test", "a.dead.test"]) await names.find(name);
+    Object.assign(failures, { "a.dead.test": "ETIMEOUT", "a.dark.test": "ETIMEOUT" });
+    const found = await Promise.allSettled(["a.dark.test", "a.dead.test"].map((name) => names.find(name)));
+    expect(found).toMatchObject([{ reason: { code: "ETIMEOUT" } }, { reason: { code: "ETIMEOUT" } }]);
+  });
+
+  it("end after the time limit if the host's function does not", async () => {
+    const names = new Names(clock, () => new Promise(() => {}), undefined, 800);
+    const codes: unknown[] = [];
+    for (const name of ["a.one.test", "b.one.test", "a.two.test"])
+      void names.find(name).catch(({ code }: { code?: unknown }) => codes.push(code));
+    await clock.advance(799);
+    expect(codes).toEqual([]);
+    await clock.advance(1);
+    await until(() => codes.length === 3);
+    expect(codes).toEqual(["ETIMEOUT", "ETIMEOUT", "RESOLVER_UNAVAILABLE"]);
   });
 });

@@ -247,7 +247,9 @@ const DELIVERY_FIELDS: { readonly [name: string]: JsonObject } = {
     description: "Why the delivery ended without success; otherwise null.",
   },
   createdAt: describeTime("When the delivery was created."),
-  startedAt: describeTimeOrNull("When the first attempt began; null before it. The schedule starts here."),
+  startedAt: describeTimeOrNull(
+    "When the first attempt began, moved by outages of the DNS; null before it. The schedule starts here.",
+  ),
   nextAttemptAt: describeTimeOrNull("When the next attempt is due; null once the delivery has completed."),
   endedAt: describeTimeOrNull("When the delivery completed; null while it is pending."),
 };

@@ -3,7 +3,7 @@
 import { type Clock, withTimeout } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import { getServerAttributes, type Span, seconds, type Telemetry, toLabel } from "../../core/telemetry.js";
-import { RESOLVER_UNAVAILABLE } from "../../outbound/failure.js";
+import { isResolverOutage, RESOLVER_UNAVAILABLE } from "../../outbound/failure.js";
 import type { OutboundResult, Send } from "../../outbound/types.js";
 import type { Subscriber } from "../access.js";
 import type { ServiceBase, WebhooksConfig } from "../config/config.js";
@@ -15,7 +15,6 @@ import {
   buildAttemptResult,
   classifyResponse,
   evaluateAttempt,
-  isResolverOutage,
   isTest,
   type OutcomeRules,
   postponeAttempt,
@@ -150,8 +149,8 @@ export function createAttempts(
     if (clock.monotonic() - flight.claimedAt > maxHeldMs) return null;
     const sentAt = store.now();
     const body = buildBody(config, claim.webhook, event, allowed);
-    const own = buildRequest(config, claim, body, sentAt);
-    const request = headers === null ? own : { ...own, headers: { ...headers, ...own.headers } };
+    const signed = buildRequest(config, claim, body, sentAt);
+    const request = headers === null ? signed : { ...signed, headers: { ...headers, ...signed.headers } };
     const beganAt = clock.monotonic();
     const span = telemetry && beginAttempt(telemetry, clock, claim, event);
     const pending = span === undefined ? send(request) : span.run(() => send(request));
@@ -179,8 +178,10 @@ export function createAttempts(
       span?.end({ at: clock.now(), error: "cancelled" });
       return;
     }
-    attemptTelemetry.record("attemptDuration", seconds(made.durationMs), { outcome: made.kind, lane });
-    if (!isExtra) attemptTelemetry.record("attemptLag", seconds(made.at - dueAt), { lane });
+    const isCounted = !isResolverOutage(made);
+    if (isCounted)
+      attemptTelemetry.record("attemptDuration", seconds(made.durationMs), { outcome: made.kind, lane });
+    if (isCounted && !isExtra) attemptTelemetry.record("attemptLag", seconds(made.at - dueAt), { lane });
     span?.end({ at: clock.now(), ...spanOutcome(made) });
   };
 
@@ -194,7 +195,7 @@ export function createAttempts(
     const result = evaluateAttempt(claim, { attempt: made, response }, times, rules);
     if (isResolverOutage(made)) logOutage();
     // An attempt that a stopping process cut off is made again.
-    if (made.kind !== "delivered" && !isCancelled) logFailure(logger, claim, made, result.outcome);
+    else if (made.kind !== "delivered" && !isCancelled) logFailure(logger, claim, made, result.outcome);
     return result;
   };
 

@@ -10,6 +10,7 @@ import type { FailingEndpoint } from "../config/webhooks-options.js";
 import type { WebhookRecord, WebhookStore } from "../store.js";
 import { toWebhook } from "../webhook.js";
 import { type HealthStep, healthStep, warningGivenUpAt } from "./endpoint-health.js";
+import { MAX_POSTPONE_MS } from "./retry-schedule.js";
 
 /**
  * A step that was begun but not recorded, because the notifier threw or the process died, is taken
@@ -58,9 +59,15 @@ const settleStep = (
  *
  * The notifier is called at least once for each failing period. It is called again only if it
  * failed, or if the process died before the step was recorded. DISABLED is set exactly once, even
- * if the warning could not be sent.
+ * if the warning could not be sent. Both wait while the resolver is down, because the endpoint
+ * cannot be reached then.
+ *
+ * @param isResolverDown as that of the sender.
  */
-export function createHealthSteps({ store, config, logger, audit }: ServiceBase): HealthSteps {
+export function createHealthSteps(
+  { store, config, logger, audit }: ServiceBase,
+  isResolverDown: (url: string) => Promise<boolean>,
+): HealthSteps {
   const { clock, endpoints, notify, limits } = config;
   const leaseMs = Math.max(LEASE_MS, 3 * limits.hookMs);
 
@@ -127,6 +134,11 @@ export function createHealthSteps({ store, config, logger, audit }: ServiceBase)
   const takeStep = async (record: WebhookRecord): Promise<void> => {
     const now = store.now();
     const step = healthStep(record, endpoints, now);
+    const isDue = step.kind === "warn" || step.kind === "disable";
+    if (isDue && (await isResolverDown(record.url))) {
+      await settleStep(store, record, step.failingSince, { noticeAt: store.now() + MAX_POSTPONE_MS });
+      return;
+    }
     if (step.kind === "warn") await warn(record, step, now);
     else if (step.kind === "disable") await disable(record, step);
     else if (step.kind === "announce") await announce(record, step);

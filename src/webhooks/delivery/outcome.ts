@@ -2,17 +2,17 @@
  * Decides what becomes of a claimed delivery: delivered, due again later, withheld or failed. Pure.
  */
 
-import { RESOLVER_UNAVAILABLE } from "../../outbound/failure.js";
+import { isResolverOutage } from "../../outbound/failure.js";
 import type { OutboundResult } from "../../outbound/types.js";
 import { TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { type Attempt, type Claim, type EndpointReport, type Settlement, TEST_FAILED } from "../store.js";
 import { type HealthPolicy, warningDueAt } from "./endpoint-health.js";
 import {
-  accessDelayMs,
   crashDelayMs,
   type NextStep,
   nextStep,
   parseRetryAfter,
+  postponeDelayMs,
   type RetryPolicy,
   type Schedule,
 } from "./retry-schedule.js";
@@ -156,22 +156,22 @@ export function postponeAttempt(
     return buildAttemptResult(claim, failed, startedAt);
   }
   const { postponed } = claim;
-  const at = Math.min(now + accessDelayMs(postponed), windowEnd);
+  const at = Math.min(now + postponeDelayMs(postponed), windowEnd);
   return buildAttemptResult(claim, { ...reschedule(claim, at), postponed: postponed + 1 }, startedAt);
 }
 
-/** True if no name can be resolved at present: the endpoint has no part in it. */
-export const isResolverOutage = ({ kind, code }: Pick<Attempt, "kind" | "code">): boolean =>
-  kind === "dns" && code === RESOLVER_UNAVAILABLE;
-
 /**
  * Reschedules a delivery until the resolver is back, as long as that takes: like an outage of the
- * storage, it uses up no step and no part of the retry window.
+ * storage, it uses up no step. Its start is moved by the time that it waits, so that it uses up no
+ * part of the retry window either. An extra attempt leaves the schedule as it is.
+ *
+ * @param sentAt when the attempt began.
  */
-function awaitResolver(claim: Claim, now: number): AttemptResult {
-  const { postponed } = claim;
-  const outcome = reschedule(claim, now + accessDelayMs(postponed));
-  return buildAttemptResult(claim, { ...outcome, postponed: postponed + 1 }, claim.startedAt);
+function awaitResolver(claim: Claim, sentAt: number, now: number): AttemptResult {
+  const { postponed, startedAt, isExtra } = claim;
+  const at = now + postponeDelayMs(postponed);
+  const movedTo = startedAt === null || isExtra ? startedAt : startedAt + at - sentAt;
+  return buildAttemptResult(claim, { ...reschedule(claim, at), postponed: postponed + 1 }, movedTo);
 }
 
 /** Returns the first characters of a response, on one line. */
@@ -231,7 +231,7 @@ export function evaluateAttempt(
   rules: OutcomeRules,
 ): AttemptResult {
   const { startedAt, now } = times;
-  if (isResolverOutage(attempt) && !isTest(claim)) return awaitResolver(claim, now);
+  if (isResolverOutage(attempt) && !isTest(claim)) return awaitResolver(claim, attempt.at, now);
   const isDelivered = attempt.kind === "delivered";
   const report: EndpointReport = {
     ok: isDelivered,

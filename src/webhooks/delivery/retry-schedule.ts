@@ -97,15 +97,15 @@ export function parseRetryAfter(value: string | undefined, now: number): number 
   return at > now ? at - now : null;
 }
 
-const ACCESS_DELAY_MS = 5_000;
-const MAX_ACCESS_DELAY_MS = 900_000;
+const POSTPONE_MS = 5_000;
+export const MAX_POSTPONE_MS = 900_000;
 
 /**
- * Returns the delay before `canRead` is called again after `count` consecutive failures: 5 s,
- * doubling, at most 15 min.
+ * Returns the delay of a delivery that was postponed `count` times in a row, because a hook failed
+ * or the resolver was unavailable: 5 s, doubling, at most 15 min.
  */
-export const accessDelayMs = (count: number): number =>
-  Math.min(ACCESS_DELAY_MS * 2 ** Math.min(count, 16), MAX_ACCESS_DELAY_MS);
+export const postponeDelayMs = (count: number): number =>
+  Math.min(POSTPONE_MS * 2 ** Math.min(count, 16), MAX_POSTPONE_MS);
 
 /** If a lease expires more often in a row, the event probably crashes its process. */
 const FREE_CRASHES = 5;

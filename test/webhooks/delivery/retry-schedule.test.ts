@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import {
-  accessDelayMs,
   buildSchedule,
   crashDelayMs,
   nextStep,
   parseRetryAfter,
+  postponeDelayMs,
   type RetryPolicy,
 } from "../../../src/webhooks/delivery/retry-schedule.js";
 import { ATTEMPT_TIMES, clockTime, DAY, HOUR, MINUTE, SECOND, START } from "../../support/webhook-harness.js";
@@ -265,7 +265,7 @@ describe("Retry-After", () => {
 
 describe("other delays", () => {
   it("doubles the wait for canRead from 5 s up to 15 min", () => {
-    const delays = [0, 1, 2, 3, 7, 8, 100, 1e9].map((count) => accessDelayMs(count) / SECOND);
+    const delays = [0, 1, 2, 3, 7, 8, 100, 1e9].map((count) => postponeDelayMs(count) / SECOND);
     expect(delays).toEqual([5, 10, 20, 40, 640, 900, 900, 900]);
   });
 
