@@ -26,7 +26,7 @@ export const listen = defineCommand({
   details: `Runs until it is interrupted. An invalid request gets the response 400, a method other than POST 405.
 
   --port PORT         default: the port of the webhook's URL, if --secret-file has the response of its registration
-                      and the URL is on this machine; otherwise 8484. 0 selects any free port
+                      and the URL is on this machine and names a port; otherwise 8484. 0 selects any free port
   --host HOST         default 127.0.0.1
   --tls-cert FILE     receive over HTTPS; needs --tls-key; both files are PEM
   --tls-key FILE
@@ -93,11 +93,11 @@ ${secretDetails}
 
 const DEFAULT_PORT = 8484;
 
-/** Returns the port of a URL of this machine. Behind another name, a tunnel may change the port. */
+/** Returns the port that a URL of this machine names. Behind another name, a tunnel may change it. */
 export function toLocalPort(url: string | undefined): number | undefined {
-  const { protocol, hostname = "", port } = parseUrl(url ?? "") ?? {};
+  const { hostname = "", port = "" } = parseUrl(url ?? "") ?? {};
   if (!/^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)) return undefined;
-  return Number(port || (protocol === "https:" ? 443 : 80));
+  return port === "" ? undefined : Number(port);
 }
 
 interface TlsFiles {

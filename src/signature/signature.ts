@@ -176,7 +176,7 @@ function readSecrets(secrets: string | readonly string[]): readonly string[] {
 
 /** A public key in the form of this package, PEM, OpenSSH or JSON Web Keys: everybody knows it. */
 const PUBLIC_KEY =
-  /^\s*(?:whpk_|-----BEGIN (?:(?:RSA )?PUBLIC KEY|CERTIFICATE)-----|ssh-(?:ed25519|rsa) |\{[\s\S]*"kty")/;
+  /^\s*(?:whpk_|-----BEGIN [A-Z0-9 ]*(?:PUBLIC KEY|CERTIFICATE)-----|(?:ssh-|ecdsa-|sk-)\S+ |[{[][\s\S]*"kty")/;
 
 /** True for a usable secret. An empty or public key would verify what anyone can sign. */
 export function isSecret(secret: unknown): secret is string {

@@ -212,14 +212,14 @@ describe("postbell listen", () => {
     ["http://127.0.0.1:9/", 9],
     ["http://127.9.9.9:3001", 3001],
     ["http://[::1]:3001/", 3001],
-    ["http://localhost/", 80],
-    ["https://localhost/", 443],
+    ["http://localhost/", undefined],
+    ["https://localhost/in", undefined],
     ["https://hooks.example.com/", undefined],
     ["https://localhost.example.com:3001/", undefined],
     ["http://10.0.0.7:3001/", undefined],
     ["nonsense", undefined],
     [undefined, undefined],
-  ])("takes the port of %s: %s, for only a URL of this machine has one of its own", (url, port) => {
+  ])("takes the port of %s: %s, for only a URL of this machine that names a port has one", (url, port) => {
     expect(toLocalPort(url)).toBe(port);
   });
 
