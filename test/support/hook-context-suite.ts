@@ -56,8 +56,12 @@ function countCalls(storage: Storage) {
   return { counted, calm };
 }
 
-/** A service whose hooks and logger note which tenant they see. Its endpoint is held at first. */
-function openHost(storage: Storage) {
+/**
+ * A service whose hooks and logger note which tenant they see. Its endpoint is held at first.
+ *
+ * @param sends true if the host replaces the HTTP client.
+ */
+function openHost(storage: Storage, sends: boolean) {
   const tenants = new AsyncLocalStorage<string>();
   const clock = contextClock();
   const { counted, calm } = countCalls(storage);
@@ -87,10 +91,28 @@ function openHost(storage: Storage) {
         note("delivery.headers");
         return {};
       },
-      async send() {
-        note("delivery.send");
+      ...(sends && {
+        async send() {
+          note("delivery.send");
+          await gate.promise;
+          return response(500);
+        },
+      }),
+    },
+    destinations: {
+      async resolve() {
+        note("destinations.resolve");
         await gate.promise;
-        return response(500);
+        return [];
+      },
+    },
+    audit: ({ action }) => note(`audit: ${action}`),
+    telemetry: {
+      record: (name) => note(`telemetry.record: ${name}`),
+      observe: () => () => {},
+      begin({ name }) {
+        note(`telemetry.begin: ${name}`);
+        return undefined;
       },
     },
     retry: { intervalsMs: [MINUTE], everyMs: MINUTE, windowMs: 3 * MINUTE, jitter: 0 },
@@ -121,32 +143,46 @@ function openHost(storage: Storage) {
 
 /** @param open opens a storage with the time of the service's clock. The test closes it. */
 export function testHookContexts(name: string, open: () => Storage | Promise<Storage>): void {
-  it(`a delivery's hooks run in the context of start(), whichever tenant emits: ${name}`, async () => {
-    const storage = await open();
-    onTestFinished(() => storage.close());
-    const { tenants, seen, webhooks, emit, runUntil, respond } = openHost(storage);
-    for (const account of TENANTS)
-      await tenants.run(account, () => webhooks.registrations.create({ id: "key", account }, { url: URL_1 }));
-    await tenants.run("service", () => webhooks.start());
-    // More than there are slots: later ones are claimed when one is freed.
-    await Promise.all([...TENANTS, ...TENANTS, ...TENANTS, ...TENANTS].map(emit));
-    respond();
-    await tenants.run("idle", () => webhooks.idle());
-    await runUntil(START + 5 * MINUTE);
-    await tenants.run("stop", () => webhooks.stop());
-    const contexts = Object.fromEntries([...seen].map(([hook, found]) => [hook, [...found]]));
-    const service = ["service"];
-    expect(contexts).toMatchObject({
-      canRead: service,
-      "delivery.headers": service,
-      "delivery.send": service,
-      "notify.warning": service,
-      "notify.disabled": service,
-      "notify.exhausted": service,
-      "notify.close": service,
-      "logger: a delivery attempt failed": service,
-      "resolveReference of clinic-a": ["clinic-a"],
-      "resolveReference of clinic-b": ["clinic-b"],
-    });
-  });
+  it.each([
+    ["with delivery.send", true, "delivery.send"],
+    ["with the HTTP client", false, "destinations.resolve"],
+  ])(
+    `a delivery's hooks run in the context of start(), whichever tenant emits: ${name}, %s`,
+    async (_, sends, sender) => {
+      const storage = await open();
+      onTestFinished(() => storage.close());
+      const { tenants, seen, webhooks, emit, runUntil, respond } = openHost(storage, sends);
+      for (const account of TENANTS)
+        await tenants.run(account, () =>
+          webhooks.registrations.create({ id: "key", account }, { url: URL_1 }),
+        );
+      await tenants.run("service", () => webhooks.start());
+      // More than there are slots: later ones are claimed when one is freed.
+      await Promise.all([...TENANTS, ...TENANTS, ...TENANTS, ...TENANTS].map(emit));
+      respond();
+      await tenants.run("idle", () => webhooks.idle());
+      await runUntil(START + 5 * MINUTE);
+      await tenants.run("stop", () => webhooks.stop());
+      const contexts = Object.fromEntries([...seen].map(([hook, found]) => [hook, [...found]]));
+      const service = ["service"];
+      expect(contexts).toMatchObject({
+        canRead: service,
+        "delivery.headers": service,
+        [sender]: service,
+        "notify.warning": service,
+        "notify.disabled": service,
+        "notify.exhausted": service,
+        "notify.close": service,
+        "audit: webhook.created": TENANTS,
+        "audit: webhook.disabled": service,
+        "telemetry.begin: attempt": service,
+        "telemetry.record: attemptDuration": service,
+        "telemetry.begin: claim": service,
+        "telemetry.begin: emit": TENANTS,
+        "logger: a delivery attempt failed": service,
+        "resolveReference of clinic-a": ["clinic-a"],
+        "resolveReference of clinic-b": ["clinic-b"],
+      });
+    },
+  );
 }
