@@ -120,6 +120,7 @@ describe("a guarded GET", () => {
       client: {
         send: (request, receiver) =>
           (request.url.startsWith("http://public.example:") ? client : strict).send(request, receiver),
+        isResolverDown: async () => false,
         close: async () => {},
       },
       clock: manualClock(0),
