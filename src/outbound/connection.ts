@@ -206,21 +206,27 @@ export function openConnection(
     return true;
   };
 
+  /** Waits for an IPv4 address until all families are looked up. */
+  const askProxy = (through: ProxySettings, addresses: readonly string[]): void => {
+    const ipv4 = addresses.find(net.isIPv4);
+    const address = ipv4 ?? (isLookedUp ? addresses[0] : undefined);
+    if (address !== undefined && socket === undefined) dialThroughProxy(through, address);
+  };
+
   const resolveAndDial = async (): Promise<void> => {
     const { addresses, otherFamily } = await names.find(target.hostname);
     if (isSettled) return;
     if (addresses.length === 0) return fail(classifyError({ code: "ENODATA" }, "dns"));
     if (!areAllowed(addresses)) return;
     isLookedUp = otherFamily === undefined;
-    const ipv4 = addresses.find(net.isIPv4);
     if (proxy === undefined) dial(addresses);
-    else if (isLookedUp || ipv4 !== undefined) dialThroughProxy(proxy, ipv4 ?? (addresses[0] as string));
+    else askProxy(proxy, addresses);
     if (otherFamily === undefined) return;
     const more = await otherFamily;
     isLookedUp = true;
     if (isSettled || !areAllowed(more)) return;
     if (proxy === undefined) dial(more);
-    else if (ipv4 === undefined) dialThroughProxy(proxy, more[0] ?? (addresses[0] as string));
+    else askProxy(proxy, [...addresses, ...more]);
   };
 
   const attempt = (step: () => void): void => {

@@ -19,7 +19,6 @@ import type {
 import { asymmetricSignature } from "../signature/asymmetric.js";
 import { signatureHeader, standardHeaders } from "../signature/signature.js";
 import type { ServiceBase, WebhooksConfig } from "./config/config.js";
-import { MAX_POSTPONE_MS } from "./delivery/retry-schedule.js";
 import { getRotation } from "./store/records.js";
 import type { Claim, WebhookRecord } from "./store.js";
 import { toWebhook } from "./webhook.js";
@@ -32,8 +31,8 @@ export interface Sender {
   readonly close: () => Promise<void>;
 }
 
-/** By then, each delivery that waited for the resolver was attempted again. */
-const OUTAGE_ENDS_MS = 2 * MAX_POSTPONE_MS;
+/** Twice the longest pause of a delivery that waits for the resolver: by then, each was attempted. */
+const OUTAGE_ENDS_MS = 1_800_000;
 
 export function createSender({
   config: { delivery, destinations, clock },
