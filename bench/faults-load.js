@@ -171,6 +171,7 @@ export async function startLoad(options) {
       await emitFrom(workers[index]);
     },
     pause: () => Promise.allSettled(workers.map((worker) => worker.call("pause"))),
+    resume: () => Promise.all(workers.map(emitFrom)),
     /** Events whose emit resolved and that have not arrived. */
     missing() {
       const arrived = new Set(endpoint.arrivals.map(({ id }) => id));

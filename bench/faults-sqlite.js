@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdtempSync, renameSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { openDatabase } from "../examples/support/open-database.js";
 
 /** So that deliveries which failed while the endpoint was down are made within the run. */
@@ -46,12 +47,18 @@ const deleteFile = ({ file }) => {
   for (const suffix of SUFFIXES) rmSync(`${file}${suffix}`, { force: true });
 };
 
-/** A backup is moved over the file, as a restore does. */
-function replaceFile({ file }) {
+/**
+ * A backup is moved over the file, as a restore does. Nothing is emitted between backup and restore:
+ * that would be lost by the restore.
+ */
+async function replaceFile({ file }, load) {
+  await load.pause();
+  await sleep(500);
   const backup = `${file}.backup`;
   for (const suffix of SUFFIXES.slice(0, 2)) copyFileSync(`${file}${suffix}`, `${backup}${suffix}`);
   for (const suffix of SUFFIXES.slice(0, 2)) renameSync(`${backup}${suffix}`, `${file}${suffix}`);
   rmSync(`${file}-shm`, { force: true });
+  await load.resume();
 }
 
 function openOtherBuild() {
