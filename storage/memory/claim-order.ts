@@ -3,59 +3,60 @@
  * and deliveries whose lease has expired are queued again.
  */
 
+import type { Claim, ClaimRequest, Lane } from "../../src/webhooks/store.js";
 import {
-  type Claim,
-  type ClaimRequest,
-  FIRST_ATTEMPT_HEAD_START_MS,
-  type Lane,
-} from "../../src/webhooks/store.js";
-import { addClaimed, countLeft, findOpenTime, limitConcurrency } from "../endpoint-limits.js";
+  addClaimed,
+  countFreeSlots,
+  countLeft,
+  findOpenTime,
+  findReadyTime,
+  isEarlier,
+  keepsTurn,
+} from "../queue/endpoint.js";
+import { divideRoom, findQueueTime, LANES } from "../queue/turns.js";
 import { FifoTimeQueue } from "./fifo-time-queue.js";
 import type { Lease, MemoryDelivery, MemoryEndpoint } from "./records.js";
 import { deliveryId, type MemoryStoreContext, notifyWorkers, type State } from "./state.js";
 
-const LANES: readonly Lane[] = ["fast", "slow"];
-
 /**
- * Adds a pending delivery to the queue of its endpoint, or moves it there. Only a delivery that is
- * already due gets the head start of a first attempt: any other would be served too early. First
- * attempts come in order of time. A retry in the FIFO, due much later, would make each of them out
- * of order.
+ * Adds a pending delivery to the queue of its endpoint, or moves it there. First attempts come in
+ * order of time. A retry in the FIFO, due much later, would make each of them out of order.
  */
 export function enqueue(delivery: MemoryDelivery, now: number): void {
   const { queue } = delivery.endpoint;
-  const at = delivery.extraAt ?? delivery.dueAt;
+  const at = findQueueTime(delivery, now);
   queue.delete(delivery);
-  if (delivery.startedAt === null && at <= now) queue.add(delivery, at - FIRST_ATTEMPT_HEAD_START_MS);
+  if (delivery.startedAt === null && at <= now) queue.add(delivery, at);
   else queue.addOutOfOrder(delivery, at);
 }
 
-const countFreeSlots = ({ perEndpoint }: MemoryStoreContext, endpoint: MemoryEndpoint): number =>
-  limitConcurrency(endpoint.slowStart, perEndpoint) - endpoint.inFlight;
+/**
+ * Puts an endpoint in line for its next turn, behind those that are ready at the same time. Returns
+ * when it is ready; `null` if it is not.
+ */
+function putInLine(context: MemoryStoreContext, endpoint: MemoryEndpoint, now: number): number | null {
+  const { state, perEndpoint, perSecond } = context;
+  const line = state.ready[endpoint.lane];
+  const readyAt = findReadyTime(
+    endpoint.queue.headAt() ?? null,
+    countFreeSlots(endpoint.slowStart, endpoint.inFlight, perEndpoint),
+    findOpenTime(perSecond, endpoint.claimed, now),
+  );
+  if (readyAt === null) line.delete(endpoint);
+  else line.set(endpoint, readyAt);
+  return readyAt;
+}
 
 /**
- * Works out when `endpoint` may be served next, after anything about it has changed. An endpoint
- * that is already due keeps its place among the ready ones, unless it was just `served`: then the
- * others have their turn first. Workers are notified if it is ready earlier than before.
+ * Works out when an endpoint may be served next, after anything about it has changed. Workers are
+ * notified if that is earlier than before.
  */
-export function offer(
-  context: MemoryStoreContext,
-  endpoint: MemoryEndpoint,
-  now: number,
-  { served = false }: { served?: boolean } = {},
-): void {
-  if (endpoint.isRemoved) return;
+export function offer(context: MemoryStoreContext, endpoint: MemoryEndpoint, now: number): void {
   const { state } = context;
-  const line = state.ready[endpoint.lane];
-  const head = endpoint.queue.headAt();
-  if (head === undefined || countFreeSlots(context, endpoint) <= 0) {
-    line.delete(endpoint);
-    return;
-  }
-  const at = Math.max(head, findOpenTime(context.perSecond, endpoint.claimed, now));
-  const readyAt = line.at(endpoint);
-  if (served || readyAt === undefined || readyAt > now || at > now) line.set(endpoint, at);
-  if (readyAt === undefined || at < readyAt) notifyWorkers(state, at);
+  const before = state.ready[endpoint.lane].at(endpoint) ?? null;
+  if (endpoint.isRemoved || keepsTurn(before, now)) return;
+  const readyAt = putInLine(context, endpoint, now);
+  if (isEarlier(readyAt, before)) notifyWorkers(state, readyAt);
 }
 
 export function moveToLane(state: State, endpoint: MemoryEndpoint, lane: Lane): void {
@@ -112,19 +113,19 @@ function take(
   { lease, claims }: Granted,
   { now, room }: { readonly now: number; readonly room: number },
 ): number {
-  const { queue, claimed } = endpoint;
-  const { perSecond } = context;
+  const { queue, claimed, slowStart, inFlight } = endpoint;
+  const { perEndpoint, perSecond } = context;
   const before = claims.length;
-  const free = Math.min(countFreeSlots(context, endpoint), countLeft(perSecond, claimed, now));
-  const most = before + Math.min(room, free);
-  while (claims.length < most) {
+  const free = countFreeSlots(slowStart, inFlight, perEndpoint);
+  const end = before + Math.min(room, free, countLeft(perSecond, claimed, now));
+  while (claims.length < end) {
     const delivery = queue.head();
     if (delivery === undefined || delivery.queuedAt > now) break;
     claims.push(grant(context.state, lease, delivery));
   }
   const taken = claims.length - before;
   if (perSecond !== null) endpoint.claimed = addClaimed(claimed, now, taken);
-  offer(context, endpoint, now, { served: true });
+  putInLine(context, endpoint, now);
   return taken;
 }
 
@@ -150,16 +151,29 @@ function requeue(context: MemoryStoreContext, delivery: MemoryDelivery, now: num
   offer(context, delivery.endpoint, now);
 }
 
-/** Leases due deliveries of one lane, in turns of its endpoints. */
+/** Takes the endpoints that are due out of their lane, in turn, at most `room`. */
+function takeReady({ state }: MemoryStoreContext, lane: Lane, room: number, now: number): MemoryEndpoint[] {
+  const line = state.ready[lane];
+  const ready: MemoryEndpoint[] = [];
+  while (ready.length < room && (line.headAt() ?? Number.POSITIVE_INFINITY) <= now) {
+    const endpoint = line.head();
+    if (endpoint === undefined) break;
+    line.delete(endpoint);
+    ready.push(endpoint);
+  }
+  return ready;
+}
+
+/** Leases due deliveries of one lane in rounds, until the room is used up or nothing is due. */
 function serve(context: MemoryStoreContext, lane: Lane, granted: Granted, request: ClaimRequest): void {
   const { now } = request;
-  const line = context.state.ready[lane];
-  let room = request.room[lane];
-  while (room > 0 && (line.headAt() ?? Number.POSITIVE_INFINITY) <= now) {
-    const endpoint = line.head();
-    if (!endpoint) return;
-    const share = Math.max(1, Math.floor(room / line.size));
-    room -= take(context, endpoint, granted, { now, room: share });
+  let left = request.room[lane];
+  for (let ready = takeReady(context, lane, left, now); ready.length > 0; ) {
+    const room = left;
+    for (const [index, endpoint] of ready.entries()) {
+      left -= take(context, endpoint, granted, { now, room: divideRoom(room, ready.length, index) });
+    }
+    ready = takeReady(context, lane, left, now);
   }
 }
 

@@ -9,7 +9,7 @@ import type {
   RecoverableState,
   WebhookStore,
 } from "../../src/webhooks/store.js";
-import { summariseAttempts } from "../recent-attempts.js";
+import { summariseAttempts } from "../queue/recent-attempts.js";
 import { addDelivery } from "./add-delivery.js";
 import { checkPending, DELIVERY_BYTES, memoryFull } from "./bounds.js";
 import { enqueue, offer } from "./claim-order.js";

@@ -1,7 +1,6 @@
 /** The queue of deliveries in memory: append, claim and settle. */
 
 import { isPostbellError } from "../../src/core/errors.js";
-import { subscribes } from "../../src/webhooks/event-types/catalogue.js";
 import { formatDeliveryId } from "../../src/webhooks/store/records.js";
 import type {
   AppendRequest,
@@ -13,15 +12,18 @@ import type {
   SettleResult,
   WebhookStore,
 } from "../../src/webhooks/store.js";
-import { nextSlowStart } from "../endpoint-limits.js";
 import { copyEvent } from "../event-copy.js";
-import { addRecentAttempts, KEPT_HOURS, toAddedAttempts } from "../recent-attempts.js";
+import { compareKnown, isKept, receives } from "../queue/append.js";
+import { MAX_ATTEMPTS, MAX_HOURS } from "../queue/constants.js";
+import { applyReport } from "../queue/endpoint.js";
+import { addRecentAttempts, toAddedAttempts } from "../queue/recent-attempts.js";
+import { classifySettlement } from "../queue/settlement.js";
 import { addDelivery } from "./add-delivery.js";
 import { attemptBytes, checkPending, DELIVERY_BYTES, eventBytes, memoryFull, resize } from "./bounds.js";
 import { claimDue, enqueue, moveToLane, offer, releaseLease } from "./claim-order.js";
 import type { Account, MemoryDelivery, MemoryEndpoint, MemoryEvent } from "./records.js";
 import { completeEvent, expire, freeRemoved, makeRoom, markCompleted, reopen } from "./retention.js";
-import { findDelivery, isDone, type MemoryStoreContext, type State, scoped, updateRecord } from "./state.js";
+import { findDelivery, type MemoryStoreContext, type State, scoped, updateRecord } from "./state.js";
 
 /** Lists the deliveries of an event to the webhooks that it is stored for. */
 const listDeliveries = (
@@ -48,11 +50,7 @@ const listReceivers = (
   type: string,
   webhookId: string | undefined,
 ): readonly MemoryEndpoint[] =>
-  [...(account?.endpoints.after(0) ?? [])].filter(
-    ({ record }) =>
-      record.status === "ENABLED" &&
-      (webhookId === undefined ? subscribes(record.eventTypes, type) : record.id === webhookId),
-  );
+  [...(account?.endpoints.after(0) ?? [])].filter(({ record }) => receives(record, type, webhookId));
 
 /** Adds an event to its account, without deliveries. The caller has checked that there is room. */
 function addEvent(
@@ -92,15 +90,15 @@ function appendEvent(context: MemoryStoreContext, event: EventRecord, request: A
   const webhooks = account?.endpoints.size ?? 0;
   const known = findKnown(state, account, event, now);
   if (known) {
-    if (known.digest !== event.digest) return { result: "conflict" };
-    return { result: "duplicate", deliveries: listDeliveries(event.id, known.receivers), webhooks };
+    const result = compareKnown(known.digest, event.digest);
+    if (result === "conflict") return { result };
+    return { result, deliveries: listDeliveries(event.id, known.receivers), webhooks };
   }
   const endpoints = listReceivers(account, event.type, webhookId);
   const receivers = endpoints.map(({ id }) => id);
   const deliveries = listDeliveries(event.id, receivers);
-  // An event without receivers is stored only if a webhook may recover it later.
-  const isRecoverable = webhookId === undefined && retention.ms > 0 && webhooks > 0;
-  if (!account || (endpoints.length === 0 && !isRecoverable)) {
+  const isTest = webhookId !== undefined;
+  if (!account || !isKept({ isTest, receivers: receivers.length, webhooks, retentionMs: retention.ms })) {
     const remembered = { digest: event.digest, receivers, expiresAt: now + rememberMs };
     state.remembered.set(scoped(event.account, event.id), remembered);
     return { result: "stored", deliveries, webhooks };
@@ -152,9 +150,6 @@ export function createMemoryDeliveryQueue(
   };
 }
 
-/** Attempts that one delivery keeps. The schedule has 14; further ones come from `resend`. */
-const MAX_ATTEMPTS_KEPT = 50;
-
 const DELIVERED = { state: "delivered", reason: null } as const;
 
 /** Copies the excerpt too: a slice of a longer text would keep all of that text on the heap. */
@@ -176,7 +171,7 @@ function addAttempt(state: State, delivery: MemoryDelivery, attempt: Attempt, no
   resize(state, event, attemptBytes(kept));
   while (
     delivery.attempts.length > 1 &&
-    (delivery.attempts.length > MAX_ATTEMPTS_KEPT || !makeRoom(state, 0, now))
+    (delivery.attempts.length > MAX_ATTEMPTS || !makeRoom(state, 0, now))
   ) {
     const [oldest, ...others] = delivery.attempts;
     delivery.attempts = others;
@@ -184,34 +179,30 @@ function addAttempt(state: State, delivery: MemoryDelivery, attempt: Attempt, no
   }
 }
 
-/** Applies the report of an attempt to its endpoint: its lane, its slow start, its health. */
-function applyReport(
+/** Changes an endpoint as the report of an attempt says. */
+function changeEndpoint(
   { state, perEndpoint }: MemoryStoreContext,
   endpoint: MemoryEndpoint,
-  seen: EndpointReport,
+  report: EndpointReport,
 ): void {
-  if (seen.generation !== endpoint.record.generation) return;
-  moveToLane(state, endpoint, seen.lane);
-  endpoint.slowStart = nextSlowStart(endpoint.slowStart, seen.ok, perEndpoint);
-  const { status, failingSince } = endpoint.record;
-  if (status !== "ENABLED") return;
-  if (seen.ok && failingSince !== null) {
-    updateRecord(state, endpoint, { failingSince: null, warnedAt: null, noticeAt: null });
-  } else if (!seen.ok && failingSince === null) {
-    updateRecord(state, endpoint, { failingSince: seen.at, warnedAt: null, noticeAt: seen.noticeAt });
-  }
+  const { generation, status, failingSince } = endpoint.record;
+  const { slowStart } = endpoint;
+  const change = applyReport({ generation, status, failingSince, slowStart }, report, perEndpoint);
+  if (change === undefined) return;
+  moveToLane(state, endpoint, change.lane);
+  endpoint.slowStart = change.slowStart;
+  if (change.health !== undefined) updateRecord(state, endpoint, change.health);
 }
 
 /** Finds the delivery that a settlement is for, or the reason why the settlement is not applied. */
 function findSettled(state: State, settlement: Settlement): MemoryDelivery | "stale" | "gone" {
-  const { id, account, token, outcome } = settlement;
+  const { id, account } = settlement;
   const delivery = state.leased.get(id) ?? findDelivery(state, id);
-  if (delivery === undefined || isDone(delivery)) return "gone";
-  const { endpoint } = delivery;
+  if (delivery === undefined) return "gone";
+  const { endpoint, lease } = delivery;
   if (endpoint.isRemoved || endpoint.account.name !== account) return "gone";
-  if (outcome.state === "delivered") return delivery;
-  if (delivery.state !== "pending") return "gone";
-  return delivery.lease?.token === token ? delivery : "stale";
+  const result = classifySettlement(delivery.state, lease?.token ?? null, settlement);
+  return result === "settled" ? delivery : result;
 }
 
 /** Applies one settlement. The caller offers the endpoint again. */
@@ -222,12 +213,12 @@ function apply(context: MemoryStoreContext, delivery: MemoryDelivery, settlement
   delivery.startedAt = startedAt ?? delivery.startedAt;
   delivery.isRecovered = false;
   if (attempt !== null) addAttempt(state, delivery, attempt, now);
-  if (seen !== null) applyReport(context, delivery.endpoint, seen);
+  if (seen !== null) changeEndpoint(context, delivery.endpoint, seen);
   if (attempt !== null && seen !== null) {
     const { endpoint } = delivery;
     const { hours, ended } = addRecentAttempts(endpoint.recent, now, toAddedAttempts(seen.ok, attempt));
     endpoint.recent = hours;
-    if (ended.length > 0) endpoint.pastHours = [...endpoint.pastHours, ...ended].slice(1 - KEPT_HOURS);
+    if (ended.length > 0) endpoint.pastHours = [...endpoint.pastHours, ...ended].slice(1 - MAX_HOURS);
   }
   if (outcome.state === "pending") {
     delivery.step = outcome.step;

@@ -11,8 +11,8 @@ import type {
   Lane,
   WebhookRecord,
 } from "../../src/webhooks/store.js";
-import type { ClaimedSecond, SlowStart } from "../endpoint-limits.js";
-import type { PastHour, RecentHour } from "../recent-attempts.js";
+import type { ClaimedSecond, SlowStart } from "../queue/endpoint.js";
+import type { PastHour, RecentHour } from "../queue/recent-attempts.js";
 import type { FifoTimeQueue, Queued } from "./fifo-time-queue.js";
 import type { OrderedRows, Rows } from "./rows.js";
 

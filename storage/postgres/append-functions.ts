@@ -7,7 +7,7 @@
  * and the arrays they take contain no null, which `array_nulls = off` would make the text "NULL".
  */
 
-import { FIRST_ATTEMPT_HEAD_START_MS } from "../../src/webhooks/store.js";
+import { HEAD_START_MS } from "../queue/constants.js";
 import type { AssumedAccount, NewEvent, ParameterType, SqlValues } from "../sql/database.js";
 import {
   KNOWN,
@@ -138,7 +138,7 @@ export function listEventValues(
   readonly deliveries: readonly SqlValues[];
 } {
   return {
-    times: [now, now - FIRST_ATTEMPT_HEAD_START_MS],
+    times: [now, now - HEAD_START_MS],
     events: added.map((event) => [
       ...[event.account, event.id, event.type, event.subject ?? NO_SUBJECT, event.digest, event.bytes],
       ...[event.rememberUntil, event.receivers, event.isTest ? 1 : 0, event.endpoints.length, event.payload],

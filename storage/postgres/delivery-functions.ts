@@ -11,8 +11,7 @@
  * keep sketches. Those of layout 2 are for processes that were started before the migration.
  */
 
-import { MOST_SECONDS_AHEAD } from "../endpoint-limits.js";
-import { SKETCH_CHARACTERS } from "../recent-attempts.js";
+import { MAX_SECONDS_AHEAD, MAX_SKETCH_CHARACTERS } from "../queue/constants.js";
 import type { DeliveredBatch, LeasedRound, SqlValues } from "../sql/database.js";
 import type { DueRow } from "../sql/webhook-tables.js";
 
@@ -34,7 +33,7 @@ const writeList = (column: string, filter = ""): string =>
   `'[' || string_agg(${column}::text, ',') ${filter} || ']'`;
 
 /** True if the second of an endpoint counts at `$1`. Null without a second. */
-const IS_COUNTED = `e.claimed_second BETWEEN $1 / 1000 AND $1 / 1000 + ${MOST_SECONDS_AHEAD}`;
+const IS_COUNTED = `e.claimed_second BETWEEN $1 / 1000 AND $1 / 1000 + ${MAX_SECONDS_AHEAD}`;
 
 /** The parts of a function that limit the rate; each is empty in the function that does not. */
 interface RateParts {
@@ -178,7 +177,7 @@ const writeCompact = (sketch: string): string =>
         FROM regexp_matches(${sketch}, '([a-j]{2})([0-9]+)', 'g') AS x GROUP BY x[1]) AS entries)`;
 
 /** `addToSketch` of `recent-attempts.ts`. */
-const SKETCH = `(SELECT CASE WHEN length(own) <= ${SKETCH_CHARACTERS} THEN own ELSE ${writeCompact("own")} END
+const SKETCH = `(SELECT CASE WHEN length(own) <= ${MAX_SKETCH_CHARACTERS} THEN own ELSE ${writeCompact("own")} END
         FROM (SELECT coalesce(e.recent::json -> 0 ->> 'sketch', '') || g.sketch AS own OFFSET 0) AS sketches)`;
 
 /** The parts of `settle_delivered` that differ between layouts. */

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { MAX_RESENT, RECOVERED_STATES } from "../../src/webhooks/store/records.js";
 import type { AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
-import { type PastHour, type RecentHour, readClass, summariseAttempts } from "../recent-attempts.js";
+import { type PastHour, type RecentHour, readClass, summariseAttempts } from "../queue/recent-attempts.js";
 import { decodeDelivery, decodeDeliveryId, encodeDeliveryId } from "./delivery-codec.js";
 import { decodeEvent, decodeLabel } from "./event-codec.js";
 import { partitionFull } from "./redis-errors.js";

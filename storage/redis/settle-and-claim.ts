@@ -4,7 +4,7 @@
  */
 
 import type { Attempt, AttemptSummary } from "../../src/webhooks/store.js";
-import { sketchDurations } from "../recent-attempts.js";
+import { sketchDurations } from "../queue/recent-attempts.js";
 import type { RedisArgument } from "./clients.js";
 import {
   encodeFirstDelivered,

@@ -6,7 +6,7 @@
 
 import type { Attempt, Claim, Settlement, SettleResult, WebhookStore } from "../../src/webhooks/store.js";
 import { createBatcher } from "../batcher.js";
-import { sketchDurations } from "../recent-attempts.js";
+import { sketchDurations } from "../queue/recent-attempts.js";
 import type { RedisArgument } from "./clients.js";
 import { decodeClaimLine, decodeDeliveryId, encodeDeliveryId } from "./delivery-codec.js";
 import { type FirstLeases, isFirstDelivered } from "./first-leases.js";

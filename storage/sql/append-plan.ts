@@ -1,8 +1,8 @@
 /** Decides which webhooks get an event, and if the event is kept. */
 
 import { PostbellError } from "../../src/core/errors.js";
-import { subscribes } from "../../src/webhooks/event-types/catalogue.js";
-import type { AppendRequest, AppendResult, EventRecord } from "../../src/webhooks/store.js";
+import type { AppendRequest, AppendResult, EventRecord, WebhookStatus } from "../../src/webhooks/store.js";
+import { compareKnown, isKept, receives } from "../queue/append.js";
 import { encodeStoredText } from "../stored-text.js";
 import type { KnownRow, ReceiverRow } from "./database.js";
 import { toDeliveryId } from "./delivery-rows.js";
@@ -52,9 +52,9 @@ function planEvent(
   { retention, pendingPerAccount }: SqlStoreContext,
 ): PlannedEvent | PostbellError {
   const { event, webhookId } = item;
-  const receivers = (account?.webhooks ?? []).filter(
-    ({ status, types, id }) =>
-      status === "ENABLED" && (webhookId === undefined ? subscribes(types, event.type) : id === webhookId),
+  const webhooks = account?.webhooks ?? [];
+  const receivers = webhooks.filter(({ id, status, types: eventTypes }) =>
+    receives({ id, status: status as WebhookStatus, eventTypes }, event.type, webhookId),
   );
   if (account !== undefined && account.pending + receivers.length > pendingPerAccount) {
     return new PostbellError(
@@ -64,9 +64,13 @@ function planEvent(
     );
   }
   if (account !== undefined) account.pending += receivers.length;
-  // An event without receivers is stored only if a webhook may recover it later.
-  const isRecoverable = webhookId === undefined && retention.ms > 0 && (account?.webhooks.length ?? 0) > 0;
-  return { item, receivers, isKept: receivers.length > 0 || isRecoverable };
+  const appended = {
+    isTest: webhookId !== undefined,
+    receivers: receivers.length,
+    webhooks: webhooks.length,
+    retentionMs: retention.ms,
+  };
+  return { item, receivers, isKept: isKept(appended) };
 }
 
 /** Writes the ids of the webhooks that get an event. */
@@ -91,10 +95,11 @@ export const toKnownResult = (
   { event }: AppendEntry,
   { digest, receivers }: KnownRow,
   accounts: AppendState["accounts"],
-): AppendResult =>
-  digest === encodeStoredText(event.digest)
-    ? toResult("duplicate", event.id, JSON.parse(receivers) as string[], accounts.get(event.account))
-    : { result: "conflict" };
+): AppendResult => {
+  const result = compareKnown(digest, encodeStoredText(event.digest));
+  if (result === "conflict") return { result };
+  return toResult(result, event.id, JSON.parse(receivers) as string[], accounts.get(event.account));
+};
 
 /** The state that events are planned by, as it was read or is assumed. */
 export interface AppendState {

@@ -2,11 +2,12 @@
 
 import { PostbellError } from "../../src/core/errors.js";
 import type { Claim, ClaimRequest, ClaimResponse, EventRecord, Lane } from "../../src/webhooks/store.js";
+import { LANES } from "../queue/turns.js";
 import { addToTotals, addUpChanges, readChanges, sumChanges } from "./changes.js";
 import type { LeasedRound, SqlTransaction } from "./database.js";
 import { decodeEventRow, getQueuePlace, toDeliveryId } from "./delivery-rows.js";
 import { lockEndpoints, offerAndSave, reserveTurns, saveQueues } from "./endpoint-rows.js";
-import { decodePositions, LANES, type LeaseRow, removeLeases, serveRound } from "./serve-endpoints.js";
+import { decodePositions, type LeaseRow, removeLeases, serveRound } from "./serve-endpoints.js";
 import { type AfterCommit, type SqlStoreContext, writeAndWake } from "./store-context.js";
 import type { EndpointRow } from "./webhook-tables.js";
 import { type DeliveryRow, type DueRow, deliveries, leases, queue } from "./webhook-tables.js";

@@ -11,7 +11,7 @@ import type {
   WebhookStore,
 } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
-import { type RecentHour, summariseAttempts } from "../recent-attempts.js";
+import { type RecentHour, summariseAttempts } from "../queue/recent-attempts.js";
 import { decodeStoredText, encodeStoredText } from "../stored-text.js";
 import { readChangesOf } from "./changes.js";
 import type { SqlTransaction, SqlValue } from "./database.js";

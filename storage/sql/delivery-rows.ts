@@ -1,7 +1,8 @@
 /** The rows of deliveries: their ids, their places in the queue, and adding new ones. */
 
 import { formatDeliveryId } from "../../src/webhooks/store/records.js";
-import { type EventRecord, FIRST_ATTEMPT_HEAD_START_MS } from "../../src/webhooks/store.js";
+import type { EventRecord } from "../../src/webhooks/store.js";
+import { findQueueTime } from "../queue/turns.js";
 import { decodeStoredText } from "../stored-text.js";
 import type { SqlTransaction } from "./database.js";
 import { type DeliveryRow, deliveries, type EventTexts, queue } from "./webhook-tables.js";
@@ -16,17 +17,11 @@ export interface NewDelivery {
   readonly dueAt: number;
 }
 
-/**
- * Returns the place of a delivery in the queue of its endpoint. Only one that is already due gets
- * the head start of a first attempt: any other would be served too early.
- */
-export function getQueuePlace(
+/** Returns the place of a delivery in the queue of its endpoint. */
+export const getQueuePlace = (
   { started_at, due_at, extra_at }: Pick<DeliveryRow, "started_at" | "due_at" | "extra_at">,
   now: number,
-): number {
-  const at = extra_at ?? due_at;
-  return started_at === null && at <= now ? at - FIRST_ATTEMPT_HEAD_START_MS : at;
-}
+): number => findQueueTime({ startedAt: started_at, dueAt: due_at, extraAt: extra_at }, now);
 
 const COLUMNS = [
   "endpoint",

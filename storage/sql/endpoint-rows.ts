@@ -1,6 +1,13 @@
 /** The rows of endpoints while a transaction holds their locks: when they may be served next. */
 
-import { type ClaimedSecond, findOpenTime, limitConcurrency } from "../endpoint-limits.js";
+import {
+  type ClaimedSecond,
+  countFreeSlots,
+  findOpenTime,
+  findReadyTime,
+  isEarlier,
+  keepsTurn,
+} from "../queue/endpoint.js";
 import type { SqlTransaction } from "./database.js";
 import { type AfterCommit, noteWake, type SqlStoreContext } from "./store-context.js";
 import type { EndpointRow, HourRow } from "./webhook-tables.js";
@@ -69,8 +76,8 @@ export async function lockEndpoint(
   return row?.account === account ? row : undefined;
 }
 
-export const countFreeSlots = ({ slow_start, in_flight }: EndpointRow, perEndpoint: number): number =>
-  limitConcurrency(slow_start, perEndpoint) - in_flight;
+export const countSlots = ({ slow_start, in_flight }: EndpointRow, perEndpoint: number): number =>
+  countFreeSlots(slow_start, in_flight, perEndpoint);
 
 /** Returns what was claimed in the latest second; `null` if that was never limited. */
 export const getClaimed = ({ claimed_second, claimed_count }: EndpointRow): ClaimedSecond | null =>
@@ -91,12 +98,9 @@ export function offerEndpoint(
   head: number | undefined,
   { now, perEndpoint, perSecond, turn }: Offer,
 ): void {
-  if (head === undefined || countFreeSlots(endpoint, perEndpoint) <= 0) {
-    endpoint.ready_at = null;
-    return;
-  }
-  endpoint.ready_at = Math.max(head, findOpenTime(perSecond, getClaimed(endpoint), now));
-  endpoint.turn = turn;
+  const openTime = findOpenTime(perSecond, getClaimed(endpoint), now);
+  endpoint.ready_at = findReadyTime(head ?? null, countSlots(endpoint, perEndpoint), openTime);
+  if (endpoint.ready_at !== null) endpoint.turn = turn;
 }
 
 const HEADS = "SELECT endpoint, at FROM {queue} WHERE endpoint = $1 ORDER BY at, delivery LIMIT 1";
@@ -132,15 +136,12 @@ export async function offerAndSave(
   },
 ): Promise<void> {
   const { perEndpoint, perSecond } = context;
-  // One that is due and has a free slot stays so, whatever else is in its queue.
-  const isUnchanged = (row: EndpointRow): boolean =>
-    row.ready_at !== null && row.ready_at <= now && countFreeSlots(row, perEndpoint) > 0;
-  const offered = rows.filter((row) => !isUnchanged(row));
+  const offered = rows.filter(({ ready_at }) => !keepsTurn(ready_at, now));
   const heads = known ?? (await readHeads(transaction, offered));
   for (const row of offered) {
     const before = row.ready_at;
     offerEndpoint(row, heads.get(row.position), { now, perEndpoint, perSecond, turn: reserveTurns(now, 1) });
-    if (row.ready_at !== null && (before === null || row.ready_at < before)) noteWake(after, row.ready_at);
+    if (isEarlier(row.ready_at, before)) noteWake(after, row.ready_at);
   }
   await saveQueues(transaction, rows);
 }

@@ -3,15 +3,13 @@
  * Postgres, the function `lease_due` does the same (`storage/postgres/delivery-functions.ts`).
  */
 
-import type { Lane } from "../../src/webhooks/store.js";
-import { addClaimed, countLeft } from "../endpoint-limits.js";
+import { addClaimed, countLeft } from "../queue/endpoint.js";
+import { divideRoom, LANES } from "../queue/turns.js";
 import type { LeasedRound, LeaseRoundRequest, NextTimes, SqlTransaction } from "./database.js";
-import { countFreeSlots, getClaimed, offerEndpoint, saveQueues, saveRatedQueues } from "./endpoint-rows.js";
+import { countSlots, getClaimed, offerEndpoint, saveQueues, saveRatedQueues } from "./endpoint-rows.js";
 import type { RowOf } from "./table.js";
 import type { EndpointRow } from "./webhook-tables.js";
 import { type DueRow, leases, queue } from "./webhook-tables.js";
-
-export const LANES: readonly Lane[] = ["fast", "slow"];
 
 /** The most characters of attempts of a delivery that is remembered until it is settled. */
 const MOST_REMEMBERED = 1_000;
@@ -42,24 +40,19 @@ interface Share {
   readonly most: number;
 }
 
-/**
- * Divides the room of a lane equally among its endpoints. The first in turn get what is left over.
- * None gets more than it has free slots, or than its rate allows.
- */
-function divideRoom(
+/** Divides the room of a lane. No endpoint gets more than its slots and its rate allow. */
+function shareRoom(
   own: readonly EndpointRow[],
   room: number,
   { now, perEndpoint, perSecond }: LeaseRoundRequest,
 ): readonly Share[] {
-  const share = Math.floor(room / own.length);
-  const rest = room % own.length;
   return own.map((endpoint, index) => ({
     endpoint,
     most: Math.max(
       0,
       Math.min(
-        share + (index < rest ? 1 : 0),
-        countFreeSlots(endpoint, perEndpoint),
+        divideRoom(room, own.length, index),
+        countSlots(endpoint, perEndpoint),
         countLeft(perSecond, getClaimed(endpoint), now),
       ),
     ),
@@ -78,7 +71,7 @@ async function readShares(
     if (room[lane] <= 0) continue;
     const ready = await transaction.all<EndpointRow>(text, [now, lane, room[lane]]);
     shares.push(
-      ...divideRoom(
+      ...shareRoom(
         ready.map((row) => ({ ...row })),
         room[lane],
         request,

@@ -5,24 +5,21 @@ import {
   type DeliveryState,
   type EndpointReport,
   type Settlement,
-  type SettleResult,
   TEST_FAILED,
+  type WebhookStatus,
 } from "../../src/webhooks/store.js";
-import { nextSlowStart } from "../endpoint-limits.js";
+import { MAX_ATTEMPTS, MAX_HOURS } from "../queue/constants.js";
+import { applyReport } from "../queue/endpoint.js";
 import {
   addRecentAttempts,
-  KEPT_HOURS,
   type PastHour,
   type RecentHour,
   sumAttempts,
   toHour,
-} from "../recent-attempts.js";
+} from "../queue/recent-attempts.js";
 import { encodeStoredText } from "../stored-text.js";
 import { getQueuePlace } from "./delivery-rows.js";
 import type { DeliveryRow, EndpointRow, HourRow } from "./webhook-tables.js";
-
-/** Attempts that one delivery keeps. The schedule has 14; further ones come from `resend`. */
-const MAX_ATTEMPTS_KEPT = 50;
 
 /** The columns of a delivery that settlements read or change. */
 export type SettledRow = Omit<DeliveryRow, "serial" | "created_at">;
@@ -57,39 +54,28 @@ function countDelivery(
   if (reason === TEST_FAILED) endpoint.failed_tests += by;
 }
 
-/** Decides if a settlement is applied. */
-export function classifySettlement({ row, token }: SettledDelivery, settlement: Settlement): SettleResult {
-  if (row.state === "delivered" || row.state === "withheld") return "gone";
-  if (settlement.outcome.state === "delivered") return "settled";
-  if (row.state !== "pending") return "gone";
-  return token === settlement.token ? "settled" : "stale";
-}
-
 /** Returns the attempts of a delivery, as they are stored, with one more. */
 export function addAttempt(attempts: string, attempt: Attempt): string {
   const line = encodeStoredText(JSON.stringify(attempt));
   if (attempts === "") return line;
-  return [...attempts.split("\n"), line].slice(-MAX_ATTEMPTS_KEPT).join("\n");
+  return [...attempts.split("\n"), line].slice(-MAX_ATTEMPTS).join("\n");
 }
 
 /** Returns the last attempt of an endpoint, as it is stored. */
 export const encodeLastAttempt = (attempt: Attempt): string => JSON.stringify({ ...attempt, excerpt: null });
 
-/** Applies the report of an attempt to its endpoint: its lane, its slow start, its health. */
-function applyReport(endpoint: EndpointRow, seen: EndpointReport, perEndpoint: number): void {
-  if (seen.generation !== endpoint.generation) return;
-  endpoint.lane = seen.lane;
-  endpoint.slow_start = nextSlowStart(endpoint.slow_start, seen.ok, perEndpoint);
-  if (endpoint.status !== "ENABLED") return;
-  if (seen.ok && endpoint.failing_since !== null) {
-    endpoint.failing_since = null;
-    endpoint.warned_at = null;
-    endpoint.notice_at = null;
-  } else if (!seen.ok && endpoint.failing_since === null) {
-    endpoint.failing_since = seen.at;
-    endpoint.warned_at = null;
-    endpoint.notice_at = seen.noticeAt;
-  }
+/** Changes an endpoint as the report of an attempt says. */
+function changeEndpoint(endpoint: EndpointRow, report: EndpointReport, perEndpoint: number): void {
+  const { generation, slow_start: slowStart, failing_since: failingSince } = endpoint;
+  const status = endpoint.status as WebhookStatus;
+  const change = applyReport({ generation, status, slowStart, failingSince }, report, perEndpoint);
+  if (change === undefined) return;
+  endpoint.lane = change.lane;
+  endpoint.slow_start = change.slowStart;
+  if (change.health === undefined) return;
+  endpoint.failing_since = change.health.failingSince;
+  endpoint.warned_at = change.health.warnedAt;
+  endpoint.notice_at = change.health.noticeAt;
 }
 
 /**
@@ -116,7 +102,7 @@ export function countAttempts(endpoint: EndpointRow, settlements: readonly Settl
   }
   endpoint.recent = JSON.stringify(hours);
   return ended.map(({ hour, succeeded, failed, durationMs, p50, p95 }) => ({
-    ...{ endpoint: endpoint.position, place: hour % KEPT_HOURS, hour, succeeded, failed },
+    ...{ endpoint: endpoint.position, place: hour % MAX_HOURS, hour, succeeded, failed },
     ...{ duration_ms: Math.round(durationMs), p50, p95 },
   }));
 }
@@ -137,7 +123,7 @@ export function applySettlement(
   row.started_at = startedAt ?? row.started_at;
   row.is_recovered = 0;
   if (attempt !== null) row.attempts = addAttempt(row.attempts, attempt);
-  if (seen !== null) applyReport(endpoint, seen, perEndpoint);
+  if (seen !== null) changeEndpoint(endpoint, seen, perEndpoint);
   countDelivery(endpoint, row, -1);
   if (outcome.state === "pending") {
     row.step = outcome.step;

@@ -5,7 +5,7 @@
  */
 
 import type { Attempt, EndpointReport, Settlement } from "../../src/webhooks/store.js";
-import { sketchDurations, toHour } from "../recent-attempts.js";
+import { sketchDurations, toHour } from "../queue/recent-attempts.js";
 import type { DeliveredBatch, DeliveredRow } from "./database.js";
 import { reserveTurns } from "./endpoint-rows.js";
 import { addAttempt, encodeLastAttempt } from "./settle-decision.js";

@@ -6,17 +6,12 @@
 
 import { parseDeliveryId } from "../../src/webhooks/store/records.js";
 import type { DeliveryState, Settlement, SettleResult } from "../../src/webhooks/store.js";
+import { classifySettlement } from "../queue/settlement.js";
 import { type CompletableEvent, completeEvents, keepCompleted, lockEvents } from "./completed-events.js";
 import type { SqlTransaction, SqlValues } from "./database.js";
 import { offerAndSave, saveHealth, saveHours } from "./endpoint-rows.js";
 import { decodePositions, type LeaseRow, lockLeases, shrinkLeases } from "./serve-endpoints.js";
-import {
-  applySettlement,
-  classifySettlement,
-  countAttempts,
-  type SettledDelivery,
-  type SettledRow,
-} from "./settle-decision.js";
+import { applySettlement, countAttempts, type SettledDelivery, type SettledRow } from "./settle-decision.js";
 import { settleDelivered } from "./settle-delivered.js";
 import { type AfterCommit, noteWake, type SqlStoreContext, writeAndWake } from "./store-context.js";
 import type { DeliveryRow, DueRow, EndpointRow } from "./webhook-tables.js";
@@ -293,7 +288,7 @@ async function settleAny(
     const delivery = working.deliveries.get(settlement.id);
     if (endpoint?.account !== settlement.account || delivery?.row.endpoint !== endpoint.position)
       return "gone";
-    const result = classifySettlement(delivery, settlement);
+    const result = classifySettlement(delivery.row.state as DeliveryState, delivery.token, settlement);
     if (result !== "settled") return result;
     applySettlement(delivery, endpoint, settlement, context.perEndpoint);
     const own = touched.get(endpoint);

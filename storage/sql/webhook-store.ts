@@ -9,7 +9,8 @@ import type {
   WebhookStore,
 } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
-import { MOST_SECONDS_AHEAD, toSecond } from "../endpoint-limits.js";
+import { MAX_SECONDS_AHEAD } from "../queue/constants.js";
+import { toSecond } from "../queue/endpoint.js";
 import { encodeAccount, encodeStoredText } from "../stored-text.js";
 import { createAppender } from "./append.js";
 import { type CountChange, readAllChanges, type SummedChanges } from "./changes.js";
@@ -131,7 +132,7 @@ async function countDue(
     perSecond === null
       ? await transaction.all<Counts>(DUE, [now, perEndpoint])
       : await transaction.all<Counts>(DUE_AT_RATE, [
-          ...[now, perEndpoint, perSecond, second, second + MOST_SECONDS_AHEAD],
+          ...[now, perEndpoint, perSecond, second, second + MAX_SECONDS_AHEAD],
         ]);
   return due;
 }

@@ -11,7 +11,14 @@
  * delivery-functions.ts appends as `addToSketch` does, recent.lua may add to the entry of a class.
  */
 
-import type { Attempt, DeliveryStats, HourStats, RecentAttempts, Settlement } from "../src/webhooks/store.js";
+import type {
+  Attempt,
+  DeliveryStats,
+  HourStats,
+  RecentAttempts,
+  Settlement,
+} from "../../src/webhooks/store.js";
+import { HOUR_MS, MAX_HOURS, MAX_SKETCH_CHARACTERS } from "./constants.js";
 
 const CLASSES = 100;
 
@@ -20,9 +27,6 @@ const EXACT_MS = 10;
 /** How much larger the end of a class is than that of the class before. */
 const GROWTH = 1.05 / 0.95;
 const LOG_GROWTH = Math.log(GROWTH);
-
-/** A sketch that would be longer is compacted. Then it has at most one entry for each class. */
-export const SKETCH_CHARACTERS = 512;
 
 const LETTER_A = 97;
 const NAMES: readonly string[] = Array.from({ length: CLASSES }, (_, index) =>
@@ -69,10 +73,10 @@ function readSketch(sketch: string): ReadonlyMap<number, number> {
   return counts;
 }
 
-/** Adds the attempts of another sketch. */
+/** Adds the attempts of another sketch. A compacted one has at most one entry for each class. */
 export function addToSketch(sketch: string, added: string): string {
   const sum = sketch + added;
-  return sum.length <= SKETCH_CHARACTERS ? sum : writeSketch(readSketch(sum));
+  return sum.length <= MAX_SKETCH_CHARACTERS ? sum : writeSketch(readSketch(sum));
 }
 
 /** The durations that half, and 95 of 100 attempts did not exceed, in milliseconds. */
@@ -141,11 +145,8 @@ export interface PastHour extends RecentAttempts, Quantiles {
   readonly hour: number;
 }
 
-const HOUR_MS = 3_600_000;
 /** Whole hours before the current one that the last day has. */
 const DAY_HOURS = 24;
-/** Hours that are kept, with the current one. */
-export const KEPT_HOURS = 72;
 
 export const toHour = (now: number): number => Math.floor(now / HOUR_MS);
 
@@ -200,7 +201,7 @@ function sumLastDay(hours: readonly PastHour[], current: number): RecentAttempts
 function listHours(hours: readonly PastHour[], current: number): readonly HourStats[] {
   const byHour = new Map<number, HourStats>();
   for (const { hour, succeeded, failed, p50, p95 } of hours) {
-    if (hour <= current - KEPT_HOURS) continue;
+    if (hour <= current - MAX_HOURS) continue;
     const shown = Math.min(hour, current);
     const before = byHour.get(shown);
     byHour.set(shown, {

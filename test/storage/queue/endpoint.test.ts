@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { addClaimed, countLeft, findOpenTime } from "../../storage/endpoint-limits.js";
+import { addClaimed, countLeft, findOpenTime } from "../../../storage/queue/endpoint.js";
 
 const NOW = Date.UTC(2026, 0, 1) + 250;
 const SECOND = Math.floor(NOW / 1_000);

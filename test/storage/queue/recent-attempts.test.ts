@@ -2,18 +2,14 @@
 
 import { Redis } from "ioredis";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { manualClock } from "../../src/testing/manual-clock.js";
-import { createScenario } from "../../src/testing/storage-contract/fixture.js";
-import {
-  addToSketch,
-  readQuantiles,
-  SKETCH_CHARACTERS,
-  sketchDurations,
-} from "../../storage/recent-attempts.js";
-import { redisStorage } from "../../storage/redis/index.js";
-import { sqliteStorage } from "../../storage/sqlite/index.js";
-import { freshPrefix, redisUrl } from "../support/redis.js";
-import { createDatabaseFile, openDatabase } from "../support/sqlite.js";
+import { manualClock } from "../../../src/testing/manual-clock.js";
+import { createScenario } from "../../../src/testing/storage-contract/fixture.js";
+import { MAX_SKETCH_CHARACTERS } from "../../../storage/queue/constants.js";
+import { addToSketch, readQuantiles, sketchDurations } from "../../../storage/queue/recent-attempts.js";
+import { redisStorage } from "../../../storage/redis/index.js";
+import { sqliteStorage } from "../../../storage/sqlite/index.js";
+import { freshPrefix, redisUrl } from "../../support/redis.js";
+import { createDatabaseFile, openDatabase } from "../../support/sqlite.js";
 
 const HOUR = 3_600_000;
 
@@ -36,8 +32,8 @@ describe("a sketch of durations", () => {
       sketch = addToSketch(sketch, sketchDurations([durationMs]));
       longest = Math.max(longest, sketch.length);
     }
-    expect(longest).toBeLessThanOrEqual(SKETCH_CHARACTERS + 100);
-    const counted = addToSketch(sketch, "x".repeat(SKETCH_CHARACTERS));
+    expect(longest).toBeLessThanOrEqual(MAX_SKETCH_CHARACTERS + 100);
+    const counted = addToSketch(sketch, "x".repeat(MAX_SKETCH_CHARACTERS));
     expect(counted).toBe(sketchDurations(durations));
   });
 

@@ -1,0 +1,44 @@
+/**
+ * What becomes of an event that is appended: who gets it, and whether it is kept. Pure. Memory and
+ * SQL call these functions, `scripts/lib/append.lua` repeats them; `vectors.json` proves them equal.
+ */
+
+import { subscribes } from "../../src/webhooks/event-types/catalogue.js";
+import type { WebhookStatus } from "../../src/webhooks/store.js";
+
+/** The fields of a webhook that decide if it gets an event. */
+interface Subscription {
+  readonly id: string;
+  readonly status: WebhookStatus;
+  /** `null`: every type. */
+  readonly eventTypes: readonly string[] | null;
+}
+
+/**
+ * True if a webhook gets an event of this type.
+ *
+ * @param target the id of the only webhook that gets a test; `undefined` for any other event
+ */
+export const receives = (
+  { id, status, eventTypes }: Subscription,
+  type: string,
+  target: string | undefined,
+): boolean => status === "ENABLED" && (target === undefined ? subscribes(eventTypes, type) : id === target);
+
+/** Decides about an event whose id is known: a repetition has the same digest. */
+export const compareKnown = (known: string, digest: string): "duplicate" | "conflict" =>
+  known === digest ? "duplicate" : "conflict";
+
+/** What decides if an event is kept. */
+interface AppendedEvent {
+  isTest: boolean;
+  receivers: number;
+  /** All webhooks of the account. */
+  webhooks: number;
+  /** How long completed events are kept. */
+  retentionMs: number;
+}
+
+/** True if an event is stored. One that nobody gets is stored only if a webhook may recover it. */
+export const isKept = ({ isTest, receivers, webhooks, retentionMs }: AppendedEvent): boolean =>
+  receivers > 0 || (!isTest && webhooks > 0 && retentionMs > 0);

@@ -1,0 +1,27 @@
+/**
+ * Every number of the rules of the delivery queue. TypeScript imports them, the Lua scripts begin
+ * with them (`toLua`), and the SQL functions get them when they are created. They are written
+ * nowhere else.
+ */
+
+/** A first attempt is queued so much before its time that it comes before retries. */
+export { FIRST_ATTEMPT_HEAD_START_MS as HEAD_START_MS } from "../../src/webhooks/store.js";
+
+export const SECOND_MS = 1_000;
+export const HOUR_MS = 3_600_000;
+
+/**
+ * How many seconds a counted second may be ahead of the caller's clock. Clocks of processes differ a
+ * little, and the later second then counts for all. One that is further ahead was counted before the
+ * clock was set back.
+ */
+export const MAX_SECONDS_AHEAD = 60;
+
+/** Attempts that one delivery keeps. The schedule has 14; further ones come from `resend`. */
+export const MAX_ATTEMPTS = 50;
+
+/** Hours whose attempts are kept, with the current one. */
+export const MAX_HOURS = 72;
+
+/** A sketch of durations that would be longer is compacted. */
+export const MAX_SKETCH_CHARACTERS = 512;

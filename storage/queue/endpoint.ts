@@ -1,0 +1,128 @@
+/**
+ * When an endpoint may be served, and with how many deliveries: its free slots, its slow start, its
+ * rate, and what an attempt says about it. Pure. Memory and SQL call these functions. On Redis
+ * `scripts/lib/endpoint.lua` repeats them, on Postgres the functions in `functions`; `vectors.json`
+ * proves them equal.
+ */
+
+import type { EndpointReport, Lane, WebhookStatus } from "../../src/webhooks/store.js";
+import { MAX_SECONDS_AHEAD, SECOND_MS } from "./constants.js";
+
+// Slow start: after a failure an endpoint gets one attempt at a time, and with each success one
+// more, up to `perEndpoint`.
+
+/** The attempts that an endpoint may have in flight; `null` means `perEndpoint`. */
+export type SlowStart = number | null;
+
+/** Returns the slow start after some successes in a row. */
+export function growSlowStart(slowStart: SlowStart, successes: number, perEndpoint: number): SlowStart {
+  if (slowStart === null || slowStart + successes >= perEndpoint) return null;
+  return slowStart + successes;
+}
+
+/** Returns how many more attempts may be in flight. Below 0 after the limit was lowered. */
+export const countFreeSlots = (slowStart: SlowStart, inFlight: number, perEndpoint: number): number =>
+  Math.min(perEndpoint, slowStart ?? perEndpoint) - inFlight;
+
+// The rate, in whole seconds of the storage's clock.
+
+/** How many deliveries of an endpoint were claimed in a second, which is counted from the epoch. */
+export interface ClaimedSecond {
+  readonly second: number;
+  readonly count: number;
+}
+
+export const toSecond = (now: number): number => Math.floor(now / SECOND_MS);
+
+/** Returns the second that counts at `now`, and what was claimed in it. */
+function getSecond(claimed: ClaimedSecond | null, now: number): ClaimedSecond {
+  const second = toSecond(now);
+  const isCurrent =
+    claimed !== null && claimed.second >= second && claimed.second <= second + MAX_SECONDS_AHEAD;
+  return isCurrent ? claimed : { second, count: 0 };
+}
+
+/** Returns how many deliveries may be claimed at `now`. `perSecond`: `null` for any number. */
+export const countLeft = (perSecond: number | null, claimed: ClaimedSecond | null, now: number): number =>
+  perSecond === null ? Number.POSITIVE_INFINITY : Math.max(0, perSecond - getSecond(claimed, now).count);
+
+/** Returns when the next delivery may be claimed: `now`, or when the next second begins. */
+export function findOpenTime(perSecond: number | null, claimed: ClaimedSecond | null, now: number): number {
+  if (perSecond === null) return now;
+  const { second, count } = getSecond(claimed, now);
+  return count < perSecond ? now : (second + 1) * SECOND_MS;
+}
+
+/** Counts deliveries that are claimed at `now`. */
+export function addClaimed(claimed: ClaimedSecond | null, now: number, count: number): ClaimedSecond {
+  const current = getSecond(claimed, now);
+  return { second: current.second, count: current.count + count };
+}
+
+// The offer: an endpoint is ready from the time on at which it may be served next.
+
+/**
+ * True if an endpoint keeps its turn, whatever has changed about it: it is ready already. Serving it
+ * finds out what there is.
+ */
+export const keepsTurn = (readyAt: number | null, now: number): boolean => readyAt !== null && readyAt <= now;
+
+/**
+ * Returns when an endpoint may be served next; `null` for not before something changes.
+ *
+ * @param head when the first delivery of its queue may be claimed; `null` if the queue is empty
+ * @param openTime the result of {@link findOpenTime}
+ */
+export const findReadyTime = (head: number | null, freeSlots: number, openTime: number): number | null =>
+  head === null || freeSlots <= 0 ? null : Math.max(head, openTime);
+
+/** True if sleeping workers must be notified: an endpoint is ready earlier than before. */
+export const isEarlier = (readyAt: number | null, before: number | null): readyAt is number =>
+  readyAt !== null && (before === null || readyAt < before);
+
+// What an attempt says about its endpoint.
+
+/** The fields of an endpoint that a report reads. */
+interface ReportedEndpoint {
+  generation: number;
+  status: WebhookStatus;
+  slowStart: SlowStart;
+  failingSince: number | null;
+}
+
+/** The health of an endpoint after it began to fail, or recovered. */
+export interface EndpointHealth {
+  failingSince: number | null;
+  warnedAt: null;
+  noticeAt: number | null;
+}
+
+/** What a report changes. */
+export interface ReportChange {
+  lane: Lane;
+  slowStart: SlowStart;
+  /** `undefined` if the health stays as it is. */
+  health: EndpointHealth | undefined;
+}
+
+/**
+ * Decides what the report of an attempt changes; `undefined` for nothing, because the webhook has
+ * got another URL or was enabled again meanwhile. A DISABLED webhook keeps its health.
+ */
+export function applyReport(
+  { generation, status, slowStart, failingSince }: ReportedEndpoint,
+  report: EndpointReport,
+  perEndpoint: number,
+): ReportChange | undefined {
+  if (report.generation !== generation) return undefined;
+  const change: ReportChange = {
+    lane: report.lane,
+    slowStart: report.ok ? growSlowStart(slowStart, 1, perEndpoint) : 1,
+    health: undefined,
+  };
+  if (status !== "ENABLED" || report.ok === (failingSince === null)) return change;
+  change.health = report.ok
+    ? { failingSince: null, warnedAt: null, noticeAt: null }
+    : { failingSince: report.at, warnedAt: null, noticeAt: report.noticeAt };
+  return change;
+}
