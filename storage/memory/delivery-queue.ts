@@ -187,7 +187,7 @@ function changeEndpoint(
 ): void {
   const { generation, status, failingSince } = endpoint.record;
   const { slowStart } = endpoint;
-  const change = applyReport({ generation, status, failingSince, slowStart }, report, perEndpoint);
+  const change = applyReport({ generation, status, failingSince, slowStart }, report, 1, perEndpoint);
   if (change === undefined) return;
   moveToLane(state, endpoint, change.lane);
   endpoint.slowStart = change.slowStart;

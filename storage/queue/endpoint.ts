@@ -108,16 +108,19 @@ export interface ReportChange {
 /**
  * Decides what the report of an attempt changes; `undefined` for nothing, because the webhook has
  * got another URL or was enabled again meanwhile. A DISABLED webhook keeps its health.
+ *
+ * @param attempts how many attempts in a row the report stands for
  */
 export function applyReport(
   { generation, status, slowStart, failingSince }: ReportedEndpoint,
   report: EndpointReport,
+  attempts: number,
   perEndpoint: number,
 ): ReportChange | undefined {
   if (report.generation !== generation) return undefined;
   const change: ReportChange = {
     lane: report.lane,
-    slowStart: report.ok ? growSlowStart(slowStart, 1, perEndpoint) : 1,
+    slowStart: report.ok ? growSlowStart(slowStart, attempts, perEndpoint) : 1,
     health: undefined,
   };
   if (status !== "ENABLED" || report.ok === (failingSince === null)) return change;

@@ -4,6 +4,7 @@
  */
 
 import { createHash } from "node:crypto";
+import * as constants from "../queue/constants.js";
 import additions from "./scripts/additions.lua";
 import append from "./scripts/append.lua";
 import appendGeneral from "./scripts/append-general.lua";
@@ -27,6 +28,10 @@ import endpoints from "./scripts/endpoints.lua";
 import events from "./scripts/events.lua";
 import expiredLeases from "./scripts/expired-leases.lua";
 import keys from "./scripts/keys.lua";
+import appendRules from "./scripts/lib/append.lua";
+import endpointRules from "./scripts/lib/endpoint.lua";
+import settlementRules from "./scripts/lib/settlement.lua";
+import turnRules from "./scripts/lib/turns.lua";
 import notices from "./scripts/notices.lua";
 import read from "./scripts/read.lua";
 import recent from "./scripts/recent.lua";
@@ -60,13 +65,24 @@ function assemble(name: string, ...parts: readonly string[]): Script {
   return { name, text, digest: createHash("sha1").update(text).digest("hex") };
 }
 
+/** The numbers of `storage/queue/constants.ts` as Lua's locals. */
+const CONSTANTS = Object.entries(constants)
+  .map(([name, value]) => `local ${name} = ${value}`)
+  .join("\n");
+
+/** The rules of `storage/queue` that scripts of the common path call. */
+const QUEUE_RULES = [CONSTANTS, endpointRules, turnRules];
+
+/** All rules of `storage/queue`, in Lua. */
+export const RULES = [...QUEUE_RULES, appendRules, settlementRules];
+
 /** The beginning of every general script of a partition. */
-const GENERAL = [calls, keys, buffers, endpoints, turns, deliveries, events, counters];
+const GENERAL = [calls, ...RULES, keys, buffers, endpoints, turns, deliveries, events, counters];
 /** The parts that complete deliveries and events. */
 const COMPLETION = [remembered, retention];
 
 export const SCRIPTS = {
-  append: assemble("append", calls, commonPath, rosters, append, claimDue),
+  append: assemble("append", calls, ...QUEUE_RULES, appendRules, commonPath, rosters, append, claimDue),
   appendGeneral: assemble(
     "append-general",
     ...GENERAL,
@@ -86,7 +102,7 @@ export const SCRIPTS = {
   create: assemble("create", ...GENERAL, rosters, remembered, create),
   settleAndClaim: assemble(
     "settle-and-claim",
-    ...[calls, commonPath, recent, settleAndClaim, settleFirstAttempts, claimDue],
+    ...[calls, ...QUEUE_RULES, commonPath, recent, settleAndClaim, settleFirstAttempts, claimDue],
   ),
   notices: assemble("notices", ...GENERAL, remembered, notices),
   read: assemble("read", ...GENERAL, rosters, read),

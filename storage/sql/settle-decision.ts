@@ -68,7 +68,7 @@ export const encodeLastAttempt = (attempt: Attempt): string => JSON.stringify({ 
 function changeEndpoint(endpoint: EndpointRow, report: EndpointReport, perEndpoint: number): void {
   const { generation, slow_start: slowStart, failing_since: failingSince } = endpoint;
   const status = endpoint.status as WebhookStatus;
-  const change = applyReport({ generation, status, slowStart, failingSince }, report, perEndpoint);
+  const change = applyReport({ generation, status, slowStart, failingSince }, report, 1, perEndpoint);
   if (change === undefined) return;
   endpoint.lane = change.lane;
   endpoint.slow_start = change.slowStart;

@@ -12,9 +12,10 @@
 local mostPending, mostPendingPerAccount = tonumber(ARGV[5]), tonumber(ARGV[6])
 
 local function replyToRepeated(known, digest, nonce, roster)
-  if known.digest ~= digest then return { 'conflict', '' } end
+  local result = compareKnown(known.digest, digest)
+  if result == 'conflict' then return { result, '' } end
   -- The same call again, because its reply was lost: it did store the event.
-  return { known.nonce == nonce and 'stored' or 'duplicate', known.receivers, (countRoster(roster)) }
+  return { known.nonce == nonce and 'stored' or result, known.receivers, (countRoster(roster)) }
 end
 
 local FIRST, FIELDS = 7, 10
@@ -57,12 +58,10 @@ local function append(place, account, ek, type, digest, payload, rememberFor, no
   local ws, shorts = {}, {}
   local all, isTest = 0, target ~= ''
   if roster then
-    local patterns = matchingTypes(type)
+    local patterns = listPatterns(type)
     for w, status, short, types in string.gmatch(roster.lines, '(%d+) (%a) (%S+) ([^\n]*)\n') do
       all = all + 1
-      local isWanted = short == target
-      if not isTest then isWanted = isSubscribed(types, patterns) end
-      if status == 'E' and isWanted then
+      if receives({ id = short, status = status, types = types }, patterns, isTest and target or nil) then
         ws[#ws + 1] = w
         shorts[#shorts + 1] = short
       end
@@ -70,7 +69,7 @@ local function append(place, account, ek, type, digest, payload, rememberFor, no
   end
   local receivers = table.concat(shorts, ';')
   local rememberUntil = now + tonumber(rememberFor)
-  if #ws == 0 and (isTest or all == 0 or keepMs == 0) then
+  if not isKept(isTest, #ws, all, keepMs) then
     remember(rememberedKeys[place], table.concat({ text(rememberUntil), nonce, '', digest }, '\n'), rememberUntil)
     stored[rememberedKeys[place]] = { nonce = nonce, receivers = '', digest = digest }
     return { 'stored', '', all }

@@ -32,10 +32,10 @@ local function receiversOf(account, type)
   local known = account.byType[type]
   if known then return known end
   local own, shorts, all = {}, {}, 0
-  local patterns = matchingTypes(type)
+  local patterns = listPatterns(type)
   for w, status, short, types in string.gmatch(account.lines, '(%d+) (%a) (%S+) ([^\n]*)\n') do
     all = all + 1
-    if status == 'E' and isSubscribed(types, patterns) then
+    if receives({ id = short, status = status, types = types }, patterns) then
       own[#own + 1] = w
       shorts[#shorts + 1] = short
       if not ws[w] then
@@ -115,8 +115,8 @@ for place, key in ipairs(keys) do
   bytes = bytes + #value
   entries[2 * place - 1] = '0'
   entries[2 * place] = owners[place].a .. '/' .. order .. '/' .. ek .. '/' .. ARGV[i + 5] .. '/' .. group.numbers
-  -- A first attempt is queued an hour before its time, so that it comes before retries.
-  local suffix = '/' .. hex(tonumber(string.sub(order, 1, 11), 16) - HEAD_START_MS) .. '/' .. ek
+  local createdAt = tonumber(string.sub(order, 1, 11), 16)
+  local suffix = '/' .. hex(findQueueTime(nil, createdAt, nil, createdAt)) .. '/' .. ek
   for _, w in ipairs(group.ws) do
     queued[#queued + 1] = '0'
     queued[#queued + 1] = w .. suffix

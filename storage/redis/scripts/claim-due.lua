@@ -34,7 +34,8 @@ local LEASED = '^(l,[^,]*,%d*,%d+,%d+,%d*,%d+,%d+,%d*,%d,([^,]*),(%d+),[^\n]*)'
 local function ownLease(ref, e, record)
   if string.match(record or '', '^l:([^,]*)') == token then
     local order = string.match(call('HGET', EVENTS, string.match(e.text, '^%d+') .. '/' .. (string.match(ref, '/(.+)$') or '')) or '', '^%x+') or '0'
-    return false, tonumber(string.sub(order, 1, 11), 16) - HEAD_START_MS
+    local createdAt = tonumber(string.sub(order, 1, 11), 16)
+    return false, findQueueTime(nil, createdAt, nil, createdAt)
   end
   local line, own, at = string.match(record or '', LEASED)
   if own == token then return line, tonumber(at) end
@@ -91,28 +92,27 @@ local function serve(line, left)
   local ws = call('ZRANGEBYSCORE', line, '-inf', '(' .. text(now + 1), 'LIMIT', '0', text(left))
   if #ws == 0 then return 0 end
   fetchEndpoints(ws)
-  local share, sum = math.ceil(left / #ws), 0
+  local sum = 0
   local gone, placed = {}, {}
-  for _, w in ipairs(ws) do
-    -- An endpoint that gets nothing keeps its place, and is among the first next time.
-    if sum >= left then break end
+  for i, w in ipairs(ws) do
     local e = endpoints[w]
     if not e then parked[#parked + 1] = w end
-    local most = e and math.max(0, math.min(left - sum, share, freeSlots(e))) or 0
-    if most > 0 and perSecond then most = math.max(0, math.min(most, perSecond - e.claimed)) end
+    local free = e and freeSlots(e) or 0
+    local most = e and math.min(divideRoom(left, #ws, i - 1), free, countLeft(perSecond, e.claimed, now)) or 0
     local count, headAt = 0, nil
     if most > 0 then
       count, headAt = takeFrom(w, most)
-    elseif e and opensAt(e) > 0 then
-      headAt = opensAt(e)
+    elseif free > 0 then
+      -- Its rate is used up. It is looked at when the next second begins.
+      headAt = now
     end
     sum = sum + count
     if count > 0 then countLeases(e, count) end
-    if count > 0 and perSecond then e.claimed, e.isRated = e.claimed + count, true end
-    if not headAt or freeSlots(e) <= 0 then
+    if count > 0 and perSecond then e.claimed, e.isRated = addClaimed(e.claimed, now, count), true end
+    local at = e and findReadyTime(headAt, freeSlots(e), findOpenTime(perSecond, e.claimed, now))
+    if not at then
       gone[#gone + 1] = w
     else
-      local at = math.max(headAt, opensAt(e))
       if at <= now then
         turn, isTurnMoved = math.min(math.max(now, turn) + TURN_MS, now + LAST_TURN_MS), true
         at = turn

@@ -25,8 +25,6 @@ end
 local keepMs, keepEvents = tonumber(ARGV[3]), tonumber(ARGV[4])
 local token, leaseUntil, fastRoom, slowRoom = ARGV[5], ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
 
-local HEAD_START_MS = 3600000
-
 local function text(number) return string.format('%.0f', number) end
 
 -- If something else created a key of another type, the script has to fail before its first write:
@@ -58,21 +56,12 @@ end
 -- Endpoints by number, each read once; false if one is missing or cannot be read.
 local endpoints = {}
 
--- Reads which second counts for the rate of each endpoint, and how many of its deliveries were
--- claimed in it. storage/endpoint-limits.ts has the rules.
-local MOST_SECONDS_AHEAD = 60
-
+-- Reads how many deliveries of each endpoint were claimed in a second.
 local function fetchRates(ws)
-  local nowSecond = math.floor(now / 1000)
   for i, value in ipairs(call('HMGET', RATES, unpack(ws))) do
     local e = endpoints[ws[i]]
-    local second, claimed = string.match(value or '', '^(%d+),(%d+)$')
-    second = tonumber(second)
-    if e and second and second >= nowSecond and second <= nowSecond + MOST_SECONDS_AHEAD then
-      e.second, e.claimed = second, tonumber(claimed)
-    elseif e then
-      e.second, e.claimed = nowSecond, 0
-    end
+    local second, count = string.match(value or '', '^(%d+),(%d+)$')
+    if e and second then e.claimed = { second = tonumber(second), count = tonumber(count) } end
   end
 end
 
@@ -87,16 +76,7 @@ local function fetchEndpoints(ws)
   if perSecond then fetchRates(unknown) end
 end
 
-local function freeSlots(e)
-  local most = e.slowStart == '' and perEndpoint or math.min(perEndpoint, tonumber(e.slowStart))
-  return most - e.leased
-end
-
--- When the rate allows the next claim: when the next second begins, or 0 for now.
-local function opensAt(e)
-  if not perSecond or e.claimed < perSecond then return 0 end
-  return (e.second + 1) * 1000
-end
+local function freeSlots(e) return countFreeSlots(tonumber(e.slowStart), e.leased, perEndpoint) end
 
 local function countLeases(e, by)
   e.leased, e.isCounted = math.max(0, e.leased + by), true
@@ -121,33 +101,36 @@ local function saveRates()
   for w, e in pairs(endpoints) do
     if e and e.isRated then
       set[#set + 1] = w
-      set[#set + 1] = text(e.second) .. ',' .. text(e.claimed)
+      set[#set + 1] = text(e.claimed.second) .. ',' .. text(e.claimed.count)
     end
   end
   if #set > 0 then call('HSET', RATES, unpack(set)) end
 end
 
+-- The time in a score of the ready ones, which has a fraction for the turn. Nil without a score.
+local function toReadyTime(score) return score and math.floor(tonumber(score)) or nil end
+
 -- The time in a member of the queue. Nil if something else put the member there.
 local function timeOf(member) return tonumber(string.match(member, '^%d+/(%x+)/') or '', 16) end
 
--- Works out when endpoints may be served next, after their queue or slots have changed. An endpoint
--- that is already due keeps its place among the ready ones.
+-- Works out when endpoints may be served next, after their queue or slots have changed.
 local function offer(ws)
   local fast, slow = call('ZMSCORE', READY.f, unpack(ws)), call('ZMSCORE', READY.s, unpack(ws))
   local readyTimes, moved = {}, {}
   for i, w in ipairs(ws) do
-    readyTimes[w] = tonumber(fast[i] or slow[i] or nil)
-    if not readyTimes[w] or readyTimes[w] >= now + 1 then moved[#moved + 1] = w end
+    readyTimes[w] = toReadyTime(fast[i] or slow[i])
+    if not keepsTurn(readyTimes[w], now) then moved[#moved + 1] = w end
   end
   fetchEndpoints(moved)
   for _, w in ipairs(moved) do
     local e, readyAt = endpoints[w], readyTimes[w]
     if e then
-      local head = freeSlots(e) > 0 and call('ZRANGEBYLEX', QUEUE, '[' .. w .. '/', '(' .. w .. '0', 'LIMIT', '0', '1')[1]
-      local at = head and math.max(timeOf(head) or 0, now, opensAt(e))
+      local free = freeSlots(e)
+      local head = free > 0 and call('ZRANGEBYLEX', QUEUE, '[' .. w .. '/', '(' .. w .. '0', 'LIMIT', '0', '1')[1]
+      local at = findReadyTime(head and (timeOf(head) or 0), free, findOpenTime(perSecond, e.claimed, now))
       if at then
         call('ZADD', READY[e.lane], text(at), w)
-        if (not readyAt or at < readyAt) and (not notifyAt or at < notifyAt) then notifyAt = at end
+        if isEarlier(at, readyAt) and isEarlier(at, notifyAt) then notifyAt = at end
       elseif readyAt then
         call('ZREM', READY[e.lane], w)
       end

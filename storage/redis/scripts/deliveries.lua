@@ -51,7 +51,7 @@ local function freshDelivery(order, receivers)
   local createdAt = tonumber(string.sub(order, 1, 11), 16)
   return {
     state = 'p', order = order, startedAt = '', step = '0', dueAt = text(createdAt), endedAt = '', postponed = '0',
-    crashes = '0', extraAt = '', recovered = '0', token = '', at = math.max(0, createdAt - HEAD_START_MS),
+    crashes = '0', extraAt = '', recovered = '0', token = '', at = math.max(0, findQueueTime(nil, createdAt, nil, createdAt)),
     receivers = receivers, tries = 0, reason = '', more = '', attempts = '',
   }
 end
@@ -78,11 +78,9 @@ local function suffixOf(ref) return string.match(ref, '/(.+)$') end
 local function eventOf(ref) return string.match(ref, '/([^.]+)') end
 local function queueMember(ref, at) return webhookOf(ref) .. '/' .. hex(at) .. '/' .. suffixOf(ref) end
 
--- Adds a pending delivery to the queue of its endpoint. Only a delivery that is already due gets
--- the head start of a first attempt: any other would be served too early.
+-- Adds a pending delivery to the queue of its endpoint.
 local function enqueue(ref, d)
-  local at = tonumber(d.extraAt) or tonumber(d.dueAt)
-  if d.startedAt == '' and at <= now then at = math.max(0, at - HEAD_START_MS) end
+  local at = math.max(0, findQueueTime(tonumber(d.startedAt), tonumber(d.dueAt), tonumber(d.extraAt), now))
   d.state, d.at = 'p', at
   queue.add(queueMember(ref, at), 0)
   deliveries.set(ref, d)

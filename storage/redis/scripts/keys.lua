@@ -21,9 +21,6 @@ if not perEndpoint then
 end
 local keepMs, keepEvents = tonumber(ARGV[3]), tonumber(ARGV[4])
 
-local HEAD_START_MS = 3600000
-local MAX_ATTEMPTS_KEPT = 50
-
 -- Numbers from 1e14 on would lose digits in Lua's own conversion; times have 13.
 local function text(number) return string.format('%.0f', number) end
 -- Times sort as strings, so each has eleven hexadecimal digits. Later times become the last one.

@@ -1,9 +1,8 @@
 -- The attempts of a webhook by the hour. Its tally ends with the newest hour, and a sketch of the
 -- durations on a line of its own: `<hour> <succeeded> <failed> <ms>;`, where `ms` is how long those
--- that succeeded took. An earlier version has written up to 25 hours there, newest first. storage/recent-attempts.ts has
+-- that succeeded took. An earlier version has written up to 25 hours there, newest first. storage/queue/recent-attempts.ts has
 -- the rules, and describes sketches.
 
-local PAST_HOURS, SKETCH_CHARACTERS = 71, 512
 -- The most characters of a sketch that is added entry by entry.
 local FEW_ENTRIES = 9
 
@@ -25,7 +24,7 @@ local function addToSketch(value, added)
   local from, length = 1, #added
   if length > FEW_ENTRIES then
     value = value .. added
-    if #value <= SKETCH_CHARACTERS then return value end
+    if #value <= MAX_SKETCH_CHARACTERS then return value end
     local feed = string.find(value, '\n', 1, true)
     local counts, names = countClasses(string.sub(value, feed + 1))
     for i, name in ipairs(names) do names[i] = name .. counts[name] end
@@ -61,14 +60,14 @@ end
 local function keepHours(w, ended)
   local past = (call('HGET', TALLIES, w .. '/h') or '') .. ended
   local _, count = string.gsub(past, ';', '')
-  for _ = PAST_HOURS + 1, count do past = string.sub(past, (string.find(past, ';', 1, true)) + 1) end
+  for _ = MAX_HOURS, count do past = string.sub(past, (string.find(past, ';', 1, true)) + 1) end
   call('HSET', TALLIES, w .. '/h', past)
 end
 
 -- Adds attempts, with the sketch of their durations, and returns the new end of the tally. All
 -- numbers are integers below 1e14, which Lua converts itself, in less time than `text`.
 local function addRecent(w, recent, succeeded, failed, durationMs, added)
-  local hour = math.floor(now / 3600000)
+  local hour = math.floor(now / HOUR_MS)
   local newest, ok, bad, ms, tailAt = string.match(recent, '^(%d+) (%d+) (%d+) (%d+);()')
   -- A clock that went back counts in the newest hour.
   if newest and tonumber(newest) >= hour then

@@ -34,7 +34,7 @@ end
 local isWanted = {}
 local function wantsType(type)
   if wantedType ~= '' and type ~= wantedType then return false end
-  if isWanted[type] == nil then isWanted[type] = isSubscribed(types, matchingTypes(type)) end
+  if isWanted[type] == nil then isWanted[type] = subscribes(types, listPatterns(type)) end
   return isWanted[type]
 end
 

@@ -35,18 +35,3 @@ local function changeRoster(account, w, change)
   end)
   call('HSET', ACCOUNTS, account, roster.a .. '\n' .. lines)
 end
-
--- The subscriptions that match a type: the type itself, `prefix.*` for each of its prefixes, and
--- `*`.
-local function matchingTypes(type)
-  local all = { '|' .. type .. '|', '|*|' }
-  for place in string.gmatch(type, '()%.') do all[#all + 1] = '|' .. string.sub(type, 1, place) .. '*|' end
-  return all
-end
-
-local function isSubscribed(types, patterns)
-  for _, pattern in ipairs(patterns) do
-    if string.find(types, pattern, 1, true) then return true end
-  end
-  return false
-end

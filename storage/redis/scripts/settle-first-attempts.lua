@@ -3,25 +3,24 @@
 -- Updates the lane, slow start and health of an endpoint after successes under its present
 -- generation.
 local function reportSuccesses(w, e, count, lane)
-  local isRecovered = e.status == 'E' and e.failingSince ~= ''
-  if lane == e.lane and e.slowStart == '' and not isRecovered then return end
+  -- Most endpoints are as they were.
+  if lane == e.lane and e.slowStart == '' and (e.status ~= 'E' or e.failingSince == '') then return end
+  local change = applyReport({
+    generation = e.generation, status = e.status, slowStart = tonumber(e.slowStart), failingSince = tonumber(e.failingSince),
+  }, { ok = true, generation = e.generation, lane = lane }, count, perEndpoint)
   local health = string.match(e.text, '^%d*,%d*,%d*', e.healthAt)
-  if isRecovered then
+  if change.health then
     call('ZREM', NOTICES, w)
     health = ',,'
   end
   if lane ~= e.lane then call('ZREM', READY[e.lane], w) end
-  local slowStart = e.slowStart
-  if slowStart ~= '' then
-    local opened = tonumber(slowStart) + count
-    slowStart = opened >= perEndpoint and '' or text(opened)
-  end
+  local slowStart = change.slowStart and text(change.slowStart) or ''
   local value = string.sub(e.text, 1, e.healthAt - 1) .. health .. ',' .. lane .. ',' .. slowStart .. string.sub(e.text, e.rest)
   call('HSET', WEBHOOKS, w, value)
   local leased = e.leased
   endpoints[w] = readEndpoint(value)
   endpoints[w].leased, endpoints[w].isCounted = leased, true
-  endpoints[w].second, endpoints[w].claimed = e.second, e.claimed
+  endpoints[w].claimed = e.claimed
 end
 
 local function recordEndpoints(ws, from)

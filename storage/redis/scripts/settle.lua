@@ -51,43 +51,37 @@ local function record(w, d, attempt, short, durationMs, ok, sketch)
   tallies.set(w, own)
   d.attempts = d.attempts .. '\n' .. attempt
   d.tries = d.tries + 1
-  if d.tries > MAX_ATTEMPTS_KEPT then
+  if d.tries > MAX_ATTEMPTS then
     -- In parentheses, because find also returns the end of the match, which sub would take as its
     -- end.
     d.attempts = string.sub(d.attempts, (string.find(d.attempts, '\n', 2, true)))
-    d.tries = MAX_ATTEMPTS_KEPT
+    d.tries = MAX_ATTEMPTS
   end
 end
 
--- Applies the report of an attempt to its endpoint: its lane, its slow start, its health.
-local function report(w, e, ok, generation, at, noticeAt, lane)
-  if generation ~= e.generation then return end
-  moveToLane(w, e, lane)
-  local slowStart = e.slowStart
-  if not ok then
-    slowStart = '1'
-  elseif slowStart ~= '' then
-    slowStart = tonumber(slowStart) + 1
-    slowStart = slowStart >= perEndpoint and '' or text(slowStart)
-  end
+-- Changes an endpoint as the report of an attempt says.
+local function changeEndpoint(w, e, report)
+  local change = applyReport({
+    generation = e.generation, status = e.status, slowStart = tonumber(e.slowStart), failingSince = tonumber(e.failingSince),
+  }, report, 1, perEndpoint)
+  if not change then return end
+  moveToLane(w, e, change.lane)
+  local slowStart = change.slowStart and text(change.slowStart) or ''
   if slowStart ~= e.slowStart then
     e.slowStart = slowStart
     endpoints.set(w, e)
   end
-  if e.status ~= 'E' then return end
-  if ok and e.failingSince ~= '' then
-    clearHealth(w, e)
-  elseif not ok and e.failingSince == '' then
-    e.failingSince, e.warnedAt = at, ''
-    setNotice(w, e, noticeAt)
-    notifyWorkers(tonumber(noticeAt))
+  if change.health then
+    e.failingSince, e.warnedAt = change.health.failingSince or '', ''
+    setNotice(w, e, change.health.noticeAt or '')
+    if change.health.noticeAt then notifyWorkers(tonumber(change.health.noticeAt)) end
   end
 end
 
 local function settle(i)
   local account, id, suffix, token, nonce = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
   now = tonumber(ARGV[i + 5])
-  local state, isDelivered = OUTCOMES[ARGV[i + 6]], ARGV[i + 6] == 'delivered'
+  local state = OUTCOMES[ARGV[i + 6]]
   local w = numbers[id]
   local e = w and endpoints.get(w)
   if not e or e.account ~= account then return 'gone' end
@@ -96,11 +90,8 @@ local function settle(i)
   if not d or d.isBroken then return 'gone' end
   -- The same call again, because its reply was lost.
   if d.state ~= 'l' and d.token == nonce then return 'settled' end
-  if isDone(d) then return 'gone' end
-  if not isDelivered then
-    if d.state == 'f' then return 'gone' end
-    if d.state ~= 'l' or d.token ~= token then return 'stale' end
-  end
+  local result = classifySettlement(d.state, d.token, ARGV[i + 6], token)
+  if result ~= 'settled' then return result end
 
   if d.state == 'l' then
     leases.remove(ref)
@@ -112,7 +103,9 @@ local function settle(i)
   if ARGV[i + 13] ~= '' then d.startedAt = ARGV[i + 13] end
   if ARGV[i + 14] ~= '' then record(w, d, ARGV[i + 14], ARGV[i + 15], ARGV[i + 16], ARGV[i + 17], ARGV[i + 22]) end
   if ARGV[i + 17] ~= '' then
-    report(w, e, ARGV[i + 17] == '1', ARGV[i + 18], ARGV[i + 19], ARGV[i + 20], ARGV[i + 21])
+    changeEndpoint(w, e, {
+      ok = ARGV[i + 17] == '1', generation = ARGV[i + 18], at = ARGV[i + 19], noticeAt = ARGV[i + 20], lane = ARGV[i + 21],
+    })
   end
   if state then
     completeDelivery(e, ref, d, state, ARGV[i + 7])

@@ -1,28 +1,13 @@
 -- Turns of the endpoints: which of them may be served, from when on, and in which lane.
 
-local function freeSlots(w, e)
-  local most = perEndpoint
-  if e.slowStart ~= '' then most = math.min(most, tonumber(e.slowStart)) end
-  return most - (inFlight.get(w) or 0)
-end
+local function freeSlots(w, e) return countFreeSlots(tonumber(e.slowStart), inFlight.get(w) or 0, perEndpoint) end
 
 -- `second,count` of each endpoint: how many of its deliveries were claimed in that second. Nil without
--- a limit. storage/endpoint-limits.ts has the rules.
-local MOST_SECONDS_AHEAD = 60
+-- a limit.
 local rates = perSecond and records(RATES, function(value)
-  local second, claimed = string.match(value, '^(%d+),(%d+)$')
-  return second and { second = tonumber(second), claimed = tonumber(claimed) }
+  local second, count = string.match(value, '^(%d+),(%d+)$')
+  return second and { second = tonumber(second), count = tonumber(count) }
 end)
-
--- When the rate allows the next claim: when the next second begins, or 0 for now.
-local function opensAt(w)
-  local own = rates and rates.get(w)
-  local second = math.floor(now / 1000)
-  if not own or own.claimed < perSecond or own.second < second or own.second > second + MOST_SECONDS_AHEAD then
-    return 0
-  end
-  return (own.second + 1) * 1000
-end
 
 local function queueHead(w)
   local from, to = below(w)
@@ -32,12 +17,15 @@ end
 -- The time in a member of the queue. Nil if something else put the member there.
 local function timeOf(member) return tonumber(string.match(member, '^%d+/(%x+)/') or '', 16) end
 
+-- The time in a score of the ready ones, which has a fraction for the turn. Nil without a score.
+local function toReadyTime(score) return score and math.floor(tonumber(score)) or nil end
+
 -- The earliest time at which this script made something due. The reply carries it, so that sleeping
 -- workers are notified.
 local notifyAt
 
 local function notifyWorkers(at)
-  if not notifyAt or at < notifyAt then notifyAt = at end
+  if isEarlier(at, notifyAt) then notifyAt = at end
 end
 
 -- Endpoints whose queue or free slots have changed: when they may be served has to be worked out.
@@ -56,13 +44,12 @@ function offer(w, e, readyAt)
     call('ZREM', QUEUE, head)
     return offer(w, e, readyAt)
   end
-  local at = math.max(headAt, now, opensAt(w))
+  local at = findReadyTime(headAt, freeSlots(w, e), findOpenTime(perSecond, rates and rates.get(w), now))
   ready[e.lane].add(w, text(at))
-  if not readyAt or at < readyAt then notifyWorkers(at) end
+  if isEarlier(at, readyAt) then notifyWorkers(at) end
 end
 
--- Works out when the touched endpoints may be served next. An endpoint that is already due keeps
--- its place among the ready ones.
+-- Works out when the touched endpoints may be served next.
 local function offerTouched()
   local ws = {}
   for w in pairs(touched) do ws[#ws + 1] = w end
@@ -71,8 +58,8 @@ local function offerTouched()
   if rates then rates.fetch(ws) end
   local fast, slow = call('ZMSCORE', FAST, unpack(ws)), call('ZMSCORE', SLOW, unpack(ws))
   for i, w in ipairs(ws) do
-    local readyAt = tonumber(fast[i] or slow[i] or nil)
-    if not readyAt or readyAt >= now + 1 then
+    local readyAt = toReadyTime(fast[i] or slow[i])
+    if not keepsTurn(readyAt, now) then
       local e = endpoints.get(w)
       if e then offer(w, e, readyAt) end
     end
