@@ -1,7 +1,4 @@
-/**
- * Stores events on Redis, many in one call: with the short script append.lua if all are common,
- * else with append-general.lua, which handles every case.
- */
+/** Stores events on Redis, many in one call of append.lua, which may also claim. */
 
 import { withTimeout } from "../../src/core/clock.js";
 import { isPostbellError } from "../../src/core/errors.js";
@@ -28,6 +25,7 @@ import { SCRIPTS } from "./scripts.js";
 import type { Settlements } from "./settlements.js";
 import type { RedisStoreContext } from "./store-context.js";
 import { decodeUuid, encodeText, encodeUuid } from "./text-codec.js";
+import type { Upkeep } from "./upkeep.js";
 
 /** The most events in a script: more would hold Redis up for more than a few milliseconds. */
 const APPENDED_PER_CALL = 32;
@@ -48,19 +46,18 @@ type ClaimingPart = Part & { readonly claim: NonNullable<Part["claim"]> };
 
 const isClaiming = (part: Part): part is ClaimingPart => part.claim !== undefined;
 
-/** An empty reply says that an event is not common, so that nothing was stored. */
-const wasDone = (reply: unknown): boolean => (reply as unknown[]).length > 0;
-
 export function createAppend({
   context,
   claims,
   settlements,
+  upkeep,
   cache,
   nonce,
 }: {
   readonly context: RedisStoreContext;
   readonly claims: PartitionClaims;
   readonly settlements: Settlements;
+  readonly upkeep: Upkeep;
   readonly cache: EventCache;
   readonly nonce: () => string;
 }): WebhookStore["append"] {
@@ -142,117 +139,77 @@ export function createAppend({
     const now = await context.connect(Math.max(...parts.map((part) => part.now)));
     // One claim is enough for all. A replicated call waits for a replica, and its leases would too.
     const claimer = isReplicated ? undefined : parts.find(isClaiming);
-    const isTest = parts.some(({ items }) => items[0]?.webhookId !== undefined);
-    const common = isTest ? undefined : await appendCommon(partition, parts, claimer, now);
-    if (common !== undefined) return common;
-    return appendGeneral(partition, parts, claimer, now).catch((error: unknown) => {
-      if (claimer) void claims.release(partition, { ...claimer.claim, now });
-      throw error;
-    });
-  };
-
-  /** Resolves with `undefined` if nothing was stored, because an event is not common. */
-  const appendCommon = async (
-    partition: Partition,
-    parts: readonly Part[],
-    claimer: ClaimingPart | undefined,
-    now: number,
-  ): Promise<readonly AppendResponse[] | undefined> => {
-    const args = [...(claimer ? encodeLease(claimer.claim) : NO_LEASE), ...bounds, nonce()];
-    for (const { items } of parts) for (const item of items) encodeCommonEvent(item, now, args);
-    const onLate = (late: unknown): void => releaseLate(late, partition, claimer, now);
+    const items = parts.flatMap((part) => part.items);
+    const first = claimer?.items[0];
+    const claimerPlace = first === undefined ? 0 : items.indexOf(first) + 1;
+    const args = [...(claimer ? encodeLease(claimer.claim) : NO_LEASE), ...bounds, nonce(), claimerPlace];
+    for (const item of items) args.push(...encodeEvent(item, now));
+    const onLate = (late: unknown): void => releaseLate(late as LeaseReply, claimer, now);
     const before = connectionId();
-    const { reply, confirmed } = await runDurably(SCRIPTS.append, partition, args, { now, onLate, wasDone });
-    if (!wasDone(reply)) return undefined;
+    const { reply, confirmed } = await runDurably(SCRIPTS.append, partition, args, { now, onLate });
     const leased = decodeLeaseReply(reply as LeaseReply);
+    const { mark, crowded } = leased;
     // A caller that claims learns from `nextAt` when something is due.
     if (claimer === undefined) notifyWorkers(leased.notifyAt);
     // Expired leases are only recovered by a claim of a worker.
     if (leased.hasExpired) notifyWorkers(String(now));
-    const origin = { mark: leased.mark, connection: before === connectionId() ? before : Number.NaN };
-    const lines = (reply as LeaseReply)[0].split("\n");
-    const decodeDeliveries = createDeliveryDecoder();
-    let place = 0;
-    const results = parts.map(({ items }) =>
-      items.map((item): AppendResult => {
-        const { shorts, webhooks } = cacheEvent(item, lines[place++] ?? "", origin, now);
-        const deliveries = decodeDeliveries(item.event.id, shorts);
-        return { result: "stored", deliveries, webhooks, ...(confirmed !== undefined && { confirmed }) };
-      }),
-    );
+    if (crowded.length > 0) upkeep.startTidying(partition, now, crowded);
+    const origin = { mark, connection: before === connectionId() ? before : Number.NaN };
+    const results = decodeResults(items, (reply as LeaseReply)[0].split("\n"), { now, origin, confirmed });
     // Also without a claimer, because the reply shows if Redis was emptied.
     const claiming = claims.toClaims(partition, leased, claimer?.claim.token ?? "", now);
     const claimed = await claimInTime(claiming, claimer?.calledAt ?? clock.monotonic(), now);
-    return results.map((own, index) => ({
-      results: own,
-      ...(parts[index] === claimer && { claimed }),
-    }));
+    let end = 0;
+    return parts.map((part) => {
+      end += part.items.length;
+      const own = results.slice(end - part.items.length, end).filter((result) => result !== undefined);
+      return { results: own, ...(part === claimer && isStored(own[0]) && { claimed }) };
+    });
   };
 
-  /**
-   * Caches an event for the claims to come. `line`: its order, the encoded ids of its webhooks, and
-   * how many webhooks its account has. Returns the last two.
-   */
+  /** Decodes the line of each event, and caches what was stored. `undefined` for one not tried. */
+  const decodeResults = (
+    items: readonly AppendItem[],
+    lines: readonly string[],
+    { now, origin, confirmed }: { now: number; origin: Origin; confirmed: boolean | undefined },
+  ): (AppendResult | undefined)[] => {
+    const decodeDeliveries = createDeliveryDecoder();
+    return items.map((item, place) => {
+      const [result, order = "", shorts = "", webhooks] = (lines[place] ?? "skipped").split(" ");
+      if (result === "skipped") return undefined;
+      if (result === "full") return { result: "refused", error: partitionFull(order, limits) };
+      if (result === "conflict") return { result };
+      if (order !== "-" && shorts !== "" && item.webhookId === undefined)
+        cacheEvent(item, order, shorts, { now, origin });
+      const deliveries = decodeDeliveries(item.event.id, shorts);
+      const stored = {
+        deliveries,
+        webhooks: Number(webhooks),
+        ...(confirmed !== undefined && { confirmed }),
+      };
+      return { result: result === "stored" ? "stored" : "duplicate", ...stored };
+    });
+  };
+
+  /** Caches an event for the claims to come. `shorts`: the encoded ids of its webhooks. */
   const cacheEvent = (
     { event, short, rememberMs }: AppendItem,
-    line: string,
-    origin: Origin,
-    now: number,
-  ): { readonly shorts: string; readonly webhooks: number } => {
-    const [order = "", shorts = "", webhooks] = line.split(" ");
+    order: string,
+    shorts: string,
+    { now, origin }: { now: number; origin: Origin },
+  ): void => {
     const createdAt = Number.parseInt(order.slice(0, 11), 16);
     // Half the time that the id is remembered for, because the clocks of processes may differ a
     // little.
     const until = now + rememberMs / 2;
     cache.add(short, { event, createdAt, receivers: shorts.split(";").length }, origin, until);
-    return { shorts, webhooks: Number(webhooks) };
   };
 
   /** Releases what a call leased after its caller was rejected. */
-  const releaseLate = (
-    late: unknown,
-    partition: Partition,
-    claimer: ClaimingPart | undefined,
-    now: number,
-  ): void => {
+  const releaseLate = (late: LeaseReply, claimer: ClaimingPart | undefined, now: number): void => {
     if (claimer === undefined) return;
-    // The client may have sent the call twice: then the second reply is empty, and the first
-    // leased.
-    if (!wasDone(late)) return void claims.release(partition, { ...claimer.claim, now });
-    const leased = toLeasedRows(decodeLeaseReply(late as LeaseReply), claimer.claim.token);
+    const leased = toLeasedRows(decodeLeaseReply(late), claimer.claim.token);
     settlements.releaseRows(leased.rows, leased, now);
-  };
-
-  const appendGeneral = async (
-    partition: Partition,
-    parts: readonly Part[],
-    claimer: ClaimingPart | undefined,
-    now: number,
-  ): Promise<readonly AppendResponse[]> => {
-    const args = [...bounds, ...parts.flatMap(({ items }) => items.flatMap(encodeEvent))];
-    const { reply, confirmed } = await runDurably(SCRIPTS.appendGeneral, partition, args, { now });
-    const replies = reply as [string, string, number?][];
-    notifyWorkers(String(replies.at(-1)));
-    const decodeDeliveries = createDeliveryDecoder();
-    const toResult = ({ event }: AppendItem, [result, detail, webhooks = 0]: [string, string, number?]) => {
-      if (result === "full") return { result: "refused", error: partitionFull(detail, limits) } as const;
-      if (result === "conflict") return { result } as const;
-      const deliveries = decodeDeliveries(event.id, detail);
-      const stored = { deliveries, webhooks, ...(confirmed !== undefined && { confirmed }) };
-      return { result: result === "stored" ? "stored" : "duplicate", ...stored } as const;
-    };
-    let place = 0;
-    const responses = parts.map(({ items }): AppendResponse => {
-      const own = items.map((item) => [item, replies[place++] ?? ["", ""]] as const);
-      const tried = own.filter(([, [result]]) => result !== "skipped");
-      return { results: tried.map(([item, answer]) => toResult(item, answer)) };
-    });
-    const index = claimer === undefined ? -1 : parts.indexOf(claimer);
-    const own = responses[index];
-    // A caller whose first event was refused gets the refusal, and no claims.
-    if (claimer === undefined || own === undefined || !isStored(own.results[0])) return responses;
-    const claiming = claims.lease(partition, { ...claimer.claim, now });
-    return responses.with(index, { ...own, claimed: await claimInTime(claiming, claimer.calledAt, now) });
   };
 
   /** Resolves with `undefined` if the claims take longer than the caller of `append` waits. */
@@ -293,35 +250,21 @@ interface AppendItem {
   readonly follows: boolean;
 }
 
-/** Adds the arguments of an event for `append.lua`. */
-function encodeCommonEvent(
-  { event, short, rememberMs, nonce }: AppendItem,
+/** Encodes an event for `append.lua`. */
+const encodeEvent = (
+  { event, short, rememberMs, nonce, webhookId, follows }: AppendItem,
   now: number,
-  args: RedisArgument[],
-): void {
-  const label = encodeLabel(event);
-  args.push(
-    encodeText(event.account),
+): readonly RedisArgument[] => [
+  encodeText(event.account),
+  [
     short,
     encodeText(event.type),
-    `${Math.round(now + rememberMs)},${nonce}`,
-    `${JSON.stringify(event.digest)}\n${label}\n${encodeStoredText(event.payload)}`,
-    label,
-  );
-}
-
-/** Encodes an event for `append-general.lua`. */
-const encodeEvent = ({ event, webhookId, ...item }: AppendItem): readonly RedisArgument[] => [
-  encodeText(event.account),
-  item.short,
-  encodeText(event.type),
-  JSON.stringify(event.digest),
-  encodeStoredText(event.payload),
-  item.rememberMs,
-  item.nonce,
-  webhookId === undefined ? "" : encodeUuid(webhookId),
-  encodeLabel(event),
-  item.follows ? "1" : "",
+    Math.round(now + rememberMs),
+    nonce,
+    webhookId === undefined ? "" : encodeUuid(webhookId),
+    follows ? "1" : "",
+  ].join("\n"),
+  `${JSON.stringify(event.digest)}\n${encodeLabel(event)}\n${encodeStoredText(event.payload)}`,
 ];
 
 /**

@@ -43,8 +43,6 @@ const PROBE_MS = 2_000;
 export interface CallOptions {
   /** Called with the reply if it arrives after the call was rejected. */
   readonly onLate?: ((reply: unknown) => void) | undefined;
-  /** False for a reply that says that nothing was changed: then no replica is asked for it. */
-  readonly wasDone?: ((reply: unknown) => boolean) | undefined;
 }
 
 export interface RedisConnection {

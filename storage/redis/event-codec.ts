@@ -1,4 +1,4 @@
-/** Decodes stored events. append.lua and append-general.lua write them. */
+/** Decodes stored events. append.lua writes them. */
 
 import { LRUCache } from "lru-cache";
 import type { EventRecord } from "../../src/webhooks/store.js";

@@ -62,6 +62,8 @@ export interface Leased {
   readonly hasExpired: boolean;
   /** The retention of some data is over. */
   readonly isOverdue: boolean;
+  /** Accounts that have too many completed events, as `tidy` takes them. */
+  readonly crowded: readonly string[];
 }
 
 /** The rows of one lease, with all that is needed to turn them into claims. */
@@ -97,6 +99,7 @@ export function decodeLeaseReply(reply: LeaseReply): Leased {
     rows: claims === "" ? [] : claims.split("\n").map(decodeRow),
     hasExpired: overdue.includes("l"),
     isOverdue: overdue.includes("t"),
+    crowded: overdue.filter((word) => word.includes("/")),
   };
 }
 

@@ -129,7 +129,7 @@ export function createPartitionClaims({
     const { now } = request;
     const { leased, result } = await leaseOnce(partition, request);
     const { claims } = result;
-    if (leased.isOverdue) upkeep.startTidying(partition, now);
+    if (leased.isOverdue) upkeep.startTidying(partition, now, []);
     try {
       await upkeep.freeCrowded(partition, now);
       if (!leased.hasExpired) return result;

@@ -7,7 +7,6 @@ import { createHash } from "node:crypto";
 import * as constants from "../queue/constants.js";
 import additions from "./scripts/additions.lua";
 import append from "./scripts/append.lua";
-import appendGeneral from "./scripts/append-general.lua";
 import audit from "./scripts/audit.lua";
 import buffers from "./scripts/buffers.lua";
 import calls from "./scripts/calls.lua";
@@ -82,15 +81,16 @@ const GENERAL = [calls, ...RULES, keys, buffers, endpoints, turns, deliveries, e
 const COMPLETION = [remembered, retention];
 
 export const SCRIPTS = {
-  append: assemble("append", calls, ...QUEUE_RULES, appendRules, commonPath, rosters, append, claimDue),
-  appendGeneral: assemble(
-    "append-general",
-    ...GENERAL,
+  append: assemble(
+    "append",
+    calls,
+    ...QUEUE_RULES,
+    appendRules,
+    commonPath,
     rosters,
     remembered,
-    retention,
-    additions,
-    appendGeneral,
+    append,
+    claimDue,
   ),
   audit: assemble("audit", calls, audit),
   contentAllocate: assemble("content-allocate", calls, content, contentAllocate),

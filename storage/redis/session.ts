@@ -125,13 +125,13 @@ function createReplicatedRunner(
     withTimeout(clock, 2 * replicationTimeoutMs + WAIT_MARGIN_MS, confirmation, () =>
       resultUnknown("no reply in time"),
     ).catch(() => false);
-  return async (script, on, args, { wasDone = () => true } = {}) => {
+  return async (script, on, args) => {
     const { client, connection, check } = await replicated();
     // The check below remembers the connection, so it has to exist.
     if (client.status !== "ready") await connection.call("PING");
     const isConfirmed = await check.begin(on);
     const reply = await connection.run(script, on, args);
-    return { reply, confirmed: wasDone(reply) && (await isConfirmedInTime(isConfirmed())) };
+    return { reply, confirmed: await isConfirmedInTime(isConfirmed()) };
   };
 }
 

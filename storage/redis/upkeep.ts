@@ -26,8 +26,11 @@ export interface Upkeep {
    * completed faster than they are freed.
    */
   freeCrowded(partition: Partition, now: number): Promise<void>;
-  /** Starts to free expired data while claims go on, with one call at a time. */
-  startTidying(partition: Partition, now: number): void;
+  /**
+   * Starts to free expired data while claims go on, with one call at a time, and events of accounts
+   * that have too many.
+   */
+  startTidying(partition: Partition, now: number, crowded: readonly string[]): void;
 }
 
 export function createUpkeep(
@@ -80,10 +83,10 @@ export function createUpkeep(
         for (const name of names) if (!left.has(name)) crowded.delete(name);
       }
     },
-    startTidying(partition, now) {
+    startTidying(partition, now, crowded) {
       if (tidying.has(partition)) return;
       tidying.add(partition);
-      tidy(partition, now, [])
+      tidy(partition, now, crowded)
         .catch((error: unknown) => logger.warn({ error }, "expired data of a partition could not be freed"))
         .finally(() => tidying.delete(partition));
     },

@@ -87,7 +87,7 @@ function createRedisDeliveryQueue(
   const claims = createPartitionClaims({ context, getCommonPath, settlements, firstLeases, cache, upkeep });
 
   return {
-    append: createAppend({ context, claims, settlements, cache, nonce }),
+    append: createAppend({ context, claims, settlements, upkeep, cache, nonce }),
     claim: createClaim(context, claims, settlements),
     settle: settlements.settle,
   };

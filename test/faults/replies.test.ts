@@ -64,7 +64,7 @@ const CALLS = {
 
 /** The scripts that carry them. */
 const SCRIPTS_OF: Readonly<Record<string, readonly string[]>> = {
-  append: ["append", "append-general"],
+  append: ["append"],
   claim: ["settle-and-claim"],
   settle: ["settle-and-claim", "settle"],
 };

@@ -26,6 +26,8 @@ local keepMs, keepEvents = tonumber(ARGV[3]), tonumber(ARGV[4])
 local token, leaseUntil, fastRoom, slowRoom = ARGV[5], ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
 
 local function text(number) return string.format('%.0f', number) end
+local LAST_TIME = tonumber('fffffffffff', 16)
+local function hex(at) return string.format('%011x', math.min(math.max(0, at), LAST_TIME)) end
 
 -- If something else created a key of another type, the script has to fail before its first write:
 -- Redis does not undo the writes of a script that fails.

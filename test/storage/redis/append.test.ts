@@ -1,6 +1,6 @@
 /**
- * Storing events on Redis: the short script, the cases it leaves to the general one, and the events
- * that a process caches for its own claims. And the entries of the audit log.
+ * Storing events on Redis: one script for every case, and the events that a process caches for its
+ * own claims. And the entries of the audit log.
  */
 
 import { Redis } from "ioredis";
@@ -87,7 +87,7 @@ const appendClaiming = async (opened: Pick<OpenStore, "store">, event: EventReco
 const ORIGIN: Origin = { mark: "mark", connection: 1 };
 
 describe("an event is stored", () => {
-  test("by the short script alone, which also leases its delivery, and its body is not read back", async () => {
+  test("by one script, which also leases its delivery, and its body is not read back", async () => {
     const opened = watched();
     const { register, sent, close } = opened;
     const webhook = await register();
@@ -114,7 +114,7 @@ describe("an event is stored", () => {
         expect(answers.map(({ result }) => result)).toEqual(["stored", "duplicate"]);
       },
     ],
-  ])("by the general script where it is one %s, with those beside it", async (_, uncommon) => {
+  ])("with others in one call if one of them is an event %s", async (_, uncommon) => {
     const opened = watched();
     const { store, storage, register, append, sent, close, drain } = opened;
     await register();
@@ -123,7 +123,7 @@ describe("an event is stored", () => {
     const beside = newEvent("clinic");
     const [answer] = await Promise.all([append(beside), uncommon(opened)]);
     expect(answer).toMatchObject({ result: "stored" });
-    expect(sent()).toEqual(["append", "append-general"]);
+    expect(sent()).toEqual(["append"]);
     const delivered = await drain();
     expect(delivered.filter((id) => id.endsWith(beside.id))).toHaveLength(1);
     expect(new Set(delivered).size).toBe(delivered.length);
@@ -139,13 +139,13 @@ describe("an event is stored", () => {
     await append(newEvent("clinic"));
     const answers = await Promise.allSettled([append(newEvent("clinic")), append(newEvent("clinic"))]);
     expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
-    expect(sent()).toEqual(["append", "append", "append-general"]);
+    expect(sent()).toEqual(["append", "append"]);
     expect(await store.stats()).toMatchObject({ events: 2, pending: 2 });
     expect((await storage.check()).repaired).toBe(0);
     await close();
   });
 
-  test("by the general script, and its delivery is leased to the caller that claims", async () => {
+  test("once, and a repetition that claims leases its delivery in the same call", async () => {
     const opened = watched();
     const { register, append, sent, close } = opened;
     await register();
@@ -157,7 +157,7 @@ describe("an event is stored", () => {
       result: "duplicate",
       claimed: { claims: [{ event }], nextAt: expect.any(Number) },
     });
-    expect(sent()).toEqual(["append", "append-general", "settle-and-claim"]);
+    expect(sent().filter((name) => name !== "HMGET")).toEqual(["append"]);
     await close();
   });
 
