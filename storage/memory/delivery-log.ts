@@ -10,9 +10,9 @@ import type {
   WebhookStore,
 } from "../../src/webhooks/store.js";
 import { summariseAttempts } from "../queue/recent-attempts.js";
-import { addDelivery } from "./add-delivery.js";
 import { checkPending, DELIVERY_BYTES, memoryFull } from "./bounds.js";
 import { enqueue, offer } from "./claim-order.js";
+import { addDelivery } from "./delivery-queue.js";
 import { collectPage, parsePageStart } from "./page.js";
 import type { Account, MemoryDelivery, MemoryEndpoint, MemoryEvent } from "./records.js";
 import { expire, makeRoom } from "./retention.js";

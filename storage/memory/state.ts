@@ -4,7 +4,6 @@ import type { Clock } from "../../src/core/clock.js";
 import { createTimeQueue, type TimeQueue } from "../../src/core/time-queue.js";
 import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/store/records.js";
 import type { Lane, Retention, WebhookRecord } from "../../src/webhooks/store.js";
-import { createExpiringMap, type ExpiringMap } from "./expiring-map.js";
 import { FifoTimeQueue } from "./fifo-time-queue.js";
 import type {
   Account,
@@ -135,9 +134,6 @@ export function findDelivery(state: State, id: string): MemoryDelivery | undefin
   return event?.deliveries.find((own) => own.endpoint === endpoint && own.serial === key.serial);
 }
 
-/** True if a delivery needs no further attempt: it was received, or must not be sent. */
-export const isDone = ({ state }: MemoryDelivery): boolean => state === "delivered" || state === "withheld";
-
 /** Deletes an account that has neither webhooks nor events. */
 export function dropIfEmpty(state: State, account: Account): void {
   if (account.endpoints.size === 0 && account.events.size === 0) state.accounts.delete(account.name);
@@ -177,3 +173,64 @@ export function updateRecord(state: State, endpoint: MemoryEndpoint, fields: Par
  */
 export const getTouchedAt = ({ record }: MemoryEndpoint, now: number): number =>
   Math.max(now, record.updatedAt + 1);
+
+/** A bounded map whose entries expire in about the order in which they were set. */
+export interface ExpiringMap<T> {
+  readonly size: number;
+  /** Returns the value of `key`, unless it has expired. */
+  get(key: string, now: number): T | undefined;
+  /** Sets `key`. If the map is full, the oldest entry is removed. */
+  set(key: string, value: T): void;
+  /**
+   * Removes at most `most` expired entries, oldest first. An entry that was set out of order is
+   * removed after those before it.
+   */
+  dropExpired(now: number, most: number): void;
+}
+
+export function createExpiringMap<T extends { readonly expiresAt: number }>(max: number): ExpiringMap<T> {
+  const entries = new Map<string, T>();
+  // A new iterator steps over everything deleted since the map was last rehashed. So one iterator
+  // is kept, and only moves forward.
+  let order = entries.keys();
+  let head: string | undefined;
+
+  const oldest = (): string | undefined => {
+    if (head !== undefined || entries.size === 0) return head;
+    let next = order.next();
+    if (next.done) {
+      order = entries.keys();
+      next = order.next();
+    }
+    head = next.value;
+    return head;
+  };
+  const remove = (key: string): void => {
+    entries.delete(key);
+    if (key === head) head = undefined;
+  };
+
+  return {
+    get size() {
+      return entries.size;
+    },
+    get(key, now) {
+      const value = entries.get(key);
+      return value && value.expiresAt > now ? value : undefined;
+    },
+    set(key, value) {
+      remove(key);
+      const first = oldest();
+      if (entries.size >= max && first !== undefined) remove(first);
+      entries.set(key, value);
+    },
+    dropExpired(now, most) {
+      for (let left = most; left > 0; left--) {
+        const key = oldest();
+        const value = key === undefined ? undefined : entries.get(key);
+        if (key === undefined || !value || value.expiresAt > now) return;
+        remove(key);
+      }
+    },
+  };
+}

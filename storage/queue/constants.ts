@@ -7,13 +7,13 @@
 /** A first attempt is queued so much before its time that it comes before retries. */
 export { FIRST_ATTEMPT_HEAD_START_MS as HEAD_START_MS } from "../../src/webhooks/store.js";
 
-export const SECOND_MS = 1_000;
-export const HOUR_MS = 3_600_000;
+export const MS_PER_SECOND = 1_000;
+export const MS_PER_HOUR = 3_600_000;
 
 /**
- * How many seconds a counted second may be ahead of the caller's clock. Clocks of processes differ a
- * little, and the later second then counts for all. One that is further ahead was counted before the
- * clock was set back.
+ * How many seconds a counted second may be ahead of the caller's clock. Clocks of processes differ
+ * a little, and the later second then counts for all. One that is further ahead was counted before
+ * the clock was set back.
  */
 export const MAX_SECONDS_AHEAD = 60;
 

@@ -6,7 +6,7 @@
  */
 
 import type { EndpointReport, Lane, WebhookStatus } from "../../src/webhooks/store.js";
-import { MAX_SECONDS_AHEAD, SECOND_MS } from "./constants.js";
+import { MAX_SECONDS_AHEAD, MS_PER_SECOND } from "./constants.js";
 
 // Slow start: after a failure an endpoint gets one attempt at a time, and with each success one
 // more, up to `perEndpoint`.
@@ -32,7 +32,7 @@ export interface ClaimedSecond {
   readonly count: number;
 }
 
-export const toSecond = (now: number): number => Math.floor(now / SECOND_MS);
+export const toSecond = (now: number): number => Math.floor(now / MS_PER_SECOND);
 
 /** Returns the second that counts at `now`, and what was claimed in it. */
 function getSecond(claimed: ClaimedSecond | null, now: number): ClaimedSecond {
@@ -50,7 +50,7 @@ export const countLeft = (perSecond: number | null, claimed: ClaimedSecond | nul
 export function findOpenTime(perSecond: number | null, claimed: ClaimedSecond | null, now: number): number {
   if (perSecond === null) return now;
   const { second, count } = getSecond(claimed, now);
-  return count < perSecond ? now : (second + 1) * SECOND_MS;
+  return count < perSecond ? now : (second + 1) * MS_PER_SECOND;
 }
 
 /** Counts deliveries that are claimed at `now`. */
@@ -62,8 +62,8 @@ export function addClaimed(claimed: ClaimedSecond | null, now: number, count: nu
 // The offer: an endpoint is ready from the time on at which it may be served next.
 
 /**
- * True if an endpoint keeps its turn, whatever has changed about it: it is ready already. Serving it
- * finds out what there is.
+ * True if an endpoint keeps its turn, whatever has changed about it: it is ready already. Serving
+ * it finds out what there is.
  */
 export const keepsTurn = (readyAt: number | null, now: number): boolean => readyAt !== null && readyAt <= now;
 
@@ -80,7 +80,7 @@ export const findReadyTime = (head: number | null, freeSlots: number, openTime: 
 export const isEarlier = (readyAt: number | null, before: number | null): readyAt is number =>
   readyAt !== null && (before === null || readyAt < before);
 
-// What an attempt says about its endpoint.
+// The report of an attempt on its endpoint.
 
 /** The fields of an endpoint that a report reads. */
 interface ReportedEndpoint {
@@ -91,18 +91,18 @@ interface ReportedEndpoint {
 }
 
 /** The health of an endpoint after it began to fail, or recovered. */
-export interface EndpointHealth {
+export interface HealthChange {
   failingSince: number | null;
   warnedAt: null;
   noticeAt: number | null;
 }
 
-/** What a report changes. */
+/** The changes of an endpoint by a report. */
 export interface ReportChange {
   lane: Lane;
   slowStart: SlowStart;
   /** `undefined` if the health stays as it is. */
-  health: EndpointHealth | undefined;
+  health: HealthChange | undefined;
 }
 
 /**

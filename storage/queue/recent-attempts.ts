@@ -18,7 +18,7 @@ import type {
   RecentAttempts,
   Settlement,
 } from "../../src/webhooks/store.js";
-import { HOUR_MS, MAX_HOURS, MAX_SKETCH_CHARACTERS } from "./constants.js";
+import { MAX_HOURS, MAX_SKETCH_CHARACTERS, MS_PER_HOUR } from "./constants.js";
 
 const CLASSES = 100;
 
@@ -148,7 +148,7 @@ export interface PastHour extends RecentAttempts, Quantiles {
 /** Whole hours before the current one that the last day has. */
 const DAY_HOURS = 24;
 
-export const toHour = (now: number): number => Math.floor(now / HOUR_MS);
+export const toHour = (now: number): number => Math.floor(now / MS_PER_HOUR);
 
 const toPastHour = ({ sketch = "", ...counts }: RecentHour): PastHour => ({
   ...counts,
@@ -205,7 +205,7 @@ function listHours(hours: readonly PastHour[], current: number): readonly HourSt
     const shown = Math.min(hour, current);
     const before = byHour.get(shown);
     byHour.set(shown, {
-      at: shown * HOUR_MS,
+      at: shown * MS_PER_HOUR,
       delivered: succeeded + (before?.delivered ?? 0),
       failed: failed + (before?.failed ?? 0),
       p50: p50 ?? before?.p50 ?? null,

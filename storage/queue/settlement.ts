@@ -1,6 +1,6 @@
 /**
- * What a settlement does to its delivery. Pure. Memory and SQL call these functions,
- * `scripts/lib/settlement.lua` repeats them; `vectors.json` proves them equal.
+ * Decides about the settlements of deliveries. Pure. Memory and SQL call these functions. On Redis
+ * `scripts/lib/settlement.lua` repeats them; `vectors.json` proves the two equal.
  */
 
 import type { DeliveryState, Settlement, SettleResult } from "../../src/webhooks/store.js";

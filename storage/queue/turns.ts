@@ -18,8 +18,8 @@ interface QueuedTimes {
 }
 
 /**
- * Returns the time by which a pending delivery is queued. Only one that is due already gets the head
- * start of a first attempt: any other would be served too early.
+ * Returns the time by which a pending delivery is queued. Only one that is due already gets the
+ * head start of a first attempt: any other would be served too early.
  */
 export function findQueueTime({ startedAt, dueAt, extraAt }: QueuedTimes, now: number): number {
   const at = extraAt ?? dueAt;

@@ -12,7 +12,7 @@ import type {
   WebhookStore,
 } from "../../src/webhooks/store.js";
 import { createBatcher } from "../batcher.js";
-import { copyEvent } from "../event-copy.js";
+import { copyEvent } from "../queue/append.js";
 import { encodeStoredText } from "../stored-text.js";
 import { CLAIM_WITHIN_MS } from "./claim-rotation.js";
 import type { RedisArgument } from "./clients.js";

@@ -2,7 +2,7 @@
 
 import { LRUCache } from "lru-cache";
 import type { EventRecord } from "../../src/webhooks/store.js";
-import { copyEvent } from "../event-copy.js";
+import { copyEvent } from "../queue/append.js";
 import { decodeStoredText } from "../stored-text.js";
 import { decodeText, encodeText } from "./text-codec.js";
 

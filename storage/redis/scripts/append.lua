@@ -118,17 +118,23 @@ local function addDeliveries(item, group, order)
   local createdAt = tonumber(string.sub(order, 1, 11), 16)
   local queuedAt = math.max(0, findQueueTime(nil, createdAt, nil, createdAt))
   local suffix = '/' .. hex(queuedAt) .. '/' .. item.id
-  for _, w in ipairs(group.ws) do
-    addTo(queued, '0', w .. suffix)
-    if not ws[w] then
-      ws[w] = true
-      ws[#ws + 1] = w
-    end
-    if item.target then
-      local record = { 'p', order, '', '0', text(createdAt), '', '0', '0', '', '0', '', text(queuedAt), '1', '0', '' }
-      addTo(records, w .. '/' .. item.id, table.concat(record, ','))
+  local length = #queued
+  for i, w in ipairs(group.ws) do
+    queued[length + 2 * i - 1] = '0'
+    queued[length + 2 * i] = w .. suffix
+  end
+  if not group.isListed then
+    group.isListed = true
+    for _, w in ipairs(group.ws) do
+      if not ws[w] then
+        ws[w] = true
+        ws[#ws + 1] = w
+      end
     end
   end
+  if not item.target then return end
+  local record = { 'p', order, '', '0', text(createdAt), '', '0', '0', '', '0', '', text(queuedAt), '1', '0', '' }
+  for _, w in ipairs(group.ws) do addTo(records, w .. '/' .. item.id, table.concat(record, ',')) end
 end
 
 -- Starts the retention of an event that no webhook gets.

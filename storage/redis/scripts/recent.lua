@@ -67,7 +67,7 @@ end
 -- Adds attempts, with the sketch of their durations, and returns the new end of the tally. All
 -- numbers are integers below 1e14, which Lua converts itself, in less time than `text`.
 local function addRecent(w, recent, succeeded, failed, durationMs, added)
-  local hour = math.floor(now / HOUR_MS)
+  local hour = math.floor(now / MS_PER_HOUR)
   local newest, ok, bad, ms, tailAt = string.match(recent, '^(%d+) (%d+) (%d+) (%d+);()')
   -- A clock that went back counts in the newest hour.
   if newest and tonumber(newest) >= hour then

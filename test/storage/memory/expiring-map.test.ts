@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createExpiringMap } from "../../../storage/memory/expiring-map.js";
+import { createExpiringMap } from "../../../storage/memory/state.js";
 
 const MAX = 6;
 const LIFE_MS = 10;

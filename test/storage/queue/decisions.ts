@@ -1,7 +1,7 @@
 /**
  * The decisions of the delivery queue by name, and the inputs that `storage/queue/vectors.json` has
- * for each. `WRITE_VECTORS=yes npx vitest run test/storage/queue` writes the file anew; a person
- * reviews what has changed.
+ * for each. `WRITE_VECTORS=yes npx vitest run test/storage/queue` writes the file again; a person
+ * reviews the difference.
  */
 
 import type { DeliveryState, Settlement, WebhookStatus } from "../../../src/webhooks/store.js";
@@ -16,7 +16,7 @@ export interface Vector {
   expected: unknown;
 }
 
-/** What a rule may be given, by the name of the parameter: all combinations are decided. */
+/** The values of each parameter of a rule: all combinations are decided. */
 type Choices<Given> = { [Name in keyof Given]: readonly Given[Name][] };
 
 function* combine<Given extends object>(choices: Choices<Given>): Generator<Given> {

@@ -15,7 +15,7 @@ end
 -- Returns the second that counts at `now`, and what was claimed in it. A claimed second is
 -- `{ second, count }`; nil without one.
 local function getSecond(claimed, now)
-  local second = math.floor(now / SECOND_MS)
+  local second = math.floor(now / MS_PER_SECOND)
   if claimed and claimed.second >= second and claimed.second <= second + MAX_SECONDS_AHEAD then
     return claimed.second, claimed.count
   end
@@ -33,7 +33,7 @@ end
 local function findOpenTime(perSecond, claimed, now)
   if not perSecond then return now end
   local second, count = getSecond(claimed, now)
-  return count < perSecond and now or (second + 1) * SECOND_MS
+  return count < perSecond and now or (second + 1) * MS_PER_SECOND
 end
 
 -- Counts deliveries that are claimed at `now`.
