@@ -93,7 +93,7 @@ ${secretDetails}
 
 const DEFAULT_PORT = 8484;
 
-/** Returns the port that a URL of this machine names. Behind another name, a tunnel may change it. */
+/** Returns the port that a URL of this machine names. A tunnel may change that of another name. */
 export function toLocalPort(url: string | undefined): number | undefined {
   const { hostname = "", port = "" } = parseUrl(url ?? "") ?? {};
   if (!/^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)) return undefined;

@@ -59,8 +59,8 @@ function alternateFamilies(addresses: readonly string[]): string[] {
  * address that does not connect at once is not waited for: the next one is tried as well, and the
  * first that connects is used. A socket can only reach a checked address, and its peer is checked
  * again before anything is written, TLS included. A proxy is asked for the first of the
- * checked addresses, IPv4 if there is one, because few proxies have IPv6, and never for a name. It can still connect to another host, but not pass for
- * an `https:` endpoint: TLS ends there.
+ * checked addresses, IPv4 if there is one, because few proxies have IPv6, and never for a name. It
+ * can still connect to another host, but not pass for an `https:` endpoint: TLS ends there.
  *
  * There is no deadline here: call `cancel`.
  */

@@ -118,10 +118,10 @@ const listServers = (resolver: Resolver): string => resolver.getServers().sort()
  * IPv4 first. It does without the thread pool, which `dns.lookup` would share with the host's file
  * reads.
  *
- * A family that is not answered 50 ms after the other one is {@link FoundAddresses.otherFamily}. One
- * family without records is fine. The hosts file and search domains are not consulted. `localhost` and names under it are
- * 127.0.0.1 and ::1 without a query. Rejects with the error of the A query if neither family has an
- * address.
+ * A family that is not answered 50 ms after the other one is {@link FoundAddresses.otherFamily}.
+ * One family without records is fine. The hosts file and search domains are not consulted.
+ * `localhost` and names under it are 127.0.0.1 and ::1 without a query. Rejects with the error of
+ * the A query if neither family has an address.
  *
  * After a lookup to which no server responded, the configuration of the system is read again, at
  * most once a second. If other servers are in it, they are asked at once.
