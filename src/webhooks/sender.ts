@@ -31,7 +31,7 @@ export interface Sender {
   readonly close: () => Promise<void>;
 }
 
-/** Twice the longest pause of deliveries that wait for the resolver: by then, all were attempted. */
+/** Twice the longest pause of deliveries that wait for the resolver: all were tried by then. */
 const OUTAGE_ENDS_MS = 1_800_000;
 
 export function createSender({
