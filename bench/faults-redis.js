@@ -145,7 +145,7 @@ async function openCluster() {
 
 /**
  * The clock of the server jumps; its monotonic one does not. libfaketime cannot do it: it calls
- * itself without end when jemalloc, of which Redis is built, asks for the time at the start.
+ * itself without end when jemalloc asks for the time at the start of Redis.
  */
 async function openWrongClock() {
   const dir = mkdtempSync(join(tmpdir(), "postbell-faults-"));

@@ -14,9 +14,8 @@ import type {
 } from "../../src/webhooks/store.js";
 import { compareKnown, copyEvent, isKept, receives } from "../queue/append.js";
 import { MAX_ATTEMPTS, MAX_HOURS } from "../queue/constants.js";
-import { applyReport } from "../queue/endpoint.js";
+import { applyReport, classifySettlement } from "../queue/endpoint.js";
 import { addRecentAttempts, toAddedAttempts } from "../queue/recent-attempts.js";
-import { classifySettlement } from "../queue/settlement.js";
 import { attemptBytes, checkPending, DELIVERY_BYTES, eventBytes, memoryFull, resize } from "./bounds.js";
 import { claimDue, enqueue, moveToLane, offer, releaseLease } from "./claim-order.js";
 import type { Account, MemoryDelivery, MemoryEndpoint, MemoryEvent } from "./records.js";

@@ -1,11 +1,18 @@
 /**
  * When an endpoint may be served, and with how many deliveries: its free slots, its slow start, its
- * rate, and what an attempt says about it. Pure. Memory and SQL call these functions. On Redis
+ * rate, and the settlements of its deliveries. Pure. Memory and SQL call these functions. On Redis
  * `scripts/lib/endpoint.lua` repeats them, on Postgres the functions in `functions`; `vectors.json`
  * proves them equal.
  */
 
-import type { EndpointReport, Lane, WebhookStatus } from "../../src/webhooks/store.js";
+import type {
+  DeliveryState,
+  EndpointReport,
+  Lane,
+  Settlement,
+  SettleResult,
+  WebhookStatus,
+} from "../../src/webhooks/store.js";
 import { MAX_SECONDS_AHEAD, MS_PER_SECOND } from "./constants.js";
 
 // Slow start: after a failure an endpoint gets one attempt at a time, and with each success one
@@ -128,4 +135,23 @@ export function applyReport(
     ? { failingSince: null, warnedAt: null, noticeAt: null }
     : { failingSince: report.at, warnedAt: null, noticeAt: report.noticeAt };
   return change;
+}
+
+// The settlement of a delivery.
+
+/**
+ * Decides if a settlement is recorded. A 2xx that was read is a fact, whoever reports it; anything
+ * else counts only from the holder of the lease.
+ *
+ * @param token the token of the lease; `null` if the delivery is not leased
+ */
+export function classifySettlement(
+  state: DeliveryState,
+  token: string | null,
+  settlement: Pick<Settlement, "outcome" | "token">,
+): SettleResult {
+  if (state === "delivered" || state === "withheld") return "gone";
+  if (settlement.outcome.state === "delivered") return "settled";
+  if (state !== "pending") return "gone";
+  return token === settlement.token ? "settled" : "stale";
 }

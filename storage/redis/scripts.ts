@@ -29,7 +29,6 @@ import expiredLeases from "./scripts/expired-leases.lua";
 import keys from "./scripts/keys.lua";
 import appendRules from "./scripts/lib/append.lua";
 import endpointRules from "./scripts/lib/endpoint.lua";
-import settlementRules from "./scripts/lib/settlement.lua";
 import turnRules from "./scripts/lib/turns.lua";
 import notices from "./scripts/notices.lua";
 import read from "./scripts/read.lua";
@@ -73,7 +72,7 @@ const CONSTANTS = Object.entries(constants)
 const QUEUE_RULES = [CONSTANTS, endpointRules, turnRules];
 
 /** All rules of `storage/queue`, in Lua. */
-export const RULES = [...QUEUE_RULES, appendRules, settlementRules];
+export const RULES = [...QUEUE_RULES, appendRules];
 
 /** The beginning of every general script of a partition. */
 const GENERAL = [calls, ...RULES, keys, buffers, endpoints, turns, deliveries, events, counters];

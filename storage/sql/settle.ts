@@ -6,7 +6,7 @@
 
 import { parseDeliveryId } from "../../src/webhooks/store/records.js";
 import type { DeliveryState, Settlement, SettleResult } from "../../src/webhooks/store.js";
-import { classifySettlement } from "../queue/settlement.js";
+import { classifySettlement } from "../queue/endpoint.js";
 import { type CompletableEvent, completeEvents, keepCompleted, lockEvents } from "./completed-events.js";
 import type { SqlTransaction, SqlValues } from "./database.js";
 import { offerAndSave, saveHealth, saveHours } from "./endpoint-rows.js";

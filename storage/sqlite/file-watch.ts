@@ -1,7 +1,7 @@
 /**
  * Notices that a file is no longer the one that was opened, or that two builds of SQLite use it.
- * What is stored then would be lost: nobody finds a deleted file again, and two builds in one
- * process do not see each other's locks.
+ * Data that is stored then would be lost: nobody finds a deleted file again, and two builds in
+ * one process do not see each other's locks.
  *
  * It cannot notice a file whose content was overwritten in place: its name and its inode stay.
  */

@@ -7,7 +7,6 @@
 import type { DeliveryState, Settlement, WebhookStatus } from "../../../src/webhooks/store.js";
 import { compareKnown, isKept, receives } from "../../../storage/queue/append.js";
 import * as endpoint from "../../../storage/queue/endpoint.js";
-import { classifySettlement } from "../../../storage/queue/settlement.js";
 import { divideRoom, findQueueTime } from "../../../storage/queue/turns.js";
 
 /** One decision: what a rule is given, and what it returns. `null` stands for nothing. */
@@ -185,7 +184,10 @@ export const decideAll = (): Record<string, Vector[]> => ({
   ),
   classifySettlement: decide(
     ({ state, token, outcome, by }: Settled) =>
-      classifySettlement(state, token, { token: by, outcome: { state: outcome } as Settlement["outcome"] }),
+      endpoint.classifySettlement(state, token, {
+        token: by,
+        outcome: { state: outcome } as Settlement["outcome"],
+      }),
     {
       state: ["pending"],
       token: [null, "a", "b"],
