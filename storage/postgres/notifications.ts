@@ -74,6 +74,7 @@ class Listener {
   readonly #key: string;
   readonly #onEnd: () => void;
   #timer: Timer | undefined;
+  #isWanted = false;
   #isChanging = false;
   #isEnded = false;
 
@@ -108,15 +109,17 @@ class Listener {
     }, HEARTBEAT_MS);
   }
 
-  /** Says that a worker sleeps, or that none does any more. */
-  async mark(isMarked: boolean): Promise<void> {
-    if (this.#isChanging || this.#isEnded || this.isMarked === isMarked) return;
+  /** Says that a worker sleeps, or that none does any more. The last call counts. */
+  async mark(isWanted: boolean): Promise<void> {
+    this.#isWanted = isWanted;
+    if (this.#isChanging) return;
     this.#isChanging = true;
-    const name = isMarked ? "pg_try_advisory_lock_shared" : "pg_advisory_unlock_shared";
     // An append may have taken the lock for a moment. After the last try, the next claim goes on.
-    for (let tries = 0; tries < MOST_TRIES && this.isMarked !== isMarked && !this.#isEnded; tries++) {
+    for (let tries = 0; tries < MOST_TRIES && this.isMarked !== this.#isWanted && !this.#isEnded; tries++) {
+      const isNext = this.#isWanted;
+      const name = isNext ? "pg_try_advisory_lock_shared" : "pg_advisory_unlock_shared";
       const isDone = await this.ask(`SELECT pg_catalog.${name}(${this.#key}) AS result`);
-      if (isDone === "t") this.isMarked = isMarked;
+      if (isDone === "t") this.isMarked = isNext;
     }
     this.#isChanging = false;
   }
@@ -232,7 +235,7 @@ export function createPostgresNotifications({
       const end = watchers.watch(onDue);
       let isWatching = true;
       listeners += 1;
-      void listen();
+      void (listener === undefined ? listen() : listener.mark(true));
       return () => {
         if (isWatching) listeners -= 1;
         isWatching = false;
