@@ -69,7 +69,15 @@ export function startWorker(onReport, host = "process", settings = {}) {
   let count = 0;
   let isOver = false;
   worker.on("error", (error) => onReport({ log: "error", message: `${error}` }));
+  let ready;
+  const isReady = new Promise((resolve) => {
+    ready = resolve;
+  });
   worker.on("message", (message) => {
+    if (message.isReady) {
+      ready();
+      return;
+    }
     if (message.number === undefined) {
       onReport(message);
       return;
@@ -96,8 +104,10 @@ export function startWorker(onReport, host = "process", settings = {}) {
         };
         calls.set(number, { resolve: settle(resolve), reject: settle(reject) });
         if (isOver) calls.get(number).reject(new Error("The worker ended."));
-        else if (host === "thread") worker.postMessage(message);
-        else worker.send(message, () => {});
+        else
+          void isReady.then(() =>
+            host === "thread" ? worker.postMessage(message) : worker.send(message, () => {}),
+          );
       });
     },
     kill: async () => {
@@ -177,12 +187,17 @@ export async function startLoad(options) {
       const arrived = new Set(endpoint.arrivals.map(({ id }) => id));
       return [...promised.keys()].filter((id) => !arrived.has(id));
     },
-    /** How many of these the storage still has to make, as a worker sees it that starts now. */
-    async countPending(events) {
-      if (events.length === 0) return 0;
+    /**
+     * Which of these events the storage still has to deliver, as a worker sees it that starts now.
+     * The workers go on meanwhile, so some may have arrived since.
+     */
+    async listPending(events) {
+      if (events.length === 0) return new Set();
       const reader = await open();
       const ids = events.map((id) => promised.get(id));
-      return reader.call("countPending", ids).finally(() => void reader.kill());
+      const pending = await reader.call("listPending", ids).finally(() => void reader.kill());
+      const isPending = new Set(pending);
+      return new Set(events.filter((id) => isPending.has(promised.get(id))));
     },
     repeated() {
       const ids = endpoint.arrivals.map(({ id }) => id);

@@ -264,7 +264,7 @@ export const redisFaults = [
   },
   { name: "redis-sleep", what: "DEBUG SLEEP 5", open: openAsleep },
   { name: "redis-tls", what: "over TLS, the server is killed for 8 s", open: openTls },
-  { name: "redis-key-prefix", what: "the host's client has a `keyPrefix`", open: openKeyPrefix },
+  { name: "redis-key-prefix", what: "the host's client has a `keyPrefix`, which is refused", open: openKeyPrefix },
   {
     name: "redis-clock",
     what: "the clock of the server is an hour ahead for 8 s",

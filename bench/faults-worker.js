@@ -99,10 +99,10 @@ const COMMANDS = {
     clearInterval(timer);
     return webhooks.stop(options);
   },
-  /** Returns how many of these deliveries the storage still has to make. */
-  async countPending(ids) {
-    let pending = 0;
-    for (const id of ids) if (await isPending(id)) pending++;
+  /** Returns the deliveries among these that the storage still has to make. */
+  async listPending(ids) {
+    const pending = [];
+    for (const id of ids) if (await isPending(id)) pending.push(id);
     return pending;
   },
   stats: (webhookId) => webhooks.deliveries.stats({ webhookId }),
@@ -147,3 +147,5 @@ async function answer({ number, command, value }) {
 
 (parentPort ?? process).on("message", (message) => void answer(message));
 if (!parentPort) process.once("disconnect", () => process.exit());
+// A worker of node:cluster loses what it is sent before it listens.
+tell({ isReady: true });

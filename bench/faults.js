@@ -75,13 +75,14 @@ async function measure(scene) {
   const load = await startLoad({ perSecond: PER_SECOND, ...scene.load, storage: scene.storage });
   try {
     const { flows, silence, drained } = await drive(load, scene);
+    const pending = await load.listPending(load.missing()).catch(() => undefined);
     const missing = load.missing();
-    const pending = await load.countPending(missing).catch(() => undefined);
+    const lost = missing.filter((id) => !pending?.has(id)).length;
     const note = await scene.note?.(load);
     return [
       load.promised.size,
-      pending === undefined ? `${missing.length}, or pending` : missing.length - pending,
-      pending ?? "storage unreachable",
+      pending === undefined ? `${lost}, or pending` : lost,
+      pending === undefined ? "storage unreachable" : missing.length - lost,
       load.repeated(),
       list(load.refused) || 0,
       seconds(flows),
