@@ -15,7 +15,7 @@ const WORKERS = 2;
 /** A call of a worker that the fault keeps from answering. */
 const CALL_MS = 30_000;
 
-/** An endpoint that lists what arrived. It answers with a status, or never if that is undefined. */
+/** The requests that arrived, and how the endpoint answers: a status, or `undefined` for never. */
 export async function startEndpoint(host = "127.0.0.1", port = 0, arrivals = []) {
   const endpoint = {
     status: 200,

@@ -14,7 +14,7 @@ const MOVED = "127.0.0.2";
 const PENDING = Number(process.env.BENCH_PENDING ?? 1_000_000);
 const BACKLOG_WEBHOOKS = 10;
 
-/** Answers every name with `dns.address`, except queries for the types in `dns.drops`. */
+/** Answers every name with `dns.address`. It is silent about the types of record in `dns.drops`. */
 async function startNameServer(ip, dns) {
   const socket = createSocket("udp4").on("message", (query, from) => {
     let end = 12;

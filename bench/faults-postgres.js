@@ -201,7 +201,7 @@ async function openFailOver({ isSynchronous }) {
   };
 }
 
-/** A backup is made and restored beside the database that is in use. */
+/** A backup is made and restored next to the database that is in use. */
 async function openBackup() {
   const { query, port, ...scene } = await openWithClient();
   const dir = mkdtempSync(join(tmpdir(), "postbell-faults-"));
@@ -252,5 +252,5 @@ export const postgresFaults = [
   },
   { name: "postgres-restart", what: "an orderly restart that takes 8 s", open: () => openStopped("SIGINT") },
   { name: "postgres-killed", what: "the server is killed for 8 s", open: () => openStopped("SIGKILL") },
-  { name: "postgres-backup", what: "backup and restore beside the load", open: openBackup },
+  { name: "postgres-backup", what: "backup and restore during the load", open: openBackup },
 ];

@@ -145,7 +145,7 @@ async function openCluster() {
 
 /**
  * The clock of the server jumps; its monotonic one does not. libfaketime cannot do it: it calls
- * itself without end when jemalloc asks for the time at the start of Redis.
+ * itself without end when jemalloc, which Redis is built with, asks for the time at the start.
  */
 async function openWrongClock() {
   const dir = mkdtempSync(join(tmpdir(), "postbell-faults-"));
@@ -264,7 +264,11 @@ export const redisFaults = [
   },
   { name: "redis-sleep", what: "DEBUG SLEEP 5", open: openAsleep },
   { name: "redis-tls", what: "over TLS, the server is killed for 8 s", open: openTls },
-  { name: "redis-key-prefix", what: "the host's client has a `keyPrefix`, which is refused", open: openKeyPrefix },
+  {
+    name: "redis-key-prefix",
+    what: "the host's client has a `keyPrefix`, which is refused",
+    open: openKeyPrefix,
+  },
   {
     name: "redis-clock",
     what: "the clock of the server is an hour ahead for 8 s",

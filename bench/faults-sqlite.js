@@ -38,7 +38,7 @@ function hurtThenRestart(hurtFile) {
       load.endpoint.status = 200;
       for (const index of load.workers.keys()) await load.replace(index);
     },
-    /** The codes that the log and `check()` tell an operator. */
+    /** The lines that an operator reads. */
     note: ({ logged }) => [...logged.keys()].map((line) => line.slice(0, 120)).join("; "),
   };
 }
@@ -48,8 +48,8 @@ const deleteFile = ({ file }) => {
 };
 
 /**
- * A backup is moved over the file, as a restore does. Nothing is emitted between the two, because
- * the restore would lose it.
+ * A backup is moved over the file, as a restore does. Nothing is emitted between backup and
+ * restore: that would be lost by the restore.
  */
 async function replaceFile({ file }, load) {
   await load.pause();
@@ -110,7 +110,7 @@ function openFullDisk() {
   };
 }
 
-/** A long reader keeps the log from being moved into the file, while 200 MB are written. */
+/** A reader that never ends keeps the log from being moved into the file; 200 MB are written. */
 function openLargeLog() {
   const { file, ...scene } = openFolder();
   let reader;

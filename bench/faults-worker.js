@@ -123,7 +123,7 @@ const COMMANDS = {
       await webhooks.emit(list);
     }
   },
-  /** Opens the file with another build of SQLite, as a host might, writes to it and closes it. */
+  /** Opens the file with another build of SQLite, as a host might do, writes and closes it. */
   useOtherBuild({ build, file }) {
     const Database = createRequire(import.meta.url)(build);
     const database = new Database(file);

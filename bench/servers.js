@@ -1,5 +1,5 @@
-// Servers that a program may hurt: Redis, a cluster of it, Postgres, a proxy that loses bytes.
-// Those of the tests are written in TypeScript, which Node 20 does not load.
+// Servers that a program may hurt: Redis, its cluster, Postgres, a proxy that loses bytes. Those
+// of the tests are written in TypeScript, which Node 20 does not load.
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { build } from "esbuild";
