@@ -874,7 +874,6 @@ describe("a storage that is away", () => {
 
   it.each<[string, unknown]>([
     ["storage_unavailable", new PostbellError("storage_unavailable", "no answer")],
-    ["storage_full", new PostbellError("storage_full", "no room")],
     ["an error of its driver", Object.assign(new Error("SET whsec_x failed"), { code: "ECONNRESET" })],
     ["something that is no error", "whsec_x"],
     ["undefined", undefined],
@@ -890,6 +889,18 @@ describe("a storage that is away", () => {
     expect(lines).toHaveLength(CALLS.length);
     expect(log[0]?.level).toBe("error");
     expect(JSON.stringify(log)).not.toContain("whsec_x");
+  });
+
+  it("answers 503 with Retry-After where it is full, and logs it once a minute", async () => {
+    const { call, log } = failingWith(new PostbellError("storage_full", "no room"));
+    for (const [method, path, json] of CALLS) {
+      const answer = await call(method, path, { json });
+      expect(answer).toMatchObject(error(503, "unavailable"));
+      expect(answer.headers).toEqual({ ...PRIVATE, "retry-after": "5" });
+    }
+    expect(log.map(({ level, message }) => [level, message])).toEqual([
+      ["error", "a registration request failed"],
+    ]);
   });
 
   it("answers 503 where the storage is full, and 201 again once there is room", async () => {
