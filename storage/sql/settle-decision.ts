@@ -102,8 +102,14 @@ export function countAttempts(endpoint: EndpointRow, settlements: readonly Settl
   }
   endpoint.recent = JSON.stringify(hours);
   return ended.map(({ hour, succeeded, failed, durationMs, p50, p95 }) => ({
-    ...{ endpoint: endpoint.position, place: hour % MAX_HOURS, hour, succeeded, failed },
-    ...{ duration_ms: Math.round(durationMs), p50, p95 },
+    endpoint: endpoint.position,
+    place: hour % MAX_HOURS,
+    hour,
+    succeeded,
+    failed,
+    duration_ms: Math.round(durationMs),
+    p50,
+    p95,
   }));
 }
 
