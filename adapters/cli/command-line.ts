@@ -10,6 +10,7 @@ import {
   printable,
   toMessage,
 } from "./command.js";
+import { demo } from "./demo.js";
 import { exportSite } from "./export.js";
 import { importSite } from "./import.js";
 import { listen } from "./listen.js";
@@ -19,6 +20,7 @@ import { replay } from "./replay.js";
 import { verify } from "./verify.js";
 
 const COMMANDS: Readonly<Record<string, Command>> = {
+  demo,
   listen,
   verify,
   replay,

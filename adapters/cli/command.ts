@@ -119,3 +119,11 @@ export function createPainter({
   const isColoured = stdout.isTTY === true && !env["NO_COLOR"] && env["TERM"] !== "dumb";
   return (colour, text) => (isColoured ? `\u001b[${COLOURS[colour]}m${text}\u001b[0m` : text);
 }
+
+/** Waits until the user interrupts, or until nobody reads the output, as with `| head`. */
+export const waitForEnd = ({ signal, stdout }: CliIo): Promise<typeof EXIT.interrupted | typeof EXIT.done> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve(EXIT.interrupted);
+    signal.addEventListener("abort", () => resolve(EXIT.interrupted), { once: true });
+    stdout.once("error", () => resolve(EXIT.done));
+  });

@@ -8,11 +8,11 @@ import { parseUrl } from "../../src/core/parse-url.js";
 import {
   type CliIo,
   defineCommand,
-  EXIT,
   readUrl,
   readWholeNumber,
   refuseOperands,
   toMessage,
+  waitForEnd,
 } from "./command.js";
 import { createListener } from "./listener.js";
 import { findSecrets, readSecretSource, secretDetails, secretOptions } from "./secrets.js";
@@ -130,11 +130,3 @@ async function openServer(
   server.maxConnections = MAX_CONNECTIONS;
   return server;
 }
-
-/** Waits until the user interrupts, or until nobody reads the output, as with `| head`. */
-const waitForEnd = ({ signal, stdout }: CliIo): Promise<typeof EXIT.interrupted | typeof EXIT.done> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve(EXIT.interrupted);
-    signal.addEventListener("abort", () => resolve(EXIT.interrupted), { once: true });
-    stdout.once("error", () => resolve(EXIT.done));
-  });
