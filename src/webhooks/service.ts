@@ -19,7 +19,7 @@ import type { Deliveries } from "./delivery/deliveries.js";
 import { createDeliveryLog } from "./delivery/delivery-log.js";
 import { createHealthSteps } from "./delivery/health-steps.js";
 import { buildSchedule } from "./delivery/retry-schedule.js";
-import { createWorker } from "./delivery/worker.js";
+import { DeliveryWorker } from "./delivery/worker.js";
 import { createAppendEvents, createEmit, createEmitTelemetry } from "./emit/emit.js";
 import {
   createPrepareEvent,
@@ -202,7 +202,7 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
   const sender = createSender(base);
   const schedule = buildSchedule(config.retry);
   const attempt = createAttempts(base, schedule, sender.send);
-  const worker = createWorker(base, attempt, createHealthSteps(base, sender.isResolverDown));
+  const worker = new DeliveryWorker(base, attempt, createHealthSteps(base, sender.isResolverDown));
   const reminder = createStartReminder({
     store,
     clock,

@@ -88,8 +88,6 @@ const LONG_FUNCTIONS = new Set([
   "src/content/users/user-routes.ts userRoutes",
   // The parts of a service, put together in the order of their dependence.
   "src/webhooks/service.ts createWebhooks",
-  // Every part reads what the others change.
-  "src/webhooks/delivery/worker.ts createWorker",
 ]);
 
 /** The libraries that the page is built with. */

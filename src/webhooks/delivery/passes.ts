@@ -3,6 +3,7 @@
 import { AsyncResource } from "node:async_hooks";
 import type { Clock, Timer } from "../../core/clock.js";
 import { storageRetryDelayMs } from "../../core/storage-circuit.js";
+import type { WebhookStore } from "../store.js";
 
 /** The state of the passes and of the storage, for health checks. */
 export interface LoopStats {
@@ -15,116 +16,118 @@ export interface LoopStats {
   readonly storageDownMs: number;
 }
 
-export interface Passes {
-  readonly start: () => void;
+export class Passes {
+  #clock: Clock;
+  #store: Pick<WebhookStore, "now">;
+  #pass: () => Promise<void>;
+  #isRunning = false;
+  #isRequested = false;
+  #passing: Promise<void> | undefined;
+  #count = 0;
+  /** When the last pass began or ended, in monotonic time. */
+  #passedAt = 0;
+  #failures = 0;
+  #lastError: Error | undefined;
+  #timer: Timer | undefined;
+  #sleepsUntil: number | undefined;
+  #context = new AsyncResource("DeliveryWorker");
+
+  /** @param pass a pass that rejects is repeated, with longer and longer pauses. */
+  constructor(clock: Clock, store: Pick<WebhookStore, "now">, pass: () => Promise<void>) {
+    this.#clock = clock;
+    this.#store = store;
+    this.#pass = pass;
+  }
+
+  get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
+  start(): void {
+    this.#isRunning = true;
+    this.#context = new AsyncResource("DeliveryWorker");
+    this.#passedAt = this.#clock.monotonic();
+    this.request();
+  }
+
   /** No pass begins after this. Resolves when the current one has ended. */
-  readonly stop: () => Promise<void>;
+  async stop(): Promise<void> {
+    this.#isRunning = false;
+    this.#clock.clearTimeout(this.#timer);
+    this.#sleepsUntil = undefined;
+    await this.#passing;
+  }
+
   /** Requests a pass. Requests during a pass lead to one more. */
-  readonly request: () => void;
+  request(): void {
+    this.#isRequested = true;
+    if (this.#isRunning) this.#passing ??= this.inContext(() => this.#run());
+  }
+
   /** Requests a pass at a time of the storage, now if it has passed. Only the earliest counts. */
-  readonly requestAt: (at: number) => void;
-  readonly isRunning: () => boolean;
+  requestAt(at: number): void {
+    if (at <= this.#store.now()) {
+      this.request();
+      return;
+    }
+    if (!this.#isRunning || (this.#sleepsUntil !== undefined && this.#sleepsUntil <= at)) return;
+    this.#clock.clearTimeout(this.#timer);
+    this.#sleepsUntil = at;
+    const onTime = (): void => {
+      this.#sleepsUntil = undefined;
+      this.request();
+    };
+    this.#timer = this.#clock.setTimeout(onTime, at - this.#store.now());
+  }
+
   /**
    * Does work of the worker in the async context of `start`, as passes are done. What the host
    * keeps there, such as its tenant, must not depend on the request that caused the work.
    */
-  readonly inContext: (work: () => void) => void;
+  inContext<T>(work: () => T): T {
+    return this.#context.runInAsyncScope(work);
+  }
+
   /**
    * Requests a pass and waits until none is running or requested. Resolves with `true` if one began
    * meanwhile. Rejects with the error of the last pass.
    */
-  readonly finish: () => Promise<boolean>;
-  readonly stats: () => Omit<LoopStats, "storageDownMs">;
-}
+  async finish(): Promise<boolean> {
+    const before = this.#count;
+    this.request();
+    await this.#passing;
+    if (this.#lastError !== undefined) throw this.#lastError;
+    return this.#passing === undefined && this.#count > before;
+  }
 
-/**
- * @param now the time of the storage.
- * @param pass a pass that rejects is repeated, with longer and longer pauses.
- */
-export function createPasses(clock: Clock, now: () => number, pass: () => Promise<void>): Passes {
-  let isRunning = false;
-  let isRequested = false;
-  let passing: Promise<void> | undefined;
-  let count = 0;
-  /** When the last pass began or ended, in monotonic time. */
-  let passedAt = 0;
-  let failures = 0;
-  let lastError: Error | undefined;
-  let timer: Timer | undefined;
-  let sleepsUntil: number | undefined;
-  let context = new AsyncResource("DeliveryWorker");
+  stats(): Omit<LoopStats, "storageDownMs"> {
+    const until = this.#passing === undefined ? this.#sleepsUntil : undefined;
+    const sinceMs = this.#clock.monotonic() - this.#passedAt;
+    return {
+      isRunning: this.#isRunning,
+      overdueMs: until === undefined ? sinceMs : Math.max(0, this.#store.now() - until),
+      isFull: this.#passing === undefined && until === undefined,
+    };
+  }
 
-  const run = async (): Promise<void> => {
-    passedAt = clock.monotonic();
-    while (isRequested && isRunning) {
+  async #run(): Promise<void> {
+    this.#passedAt = this.#clock.monotonic();
+    while (this.#isRequested && this.#isRunning) {
       // In a later turn of the event loop: one claim then fills all slots that this turn frees.
       await new Promise((resolve) => setImmediate(resolve));
-      isRequested = false;
-      if (!isRunning) break;
-      count += 1;
+      this.#isRequested = false;
+      if (!this.#isRunning) break;
+      this.#count += 1;
       try {
-        await pass();
-        failures = 0;
-        lastError = undefined;
+        await this.#pass();
+        this.#failures = 0;
+        this.#lastError = undefined;
       } catch (error) {
-        lastError = error instanceof Error ? error : new Error(String(error));
-        requestAt(now() + storageRetryDelayMs(failures++));
+        this.#lastError = error instanceof Error ? error : new Error(String(error));
+        this.requestAt(this.#store.now() + storageRetryDelayMs(this.#failures++));
       }
-      passedAt = clock.monotonic();
+      this.#passedAt = this.#clock.monotonic();
     }
-    passing = undefined;
-  };
-
-  const request = (): void => {
-    isRequested = true;
-    if (isRunning) passing ??= context.runInAsyncScope(run);
-  };
-
-  const requestAt = (at: number): void => {
-    if (at <= now()) {
-      request();
-      return;
-    }
-    if (!isRunning || (sleepsUntil !== undefined && sleepsUntil <= at)) return;
-    clock.clearTimeout(timer);
-    sleepsUntil = at;
-    timer = clock.setTimeout(() => {
-      sleepsUntil = undefined;
-      request();
-    }, at - now());
-  };
-
-  return Object.freeze<Passes>({
-    start() {
-      isRunning = true;
-      context = new AsyncResource("DeliveryWorker");
-      passedAt = clock.monotonic();
-      request();
-    },
-    async stop() {
-      isRunning = false;
-      clock.clearTimeout(timer);
-      sleepsUntil = undefined;
-      await passing;
-    },
-    request,
-    requestAt,
-    isRunning: () => isRunning,
-    inContext: (work) => context.runInAsyncScope(work),
-    async finish() {
-      const before = count;
-      request();
-      await passing;
-      if (lastError !== undefined) throw lastError;
-      return passing === undefined && count > before;
-    },
-    stats() {
-      const until = passing === undefined ? sleepsUntil : undefined;
-      return {
-        isRunning,
-        overdueMs: until === undefined ? clock.monotonic() - passedAt : Math.max(0, now() - until),
-        isFull: passing === undefined && until === undefined,
-      };
-    },
-  });
+    this.#passing = undefined;
+  }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { OutboundResult } from "../../../src/ports.js";
 import { manualClock } from "../../../src/testing/manual-clock.js";
-import { createClaimsAhead } from "../../../src/webhooks/delivery/slots.js";
+import { ClaimsAhead } from "../../../src/webhooks/delivery/slots.js";
 import type { Claim } from "../../../src/webhooks/store.js";
 import {
   type Harness,
@@ -132,7 +132,7 @@ describe("the queue of claims ahead", () => {
 
   it("asks for more when half are left, and for no more than 64 before it knows the rate", () => {
     const clock = manualClock(START);
-    const ahead = createClaimsAhead(1_000, clock);
+    const ahead = new ClaimsAhead(1_000, clock);
     expect(ahead.room()).toBe(64);
     for (let index = 0; index < 64; index++) ahead.add(claim(`${index}`));
     expect(ahead.room()).toBe(0);
@@ -142,12 +142,12 @@ describe("the queue of claims ahead", () => {
     expect(ahead.room()).toBe(32);
     expect(ahead.drain()).toHaveLength(32);
     expect(ahead.next()).toBeUndefined();
-    expect(createClaimsAhead(3, clock).room()).toBe(3);
+    expect(new ClaimsAhead(3, clock).room()).toBe(3);
   });
 
   it("holds what goes out within a tenth of a second, but never more than 512", async () => {
     const clock = manualClock(START);
-    const ahead = createClaimsAhead(1_000, clock);
+    const ahead = new ClaimsAhead(1_000, clock);
     const send = (count: number): void => {
       for (let index = 0; index < count; index++) {
         ahead.add(claim("sent"));

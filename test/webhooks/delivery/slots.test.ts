@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createSlots, type SlotHolder, type Slots } from "../../../src/webhooks/delivery/slots.js";
+import { type SlotHolder, Slots } from "../../../src/webhooks/delivery/slots.js";
 import type { Lane } from "../../../src/webhooks/store.js";
 
 const roomOf = (slots: Slots): Record<Lane, number> => ({
@@ -16,7 +16,7 @@ function enter(slots: Slots, lane: Lane): SlotHolder {
 
 describe("slots", () => {
   it("are counted by lane", () => {
-    const slots = createSlots({ fast: 2, slow: 1 });
+    const slots = new Slots({ fast: 2, slow: 1 });
     expect(roomOf(slots)).toEqual({ fast: 2, slow: 1 });
     const first = enter(slots, "fast");
     enter(slots, "slow");
@@ -26,7 +26,7 @@ describe("slots", () => {
   });
 
   it("move to the slow budget with an attempt that turns out slow, if there is room", () => {
-    const slots = createSlots({ fast: 2, slow: 1 });
+    const slots = new Slots({ fast: 2, slow: 1 });
     const first = enter(slots, "fast");
     const second = enter(slots, "fast");
     slots.slowDown(first);
@@ -40,7 +40,7 @@ describe("slots", () => {
   });
 
   it("forget an attempt that waited for room in the slow budget and has left", () => {
-    const slots = createSlots({ fast: 2, slow: 1 });
+    const slots = new Slots({ fast: 2, slow: 1 });
     const [first, second] = [enter(slots, "fast"), enter(slots, "fast")];
     slots.slowDown(first);
     slots.slowDown(second);
@@ -50,7 +50,7 @@ describe("slots", () => {
   });
 
   it("are given back once, however often an attempt slows down or leaves", () => {
-    const slots = createSlots({ fast: 1, slow: 2 });
+    const slots = new Slots({ fast: 1, slow: 2 });
     const slot = enter(slots, "fast");
     slots.slowDown(slot);
     slots.slowDown(slot);
@@ -68,7 +68,7 @@ describe("slots", () => {
     );
     fc.assert(
       fc.property(sizes, steps, (most, events) => {
-        const slots = createSlots(most);
+        const slots = new Slots(most);
         const open: SlotHolder[] = [];
         for (const { kind, which } of events) {
           const index = which % Math.max(1, open.length);

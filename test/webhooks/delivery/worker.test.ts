@@ -9,7 +9,7 @@ import { manualClock } from "../../../src/testing/manual-clock.js";
 import type { MakeAttempt } from "../../../src/webhooks/delivery/attempt.js";
 import type { AttemptResult } from "../../../src/webhooks/delivery/outcome.js";
 import type { Flight } from "../../../src/webhooks/delivery/slots.js";
-import { createWorker } from "../../../src/webhooks/delivery/worker.js";
+import { DeliveryWorker } from "../../../src/webhooks/delivery/worker.js";
 import { readConfig } from "../../../src/webhooks/options.js";
 import type { Claim, ClaimRequest, Lane, Settlement, WebhookStore } from "../../../src/webhooks/store.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
@@ -87,7 +87,7 @@ function openWorker({
     delivery: slots,
     clock,
   });
-  const worker = createWorker(
+  const worker = new DeliveryWorker(
     { store: scripted, config, logger: silentLogger, telemetry: undefined, audit: UNHEARD },
     attempt,
     {
