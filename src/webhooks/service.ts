@@ -20,7 +20,7 @@ import { createDeliveryLog } from "./delivery/delivery-log.js";
 import { createHealthSteps } from "./delivery/health-steps.js";
 import { buildSchedule } from "./delivery/retry-schedule.js";
 import { DeliveryWorker } from "./delivery/worker.js";
-import { createAppendEvents, createEmit, createEmitTelemetry } from "./emit/emit.js";
+import { createAppendEvents, createEmit } from "./emit/emit.js";
 import {
   createPrepareEvent,
   type EmitOptions,
@@ -216,7 +216,7 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
     if (!worker.isRunning()) reminder.expectStart(events);
   };
   const append = createAppendEvents(store, worker, { onScheduled, logUnmatched: createUnmatchedLog(base) });
-  const emit = createEmit(createPrepareEvent(base, catalogue), append, createEmitTelemetry(base));
+  const emit = createEmit(base, createPrepareEvent(base, catalogue), append);
   const deliveries = createDeliveryLog({ ...base, catalogue, entitlement, append, onScheduled });
   const eventTypes = Object.freeze([...catalogue.types.keys()].sort()) as readonly EventTypeOf<C>[];
   const openApi = cacheDocument(() => describeWebhooksOpenApi(config, catalogue, "/"));

@@ -1,8 +1,9 @@
 /** `emit`: prepares events, stores them in order, and reports how it went. */
 
+import type { Clock } from "../../core/clock.js";
 import { ignoreErrors } from "../../core/error-events.js";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
-import { type SpanAttributes, seconds } from "../../core/telemetry.js";
+import { type Span, type SpanAttributes, seconds, type Telemetry } from "../../core/telemetry.js";
 import type { ServiceBase } from "../config/config.js";
 import type { DeliveryWorker } from "../delivery/worker.js";
 import {
@@ -23,7 +24,11 @@ export type Emit = (
   options?: EmitOptions,
 ) => Promise<Emitted | readonly Emitted[]>;
 
-export function createEmit(prepare: PrepareEvent, append: AppendEvents, report: EmitTelemetry): Emit {
+export function createEmit(
+  { telemetry, config: { clock } }: Pick<ServiceBase, "telemetry" | "config">,
+  prepare: PrepareEvent,
+  append: AppendEvents,
+): Emit {
   /** Prepares every event before the first is stored. */
   const prepareAll = async (
     inputs: readonly EventInput[],
@@ -55,36 +60,46 @@ export function createEmit(prepare: PrepareEvent, append: AppendEvents, report: 
     }
   };
 
-  const emitOne = (input: EventInput, options: EmitOptions): Promise<Emitted> =>
-    report.call(async (trace, note) => {
-      const prepared = await report.prepared(() => prepare(input, trace));
-      note?.({ "messaging.destination.name": prepared.type, "messaging.message.id": prepared.id });
-      const { emitted, error } = await report.stored(append([prepared], options));
-      const [own] = emitted;
-      if (own === undefined) throw toStoreError(error, prepared);
-      note?.({
-        "postbell.outcome": own.duplicate ? "duplicate" : "stored",
-        "postbell.deliveries": own.deliveries.length,
-      });
-      return own;
+  const emitOne = async (input: EventInput, options: EmitOptions, span?: EmitSpan): Promise<Emitted> => {
+    const prepared = prepare(input, span?.traceparent);
+    const event = prepared instanceof Promise ? await prepared : prepared;
+    span?.prepared({ "messaging.destination.name": event.type, "messaging.message.id": event.id });
+    const stored = await append([event], options);
+    span?.stored(stored);
+    const [emitted] = stored.emitted;
+    if (emitted === undefined) throw toStoreError(stored.error, event);
+    span?.note({
+      "postbell.outcome": toOutcome(emitted),
+      "postbell.deliveries": emitted.deliveries.length,
     });
+    return emitted;
+  };
 
-  const emitAll = (inputs: readonly EventInput[], options: EmitOptions): Promise<readonly Emitted[]> =>
-    report.call(async (trace, note) => {
-      note?.({ "messaging.batch.message_count": inputs.length });
-      const prepared = await report.prepared(() => prepareAll(inputs, trace));
-      if (prepared.length === 0) return [];
-      const { emitted, error } = await report.stored(append(prepared, options));
-      const next = prepared[emitted.length];
-      if (next === undefined) return emitted;
-      throw toStoreError(error, next, { index: emitted.length, count: prepared.length });
-    });
+  const emitAll = async (
+    inputs: readonly EventInput[],
+    options: EmitOptions,
+    span?: EmitSpan,
+  ): Promise<readonly Emitted[]> => {
+    span?.note({ "messaging.batch.message_count": inputs.length });
+    const events = await prepareAll(inputs, span?.traceparent);
+    if (events.length === 0) return [];
+    span?.prepared({});
+    const stored = await append(events, options);
+    span?.stored(stored);
+    const { emitted, error } = stored;
+    const next = events[emitted.length];
+    if (next === undefined) return emitted;
+    throw toStoreError(error, next, { index: emitted.length, count: events.length });
+  };
 
-  return async (input, given) => {
-    const options = readEmitOptions(given);
+  return async (input, settings) => {
+    const options = readEmitOptions(settings);
     // A connection of the host may end while the event is prepared. Its next statement rejects.
-    ignoreErrors(options.transaction);
-    return isList(input) ? emitAll(input, options) : emitOne(input, options);
+    if (options.transaction !== undefined) ignoreErrors(options.transaction);
+    const span = telemetry && new EmitSpan(telemetry, clock);
+    const emit = () => (isList(input) ? emitAll(input, options, span) : emitOne(input, options, span));
+    // In the span, so that spans of hooks and of the storage's client become its children.
+    return span === undefined ? emit() : span.run<Emitted | readonly Emitted[]>(emit);
   };
 }
 
@@ -218,86 +233,72 @@ export function createAppendEvents(
 
 const toErrorLabel = (error: unknown): string => (isPostbellError(error) ? error.code : "unexpected");
 
-type Stored = Awaited<ReturnType<AppendEvents>>;
+const toOutcome = ({ duplicate }: Emitted): string => (duplicate ? "duplicate" : "stored");
 
-interface EmitTelemetry {
-  /**
-   * Runs `work` inside a span. `work` gets the `traceparent` to store with its events, and a
-   * function that adds attributes to the span.
-   */
-  call<T>(
-    work: (trace: string | undefined, note: ((attributes: SpanAttributes) => void) | undefined) => Promise<T>,
-  ): Promise<T>;
-  /** Runs `prepare`, and records how long it took if it fails, labelled with the error's code. */
-  prepared<T>(prepare: () => T | Promise<T>): T | Promise<T>;
-  /**
-   * Records how long `storing` took for each event: those that were stored, and the one that was
-   * not.
-   */
-  stored(storing: Promise<Stored>): Promise<Stored>;
-}
+/** The span of one call, and how long it took to store its events. */
+class EmitSpan {
+  #telemetry: Telemetry;
+  #clock: Clock;
+  #span: Span | undefined;
+  #attributes: Record<string, SpanAttributes[string]> = {};
+  /** When the current step began: preparing, then storing. */
+  #stepAt: number;
+  /** True once the outcome of every event was recorded. */
+  #isRecorded = false;
 
-/** Lists the label of each event that was stored, and the code of the error of the next. */
-const toOutcomes = ({ emitted, error }: Stored): readonly string[] => [
-  ...emitted.map(({ duplicate }) => (duplicate ? "duplicate" : "stored")),
-  ...(error === undefined ? [] : [error.code]),
-];
-
-/** Adds nothing to `emit` if there is no telemetry. */
-export function createEmitTelemetry({
-  telemetry,
-  config: { clock },
-}: Pick<ServiceBase, "telemetry" | "config">): EmitTelemetry {
-  if (telemetry === undefined) {
-    return {
-      call: (work) => work(undefined, undefined),
-      prepared: (prepare) => prepare(),
-      stored: (storing) => storing,
-    };
+  constructor(telemetry: Telemetry, clock: Clock) {
+    this.#telemetry = telemetry;
+    this.#clock = clock;
+    this.#stepAt = clock.monotonic();
+    this.#span = telemetry.begin?.({
+      name: "emit",
+      kind: "producer",
+      at: clock.now(),
+      attributes: {
+        "messaging.system": "postbell",
+        "messaging.operation.name": "emit",
+        "messaging.operation.type": "send",
+      },
+    });
   }
-  /** Records how long `work` took, once for each outcome. */
-  const measure = async <T>(
-    work: () => T | Promise<T>,
-    listOutcomes: (result: T) => readonly string[],
-  ): Promise<T> => {
-    const startedAt = clock.monotonic();
-    const record = (outcome: string): void =>
-      telemetry.record("emitDuration", seconds(clock.monotonic() - startedAt), { outcome });
-    try {
-      const result = await work();
-      listOutcomes(result).forEach(record);
-      return result;
-    } catch (error) {
-      record(toErrorLabel(error));
-      throw error;
-    }
-  };
 
-  return {
-    async call(work) {
-      const span = telemetry.begin?.({
-        name: "emit",
-        kind: "producer",
-        at: clock.now(),
-        attributes: {
-          "messaging.system": "postbell",
-          "messaging.operation.name": "emit",
-          "messaging.operation.type": "send",
-        },
-      });
-      if (span === undefined) return work(undefined, undefined);
-      const attributes: Record<string, SpanAttributes[string]> = {};
-      let error: string | undefined;
-      try {
-        return await span.run(() => work(span.traceparent, (noted) => Object.assign(attributes, noted)));
-      } catch (thrown) {
-        error = toErrorLabel(thrown);
-        throw thrown;
-      } finally {
-        span.end({ at: clock.now(), attributes, error });
-      }
-    },
-    prepared: (prepare) => measure(prepare, () => []),
-    stored: (storing) => measure(() => storing, toOutcomes),
-  };
+  /** Is stored with the events, so that their attempts link to this span. */
+  get traceparent(): string | undefined {
+    return this.#span?.traceparent;
+  }
+
+  note(attributes: SpanAttributes): void {
+    Object.assign(this.#attributes, attributes);
+  }
+
+  prepared(attributes: SpanAttributes): void {
+    this.note(attributes);
+    this.#stepAt = this.#clock.monotonic();
+  }
+
+  /** Records each event that was stored, and the one that was not. */
+  stored({ emitted, error }: Awaited<ReturnType<AppendEvents>>): void {
+    for (const event of emitted) this.#record(toOutcome(event));
+    if (error !== undefined) this.#record(error.code);
+    this.#isRecorded = true;
+  }
+
+  /** Calls `work` with this span as the current one, and ends the span with its result. */
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    let label: string | undefined;
+    try {
+      return await (this.#span === undefined ? work() : this.#span.run(work));
+    } catch (error) {
+      label = toErrorLabel(error);
+      if (!this.#isRecorded) this.#record(label);
+      throw error;
+    } finally {
+      this.#span?.end({ at: this.#clock.now(), attributes: this.#attributes, error: label });
+    }
+  }
+
+  #record(outcome: string): void {
+    const ms = this.#clock.monotonic() - this.#stepAt;
+    this.#telemetry.record("emitDuration", seconds(ms), { outcome });
+  }
 }
