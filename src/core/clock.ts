@@ -46,6 +46,10 @@ export const systemClock: Clock = Object.freeze({
   random: () => Math.random(),
 });
 
+/** Calls a function of the host. Rejects if it throws, rejects, or takes longer than `ms`. */
+export const callHook = <T>(clock: Clock, ms: number, call: () => T | PromiseLike<T>): Promise<T> =>
+  withTimeout(clock, ms, (async () => call())(), () => new Error("no response in time"));
+
 /**
  * Settles like `promise`, or rejects with the error of `onTimeout` after `ms` milliseconds. The
  * promise itself continues.

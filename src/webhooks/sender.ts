@@ -3,7 +3,7 @@
  * function, or the built-in HTTP client.
  */
 
-import { type Clock, withTimeout } from "../core/clock.js";
+import { type Clock, callHook, withTimeout } from "../core/clock.js";
 import { createOutboundClient } from "../outbound/client.js";
 import { createAddressPolicy } from "../outbound/destination-options.js";
 import { HEADER_NAME, RESERVED_HEADERS } from "../outbound/exchange.js";
@@ -200,9 +200,7 @@ export function createHostHeaders({
 
   return async (record: WebhookRecord): Promise<HostHeaders | null> => {
     try {
-      const given = (async () => hook(toWebhook(record)))();
-      const late = (): Error => new Error("timeout");
-      const settled = await withTimeout(clock, limits.hookMs, given, late);
+      const settled = await callHook(clock, limits.hookMs, () => hook(toWebhook(record)));
       const read = readHostHeaders(settled, signature.header);
       return typeof read === "string" ? fail(record, { problem: read }) : read;
     } catch (error) {
@@ -210,6 +208,8 @@ export function createHostHeaders({
     }
   };
 }
+
+const LATE = new Error("delivery.send did not return before the deadline.");
 
 /** The time that a host's `send` has to notice the deadline itself. */
 const GRACE_MS = 1_000;
@@ -257,11 +257,10 @@ export function guardSend(send: Send, clock: Clock): Send {
   return async (request) => {
     try {
       const result = (async () => send(request))();
-      const late = (): Error => new Error("deadline");
-      return readResult(await withTimeout(clock, request.deadlineMs + GRACE_MS, result, late));
+      return readResult(await withTimeout(clock, request.deadlineMs + GRACE_MS, result, () => LATE));
     } catch (error) {
-      return error instanceof Error && error.message === "deadline"
-        ? failure("timeout", "DEADLINE", "delivery.send did not return before the deadline.")
+      return error === LATE
+        ? failure("timeout", "DEADLINE", LATE.message)
         : failure("connect", "SEND_THREW", "delivery.send threw.");
     }
   };

@@ -122,6 +122,14 @@ describe("delivery.send of the host", () => {
       }),
     );
   });
+
+  it("counts as one that threw if its error has the text of a time-out", async () => {
+    const send: Send = () => Promise.reject(new Error("deadline"));
+    const request = { url: "https://example.org", method: "POST", headers: {}, body: null } as const;
+    const limits = { deadlineMs: 1_000, maxBodyBytes: 0 };
+    const result = await guardSend(send, manualClock(START))({ ...request, ...limits });
+    expect(result).toMatchObject({ kind: "connect", code: "SEND_THREW" });
+  });
 });
 
 describe("a logger of the host that throws", () => {
