@@ -44,7 +44,6 @@ export type {
 export type { Resolve } from "./outbound/resolver.js";
 export type { OutboundFailure, OutboundRequest, OutboundResponse, OutboundResult } from "./outbound/types.js";
 export type { Json, JsonObject } from "./schema/types.js";
-export type { AuditLog } from "./webhooks/audit.js";
 export type { ExhaustedDelivery } from "./webhooks/config/webhooks-options.js";
 export type { EmitResult, Emittable, EventHint, ResourceOf } from "./webhooks/emit/prepare-event.js";
 export type { EventTypeOf, ResourceTypeOf } from "./webhooks/event-types/catalogue.js";
@@ -88,4 +87,4 @@ export {
   type WebhookRecord,
   type WebhookStore,
 } from "./webhooks/store.js";
-export type { AuditAction, AuditActor, AuditEntry } from "./webhooks/webhook.js";
+export type { AuditAction, AuditActor, AuditEntry, AuditLog } from "./webhooks/webhook.js";

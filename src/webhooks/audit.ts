@@ -4,34 +4,14 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
-import { withTimeout } from "../core/clock.js";
+import { callHook } from "../core/clock.js";
 import { createConcurrencyLimit } from "../core/concurrency-limit.js";
 import { PostbellError } from "../core/errors.js";
 import type { Actor } from "./access.js";
 import { checkName, readCallArguments, readLimit } from "./call-arguments.js";
-import type { Audit, FailedEnd, ServiceBase } from "./config/config.js";
+import type { Audit, FailedEnd, UnauditedService } from "./config/config.js";
 import type { AuditRecord, WebhookChange, WebhookRecord } from "./store.js";
-import { type AuditAction, type AuditActor, type AuditEntry, toWebhook } from "./webhook.js";
-
-/** The audit log, as a host reads it. */
-export interface AuditLog {
-  /** True if the service keeps the log: `limits.auditEntries` is above 0. */
-  readonly isKept: boolean;
-  /**
-   * Returns the entries of an account, newest first. `limit` is 1 to 100, by default 50. `next` is
-   * the cursor of the next page, `null` on the last.
-   *
-   * @throws `invalid_argument` if the service keeps no log.
-   *
-   * @example
-   * const { entries } = await webhooks.audit.list({ account: "clinic-7" });
-   */
-  list(request: {
-    readonly account: string;
-    readonly cursor?: string | undefined;
-    readonly limit?: number | undefined;
-  }): Promise<{ readonly entries: readonly AuditEntry[]; readonly next: string | null }>;
-}
+import { type AuditAction, type AuditActor, type AuditEntry, type AuditLog, toWebhook } from "./webhook.js";
 
 /** Concurrent calls of each hook. */
 const HOOK_CALLS = 4;
@@ -62,7 +42,7 @@ interface BoundedCaller {
  * @param running how many calls run at once.
  */
 function createBoundedCaller(
-  { config, logger }: Parts,
+  { config, logger }: UnauditedService,
   what: string,
   callMs: number,
   running = HOOK_CALLS,
@@ -72,10 +52,9 @@ function createBoundedCaller(
   const unfinished = new Set<Promise<void>>();
   let dropped = 0;
 
-  const late = (): Error => new Error("no response in time");
   const guard = async (make: () => unknown): Promise<void> => {
     try {
-      await withTimeout(clock, callMs, (async () => make())(), late);
+      await callHook(clock, callMs, make);
     } catch (error) {
       logger.error({ error }, `${what} failed; the call is not repeated`);
     }
@@ -96,12 +75,10 @@ function createBoundedCaller(
       return true;
     },
     async settled(ms) {
-      if (unfinished.size > 0) await withTimeout(clock, ms, Promise.all(unfinished), late).catch(() => {});
+      if (unfinished.size > 0) await callHook(clock, ms, () => Promise.all(unfinished)).catch(() => {});
     },
   };
 }
-
-type Parts = Omit<ServiceBase, "audit">;
 
 /** Keeps the log in the storage. */
 interface LogWriter extends Pick<BoundedCaller, "settled"> {
@@ -113,10 +90,10 @@ interface LogWriter extends Pick<BoundedCaller, "settled"> {
  * Makes one call of the storage at a time: with several, the log would have the order in which they
  * end. What waits meanwhile is written together.
  */
-function createLogWriter(parts: Parts): LogWriter {
-  const { store, config } = parts;
+function createLogWriter(base: UnauditedService): LogWriter {
+  const { store, config } = base;
   const { auditEntries: keep } = config.limits;
-  const { call, settled } = createBoundedCaller(parts, "the audit log", WRITE_MS, 1);
+  const { call, settled } = createBoundedCaller(base, "the audit log", WRITE_MS, 1);
   /** Oldest first. Each has a call that waits, or is part of a batch before it. */
   const waiting = new Set<{ readonly partition: number; readonly records: readonly AuditRecord[] }>();
 
@@ -222,16 +199,9 @@ function toExhausted({ claim: { webhook, event }, result: { id, outcome, attempt
   };
 }
 
-/** The audit as the service has it. */
-interface OwnAudit extends Audit {
-  readonly log: AuditLog;
-  /** Resolves once everything so far was reported, or after `limits.hookMs`. */
-  readonly settled: () => Promise<void>;
-}
-
 /** @throws `invalid_option` if the storage cannot keep the log. */
-export function createAudit(parts: Parts): OwnAudit {
-  const { store, config, logger } = parts;
+export function createAudit(base: UnauditedService): Audit {
+  const { store, config, logger } = base;
   const { audit: hook, notify, limits } = config;
   const { exhausted } = notify;
   const isKept = limits.auditEntries > 0;
@@ -242,9 +212,9 @@ export function createAudit(parts: Parts): OwnAudit {
       { field: "limits.auditEntries" },
     );
   }
-  const hookCalls = createBoundedCaller(parts, "the audit hook", limits.hookMs);
-  const exhaustedCalls = createBoundedCaller(parts, "notify.exhausted", limits.hookMs);
-  const writer = createLogWriter(parts);
+  const hookCalls = createBoundedCaller(base, "the audit hook", limits.hookMs);
+  const exhaustedCalls = createBoundedCaller(base, "notify.exhausted", limits.hookMs);
+  const writer = createLogWriter(base);
 
   const report = (given: readonly Omit<AuditEntry, "at">[]): void => {
     const at = store.now();
@@ -252,7 +222,7 @@ export function createAudit(parts: Parts): OwnAudit {
     if (isKept) writer.add(reported);
     if (hook !== undefined) for (const entry of reported) hookCalls.call(() => hook(entry));
   };
-  const hearsAny = isKept || hook !== undefined;
+  const reportsAny = isKept || hook !== undefined;
 
   const readEntry = (record: AuditRecord): AuditEntry[] => {
     try {
@@ -265,12 +235,12 @@ export function createAudit(parts: Parts): OwnAudit {
 
   return {
     record(...entries) {
-      if (hearsAny) report(entries);
+      if (reportsAny) report(entries);
     },
-    hearsEnds: hearsAny || exhausted !== undefined,
+    reportsEnds: reportsAny || exhausted !== undefined,
     recordEnds(ends) {
       if (ends.length === 0) return;
-      if (hearsAny) report(ends.map(toFailedEntry));
+      if (reportsAny) report(ends.map(toFailedEntry));
       if (exhausted === undefined) return;
       for (const end of ends)
         if (end.result.outcome.state === "failed") exhaustedCalls.call(() => exhausted(toExhausted(end)));

@@ -1,7 +1,7 @@
 /** Starts and stops the delivery of a service. Both calls may be repeated and may overlap. */
 
 import { AsyncResource } from "node:async_hooks";
-import { withTimeout } from "../core/clock.js";
+import { callHook } from "../core/clock.js";
 import type { Reading } from "../core/telemetry.js";
 import type { ServiceBase } from "./config/config.js";
 import type { DeliveryWorker } from "./delivery/worker.js";
@@ -17,12 +17,12 @@ export interface Lifecycle {
 }
 
 /** Never rejects: gauges that the storage cannot read are left out. */
-async function readGauges(store: Pick<WebhookStore, "stats">, inFlight: number): Promise<readonly Reading[]> {
-  const own: Reading = { metric: "deliveriesInFlight", labels: {}, value: inFlight };
+async function readGauges(store: WebhookStore, inFlight: number): Promise<readonly Reading[]> {
+  const inFlightReading: Reading = { metric: "deliveriesInFlight", labels: {}, value: inFlight };
   const stats = await store.stats().catch(() => undefined);
-  if (stats === undefined) return [own];
+  if (stats === undefined) return [inFlightReading];
   return [
-    own,
+    inFlightReading,
     { metric: "deliveriesPending", labels: {}, value: stats.pending },
     { metric: "deliveriesDue", labels: {}, value: stats.due },
     ...Object.entries(stats.endpoints ?? {}).map(
@@ -32,19 +32,10 @@ async function readGauges(store: Pick<WebhookStore, "stats">, inFlight: number):
 }
 
 export function createLifecycle(
-  { store, config, logger, telemetry }: ServiceBase,
-  {
-    worker,
-    sender,
-    reminder,
-    reported,
-  }: {
-    readonly worker: DeliveryWorker;
-    readonly sender: Sender;
-    readonly reminder: Pick<StartReminder, "dismissAtExit" | "end">;
-    /** Resolves once what happened was reported to the host and to the audit log. */
-    readonly reported: () => Promise<void>;
-  },
+  { store, config, logger, telemetry, audit }: ServiceBase,
+  worker: DeliveryWorker,
+  sender: Sender,
+  reminder: StartReminder,
 ): Lifecycle {
   const { clock, notify, limits, awaitStorage } = config;
   let isWanted = false;
@@ -54,9 +45,8 @@ export function createLifecycle(
   let context = new AsyncResource("Webhooks");
 
   const closeNotifiers = async (): Promise<void> => {
-    const closing = (async () => notify.close?.())();
     try {
-      await withTimeout(clock, limits.hookMs, closing, () => new Error("no answer in time"));
+      await callHook(clock, limits.hookMs, () => notify.close?.());
     } catch (error) {
       logger.error({ error }, "notify.close failed; what the notifiers hold may stay open");
     }
@@ -67,7 +57,7 @@ export function createLifecycle(
     stopObserving?.();
     stopObserving = undefined;
     await sender.close();
-    await reported();
+    await audit.settled();
     await closeNotifiers();
   };
 
@@ -90,11 +80,11 @@ export function createLifecycle(
       if (!isWanted) return;
       if (!worker.isRunning()) context = new AsyncResource("Webhooks");
       worker.start();
-      reminder.end();
+      reminder.started();
       stopObserving ??= telemetry?.observe(() => readGauges(store, worker.inFlight()));
     },
     stop({ graceMs = DEFAULT_GRACE_MS } = {}) {
-      reminder.dismissAtExit();
+      reminder.stopped();
       isWanted = false;
       // A second call (a second SIGTERM) must not shorten the grace period of the first.
       stopping ??= context.runInAsyncScope(end, undefined, graceMs).finally(() => {

@@ -11,7 +11,7 @@ import type { JsonObject } from "../schema/types.js";
 import type { Subscriber } from "./access.js";
 import { createApiHandlers, type HandleAsOptions } from "./api/api-handler.js";
 import { describeWebhooksOpenApi } from "./api/openapi.js";
-import { type AuditLog, createAudit } from "./audit.js";
+import { createAudit } from "./audit.js";
 import type { ServiceBase } from "./config/config.js";
 import type { WebhooksOptions } from "./config/webhooks-options.js";
 import { createAttempts } from "./delivery/attempt.js";
@@ -21,14 +21,7 @@ import { createHealthSteps } from "./delivery/health-steps.js";
 import { buildSchedule } from "./delivery/retry-schedule.js";
 import { DeliveryWorker } from "./delivery/worker.js";
 import { createAppendEvents, createEmit } from "./emit/emit.js";
-import {
-  createPrepareEvent,
-  type EmitOptions,
-  type EmitResult,
-  type Emittable,
-  type EventHint,
-} from "./emit/prepare-event.js";
-import { createUnmatchedLog } from "./emit/unmatched-webhooks.js";
+import type { EmitOptions, EmitResult, Emittable, EventHint } from "./emit/prepare-event.js";
 import { type EventCatalogue, type EventTypeOf, readCatalogue } from "./event-types/catalogue.js";
 import type { ClinicalEvents } from "./event-types/clinical-events.js";
 import { evaluateHealthStatus } from "./health-status.js";
@@ -40,6 +33,7 @@ import { createRegistrations, type Registrations } from "./registrations/registr
 import { createSender } from "./sender.js";
 import { createStartReminder } from "./start-reminder.js";
 import type { WebhookStore } from "./store.js";
+import type { AuditLog } from "./webhook.js";
 
 export type {
   AnyEventInput,
@@ -191,13 +185,9 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
     retention: config.retention,
   });
   const store = countStoreErrors(guardWebhookStore(stored, circuit), telemetry, "webhooks");
-  const audit = createAudit({ store, config, logger, telemetry });
-  const base: ServiceBase = { store, config, logger, telemetry, audit };
-
-  const entitlement = createEntitlement(store, config);
-  const registrationParts = { store, config, catalogue, entitlement, audit };
-  const registrations = createRegistrations({ ...registrationParts, isForHost: true });
-  const forSubscribers = createRegistrations({ ...registrationParts, isForHost: false });
+  const unaudited = { store, config, logger, telemetry, catalogue };
+  const audit = createAudit(unaudited);
+  const base: ServiceBase = { ...unaudited, audit };
 
   const sender = createSender(base);
   const schedule = buildSchedule(config.retry);
@@ -210,24 +200,19 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
     // A test on a clock of its own ends without having started what it made.
     warnsAtExit: clock === systemClock && config.logger !== false,
   });
-  const lifecycle = createLifecycle(base, { worker, sender, reminder, reported: audit.settled });
+  const lifecycle = createLifecycle(base, worker, sender, reminder);
 
-  const onScheduled = (events = 0): void => {
-    if (!worker.isRunning()) reminder.expectStart(events);
-  };
-  const append = createAppendEvents(store, worker, { onScheduled, logUnmatched: createUnmatchedLog(base) });
-  const emit = createEmit(base, createPrepareEvent(base, catalogue), append);
-  const deliveries = createDeliveryLog({ ...base, catalogue, entitlement, append, onScheduled });
-  const eventTypes = Object.freeze([...catalogue.types.keys()].sort()) as readonly EventTypeOf<C>[];
+  const append = createAppendEvents(base, worker, reminder);
+  const entitlement = createEntitlement(base);
+  const forSubscribers = createRegistrations(base, entitlement, false);
+  const deliveries = createDeliveryLog(base, entitlement, append, reminder);
+  const eventTypes = catalogue.names as readonly EventTypeOf<C>[];
   const openApi = cacheDocument(() => describeWebhooksOpenApi(config, catalogue, "/"));
 
   return Object.freeze<Webhooks<EventTypeOf<C>, C>>({
-    ...createApiHandlers({
-      ...{ config, registrations: forSubscribers, deliveries, eventTypes, catalogue },
-      ...{ audit: audit.log, openApi, clock, logger },
-    }),
-    emit: emit as Webhooks<EventTypeOf<C>, C>["emit"],
-    registrations,
+    ...createApiHandlers(base, forSubscribers, deliveries, openApi),
+    emit: createEmit(base, append) as Webhooks<EventTypeOf<C>, C>["emit"],
+    registrations: createRegistrations(base, entitlement, true),
     deliveries,
     audit: audit.log,
     eventTypes: () => eventTypes,

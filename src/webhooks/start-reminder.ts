@@ -31,14 +31,14 @@ const warnAtExit = (): void => {
 
 export interface StartReminder {
   /**
-   * Call it when deliveries were stored while the service was not started. `events`: how many new
-   * events they are of.
+   * Call it when deliveries were stored or became due. `events`: how many new events they are of.
+   * Does nothing while the service is started.
    */
   readonly expectStart: (events: number) => void;
   /** Call it when the host calls `start` or `stop`: nothing is to be said at the end any more. */
   readonly dismissAtExit: () => void;
-  /** Call it when the service starts. */
-  readonly end: () => void;
+  readonly started: () => void;
+  readonly stopped: () => void;
   /**
    * Returns the milliseconds for which stored deliveries have waited; 0 before the warning, which
    * is given after a minute.
@@ -62,6 +62,7 @@ export function createStartReminder({
   let events = 0;
   /** True once the host has shown that it knows, or that others deliver. */
   let isDismissed = !warnsAtExit;
+  let isStarted = false;
 
   const warn = (): void =>
     logger.warn(
@@ -81,7 +82,7 @@ export function createStartReminder({
 
   const look = async (current: Wait): Promise<void> => {
     const stats = await store.stats().catch(() => undefined);
-    // `end` was called meanwhile.
+    // The service was started meanwhile.
     if (wait !== current) return;
     // With a delivery under lease, another process is at work.
     if (stats !== undefined && (stats.due === 0 || stats.leased > 0)) {
@@ -108,6 +109,7 @@ export function createStartReminder({
 
   return Object.freeze<StartReminder>({
     expectStart(count) {
+      if (isStarted) return;
       events += count;
       if (!isDismissed && count > 0) {
         if (warnings.size === 0) process.once("exit", warnAtExit);
@@ -118,7 +120,14 @@ export function createStartReminder({
       lookLater(wait);
     },
     dismissAtExit,
-    end,
+    started() {
+      isStarted = true;
+      end();
+    },
+    stopped() {
+      isStarted = false;
+      dismissAtExit();
+    },
     waitingMs: () => (wait !== undefined && wait.idleLooks >= LOOKS ? clock.monotonic() - wait.since : 0),
   });
 }

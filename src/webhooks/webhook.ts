@@ -79,3 +79,23 @@ export interface AuditEntry {
   /** Of `webhook.recovered`: the number of created deliveries, at least 1. */
   readonly count?: number | undefined;
 }
+
+/** The audit log, as a host reads it. */
+export interface AuditLog {
+  /** True if the service keeps the log: `limits.auditEntries` is above 0. */
+  readonly isKept: boolean;
+  /**
+   * Returns the entries of an account, newest first. `limit` is 1 to 100, by default 50. `next` is
+   * the cursor of the next page, `null` on the last.
+   *
+   * @throws `invalid_argument` if the service keeps no log.
+   *
+   * @example
+   * const { entries } = await webhooks.audit.list({ account: "clinic-7" });
+   */
+  list(request: {
+    readonly account: string;
+    readonly cursor?: string | undefined;
+    readonly limit?: number | undefined;
+  }): Promise<{ readonly entries: readonly AuditEntry[]; readonly next: string | null }>;
+}

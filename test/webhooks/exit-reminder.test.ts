@@ -144,7 +144,7 @@ describe("the listener on the process", () => {
     reminder.dismissAtExit();
     reminder.expectStart(1);
     expect(count()).toBe(before);
-    reminder.end();
+    reminder.started();
   });
 
   it.each([
@@ -159,6 +159,6 @@ describe("the listener on the process", () => {
     expect(count()).toBe(before);
     reminder.expectStart(1);
     expect(count()).toBe(before);
-    reminder.end();
+    reminder.started();
   });
 });

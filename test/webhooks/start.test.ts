@@ -259,7 +259,7 @@ describe("a service that is never started", () => {
     });
     reminder.expectStart(1);
     expect(timers.map((timer) => timer.hasRef())).toEqual([false]);
-    reminder.end();
+    reminder.started();
   });
 
   it("is looked at by one timer, also after a start() during a look", async () => {

@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
-import { type Clock, withTimeout } from "../../core/clock.js";
+import { callHook } from "../../core/clock.js";
 import { createConcurrencyLimit } from "../../core/concurrency-limit.js";
 import type { Logger } from "../../core/logger.js";
 import { HttpError, rateLimited, serviceUnavailable, toHttpError } from "../../http/errors.js";
@@ -12,7 +12,9 @@ import type { Handler, HttpRequest } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { Subscriber } from "../access.js";
 import { readSubscriber } from "../call-arguments.js";
-import type { WebhooksConfig } from "../config/config.js";
+import type { ServiceBase } from "../config/config.js";
+import type { Deliveries } from "../delivery/deliveries.js";
+import type { Registrations } from "../registrations/registrations.js";
 import { parseBodyFields, readBodyValue, toErrorResponse } from "./api-request.js";
 import { type ApiService, apiErrors, type Operation, type SubscriberCall } from "./operation.js";
 import { buildKeySet, cacheDocumentTexts, listOperations } from "./operations.js";
@@ -61,28 +63,23 @@ type Caller = Pick<SubscriberCall, "subscriber" | "charge">;
 
 type Incoming = Pick<SubscriberCall, "request" | "parameter"> & { readonly caller: Caller | undefined };
 
-export function createApiHandlers({
-  config,
-  registrations,
-  deliveries,
-  eventTypes,
-  catalogue,
-  audit,
-  openApi,
-  clock,
-  logger,
-}: Omit<ApiService, "getDocument" | "keySet"> & {
-  readonly config: WebhooksConfig;
-  readonly openApi: (baseUrl: string) => JsonObject;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}): ApiHandlers {
-  const { requestsPerMinute, requestBytes } = config.limits;
-  const accounts = createRateLimit({ perMinute: requestsPerMinute, clock });
-  const authenticate = createAuthentication({ config, clock, logger });
+/** @param registrations those of subscribers. */
+export function createApiHandlers(
+  base: ServiceBase,
+  registrations: Registrations,
+  deliveries: Deliveries,
+  openApi: (baseUrl: string) => JsonObject,
+): ApiHandlers {
+  const { config, catalogue, audit, logger } = base;
+  const { clock, limits } = config;
+  const accounts = createRateLimit({ perMinute: limits.requestsPerMinute, clock });
+  const authenticate = createAuthentication(base);
   const translateError = createErrorTranslator(logger);
   const service: ApiService = {
-    ...{ registrations, deliveries, eventTypes, catalogue, audit },
+    registrations,
+    deliveries,
+    catalogue,
+    audit: audit.log,
     getDocument: cacheDocumentTexts(openApi),
     keySet: buildKeySet(config),
   };
@@ -101,7 +98,10 @@ export function createApiHandlers({
       const { subscriber, charge } = caller ?? (await admit(request));
       const { isOptional = false, properties = {} } = operation.body ?? {};
       const readBody = async () =>
-        parseBodyFields(await readBodyValue(request, isOptional, { bytes: requestBytes, clock }), properties);
+        parseBodyFields(
+          await readBodyValue(request, isOptional, { bytes: limits.requestBytes, clock }),
+          properties,
+        );
       return operation.handle({ request, parameter, subscriber, charge, readBody }, service);
     },
   });
@@ -146,14 +146,9 @@ const unauthorized = (): HttpError =>
  * the host throws, returns an invalid value or does not respond in time.
  */
 function createAuthentication({
-  config: { access, limits },
-  clock,
+  config: { access, limits, clock },
   logger,
-}: {
-  readonly config: WebhooksConfig;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}): (request: Pick<HttpRequest, "headers">) => Promise<Subscriber> {
+}: ServiceBase): (request: HttpRequest) => Promise<Subscriber> {
   /** By digest, as everywhere below, so that no key stays in memory. */
   const knownKeys = new LRUCache<string, true>({ max: MAX_KNOWN_KEYS });
   const wrongKeys = createRateLimit({ perMinute: limits.requestsPerMinute, clock });
@@ -162,8 +157,7 @@ function createAuthentication({
 
   const callHost = async (key: string): Promise<Subscriber | null> => {
     try {
-      const call = (async () => access.authenticate(key))();
-      const found = await withTimeout(clock, limits.hookMs, call, () => new Error("no response in time"));
+      const found = await callHook(clock, limits.hookMs, () => access.authenticate(key));
       return found ? readSubscriber(found) : null;
     } catch (error) {
       logger.error({ error }, "access.authenticate failed or returned an invalid value");

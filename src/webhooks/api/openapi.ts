@@ -58,7 +58,7 @@ export function describeWebhooksOpenApi(
   catalogue: Catalogue,
   baseUrl: string,
 ): JsonObject {
-  const types = [...catalogue.types.keys()].sort();
+  const types = catalogue.names;
   const hasResources = [...catalogue.types.values()].some((entry) => !isPlain(entry));
   return buildOpenApiDocument({
     info: { title: "Webhooks", version: INTERFACE_VERSION, description: INTRODUCTION },

@@ -7,11 +7,11 @@ import type { PathParameter } from "../../http/router.js";
 import type { HttpRequest, HttpResponse } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { Subscriber } from "../access.js";
-import type { AuditLog } from "../audit.js";
 import type { WebhooksConfig } from "../config/config.js";
 import type { Deliveries } from "../delivery/deliveries.js";
 import type { Catalogue } from "../event-types/catalogue.js";
 import type { Registrations } from "../registrations/registrations.js";
+import type { AuditLog } from "../webhook.js";
 
 /** A JSON object. Clients may send a `readOnly` property back as received; it is ignored. */
 export interface BodySchema {
@@ -37,8 +37,6 @@ export interface SubscriberCall {
 export interface ApiService {
   readonly registrations: Registrations;
   readonly deliveries: Deliveries;
-  /** The names of the catalogue, for subscribers. */
-  readonly eventTypes: readonly string[];
   readonly catalogue: Catalogue;
   readonly audit: AuditLog;
   readonly getDocument: (baseUrl: string) => PublicDocument;

@@ -137,8 +137,9 @@ const interfaceOperations: Operations = {
       },
     },
     errors: [400],
-    async handle({ request }, { eventTypes, catalogue }) {
+    async handle({ request }, { catalogue }) {
       const { details } = parseInclude(new URLSearchParams(request.query), ["details"]);
+      const { names: eventTypes } = catalogue;
       const described = eventTypes.map((type) => describeEventType(type, catalogue));
       return toJsonResponse(200, { eventTypes, ...(details && { details: described }) });
     },

@@ -6,11 +6,11 @@ import type { Telemetry } from "../../core/telemetry.js";
 import type { ClientCertificate, DestinationOptions } from "../../outbound/destination-options.js";
 import type { SigningKey } from "../../signature/asymmetric.js";
 import type { Access } from "../access.js";
-import type { EventCatalogue } from "../event-types/catalogue.js";
+import type { Catalogue, EventCatalogue } from "../event-types/catalogue.js";
 import type { BodyForm, PlainEvent } from "../events/notification.js";
 import type { ParsedResource } from "../fhir.js";
 import type { Claim, Settlement, Storage, WebhookStore } from "../store.js";
-import type { AuditEntry } from "../webhook.js";
+import type { AuditEntry, AuditLog } from "../webhook.js";
 import type { DeliveryOptions, SignatureOptions } from "./delivery-options.js";
 import type {
   EndpointHealthOptions,
@@ -66,17 +66,25 @@ export interface Audit {
   /** Records what one call did to a webhook, in order and in one call of the storage. */
   readonly record: (...entries: readonly Omit<AuditEntry, "at">[]) => void;
   /** True if {@link recordEnds} has somebody to report to. */
-  readonly hearsEnds: boolean;
+  readonly reportsEnds: boolean;
   /** Records deliveries that were settled as failed or withheld, in one call of the storage. */
   readonly recordEnds: (ends: readonly FailedEnd[]) => void;
+  readonly log: AuditLog;
+  /** Resolves once everything so far was reported, or after `limits.hookMs`. */
+  readonly settled: () => Promise<void>;
 }
 
-/** The members of a service that all its parts use. */
-export interface ServiceBase {
+/** A service before its audit exists, which is made of it. */
+export interface UnauditedService {
   readonly store: WebhookStore;
   readonly config: WebhooksConfig;
   readonly logger: Logger;
   /** Guarded: it never throws. */
   readonly telemetry: Telemetry | undefined;
+  readonly catalogue: Catalogue;
+}
+
+/** The members of a service that all its parts use. */
+export interface ServiceBase extends UnauditedService {
   readonly audit: Audit;
 }

@@ -1,6 +1,6 @@
 /** Makes one delivery attempt, from a claim to its result: permission, headers, body, request. */
 
-import { type Clock, withTimeout } from "../../core/clock.js";
+import { type Clock, callHook } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import { getServerAttributes, type Span, seconds, type Telemetry, toLabel } from "../../core/telemetry.js";
 import { isResolverOutage, RESOLVER_UNAVAILABLE } from "../../outbound/failure.js";
@@ -234,8 +234,7 @@ export function createPermissions({
 
   const waitForResults = async (subscriber: Subscriber, results: readonly unknown[]): Promise<Permission> => {
     try {
-      const late = (): Error => new Error("timeout");
-      const settled = await withTimeout(clock, limits.hookMs, Promise.all(results), late);
+      const settled = await callHook(clock, limits.hookMs, () => Promise.all(results));
       return areBooleans(settled) ? settled : fail(subscriber, new TypeError("neither true nor false"));
     } catch (error) {
       return fail(subscriber, error);

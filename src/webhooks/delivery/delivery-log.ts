@@ -1,7 +1,6 @@
 /** Reads the delivery log: deliveries, their statistics, and what an attempt would send. */
 
 import { isPostbellError, PostbellError } from "../../core/errors.js";
-import type { Logger } from "../../core/logger.js";
 import { isUuid } from "../../core/uuid.js";
 import type { Actor } from "../access.js";
 import {
@@ -12,9 +11,12 @@ import {
   readLimit,
   requireOneScope,
 } from "../call-arguments.js";
+import type { ServiceBase } from "../config/config.js";
 import { requireLoggedType, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { type PreparedEvent, readPayload } from "../events/notification.js";
+import type { Entitlement } from "../registrations/entitlement.js";
 import { listHeaders } from "../sender.js";
+import type { StartReminder } from "../start-reminder.js";
 import { getRotation } from "../store/records.js";
 import type { DeliveryRecord, DeliveryState, DeliveryStats, EventRecord, WebhookRecord } from "../store.js";
 import { buildBody, createPermissions } from "./attempt.js";
@@ -26,7 +28,7 @@ import {
   listWebhookDeliveries,
   readEach,
 } from "./delivery-lists.js";
-import { createDeliveryRepairs, type DeliveryRepairsOptions } from "./delivery-repairs.js";
+import { type AppendForWebhook, createDeliveryRepairs } from "./delivery-repairs.js";
 import { endpointHealth, type HealthPolicy } from "./endpoint-health.js";
 
 const STATES: readonly DeliveryState[] = ["pending", "delivered", "failed", "withheld"];
@@ -44,9 +46,14 @@ const LIST_ARGUMENTS = [
   "as",
 ] as const;
 
-export function createDeliveryLog(context: DeliveryRepairsOptions & { readonly logger: Logger }): Deliveries {
-  const { store, config, catalogue, entitlement } = context;
-  const permissionFor = createPermissions(context);
+export function createDeliveryLog(
+  base: ServiceBase,
+  entitlement: Entitlement,
+  append: AppendForWebhook,
+  reminder: StartReminder,
+): Deliveries {
+  const { store, config, catalogue } = base;
+  const permissionFor = createPermissions(base);
 
   /** A hook that fails hides the details only: every key of the account may read the rest. */
   const mayReadDetails = (webhook: WebhookRecord, actor: Actor): Promise<boolean> =>
@@ -150,7 +157,7 @@ export function createDeliveryLog(context: DeliveryRepairsOptions & { readonly l
       return toCounts(stats, webhook, { policy: config.endpoints, now });
     },
 
-    ...createDeliveryRepairs(context),
+    ...createDeliveryRepairs(base, entitlement, append, reminder),
   });
 }
 

@@ -23,6 +23,7 @@ import {
 import { readPayload } from "../events/notification.js";
 import { createTestEvent } from "../events/test-event.js";
 import type { Entitlement } from "../registrations/entitlement.js";
+import type { StartReminder } from "../start-reminder.js";
 import { formatDeliveryId } from "../store/records.js";
 import {
   type EventRecord,
@@ -36,20 +37,14 @@ import { buildBody } from "./attempt.js";
 import type { AccountRecovery, Deliveries } from "./deliveries.js";
 import { readEach } from "./delivery-lists.js";
 
-export interface DeliveryRepairsOptions extends Pick<ServiceBase, "store" | "config" | "logger" | "audit"> {
-  readonly catalogue: Catalogue;
-  readonly entitlement: Entitlement;
-  /** Stores events for one webhook. */
-  readonly append: (
-    events: readonly EventRecord[],
-    options: { readonly webhookId: string },
-  ) => Promise<{
-    readonly emitted: readonly { readonly deliveries: readonly { readonly id: string }[] }[];
-    readonly error?: PostbellError | undefined;
-  }>;
-  /** Called when stored deliveries became due, or new ones were stored. */
-  readonly onScheduled: () => void;
-}
+/** Stores events for one webhook. */
+export type AppendForWebhook = (
+  events: readonly EventRecord[],
+  options: { readonly webhookId: string },
+) => Promise<{
+  readonly emitted: readonly { readonly deliveries: readonly { readonly id: string }[] }[];
+  readonly error?: PostbellError | undefined;
+}>;
 
 /** Stands for what differs from test to test. */
 const SAMPLE = {
@@ -128,16 +123,12 @@ function readSelection(catalogue: Catalogue, { since, type, state }: RecoverRequ
   return { since: from, type, states: state === undefined ? undefined : [state] };
 }
 
-export function createDeliveryRepairs({
-  store,
-  config,
-  logger,
-  catalogue,
-  entitlement,
-  append,
-  onScheduled,
-  audit,
-}: DeliveryRepairsOptions): Pick<Deliveries, "resend" | "recover" | "test" | "sample"> {
+export function createDeliveryRepairs(
+  { store, config, logger, catalogue, audit }: ServiceBase,
+  entitlement: Entitlement,
+  append: AppendForWebhook,
+  reminder: StartReminder,
+): Pick<Deliveries, "resend" | "recover" | "test" | "sample"> {
   const { clock, limits } = config;
   const repairs = createRateLimit({ perMinute: limits.repairsPerMinute, clock });
   const recover = createRecover(store, config);
@@ -168,7 +159,7 @@ export function createDeliveryRepairs({
     // The account's budget refused the call: no event of this webhook was examined.
     if (isPostbellError(recovery.error, "rate_limited")) repairs.putBack(key);
     if (recovery.count > 0) {
-      onScheduled();
+      reminder.expectStart(0);
       record("webhook.recovered", webhook, actor, { count: recovery.count });
     }
     return recovery;
@@ -223,7 +214,7 @@ export function createDeliveryRepairs({
       const resent = await store.resend({ id, account, force, now: store.now() });
       if (resent === undefined) throw notFound("delivery");
       if (resent.isInFlight) throw attemptInFlight();
-      onScheduled();
+      reminder.expectStart(0);
       record("delivery.resent", webhook, actor, { deliveryId: resent.id, eventId });
       return { id: resent.id };
     },

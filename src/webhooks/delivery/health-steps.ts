@@ -3,7 +3,7 @@
  * `endpoint-health.ts` decides which step is due.
  */
 
-import { withTimeout } from "../../core/clock.js";
+import { callHook } from "../../core/clock.js";
 import { MAX_RETRY_MS } from "../../core/storage-circuit.js";
 import type { ServiceBase } from "../config/config.js";
 import type { FailingEndpoint } from "../config/webhooks-options.js";
@@ -75,8 +75,7 @@ export function createHealthSteps(
   const callNotifier = async (id: string, call: (() => unknown) | undefined): Promise<boolean> => {
     if (!call) return true;
     try {
-      const late = (): Error => new Error("no response in time");
-      await withTimeout(clock, limits.hookMs, (async () => call())(), late);
+      await callHook(clock, limits.hookMs, call);
       return true;
     } catch (error) {
       logger.error({ webhook: id, error }, "a notifier of the host failed; it will be called again");

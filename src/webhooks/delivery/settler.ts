@@ -194,7 +194,7 @@ export function createSettler(
         reportSettlement(base, result, results[index], failures > 0);
         if (result.endpoint?.ok === false) health.expect(result.endpoint.noticeAt);
       }
-      if (base.audit.hearsEnds) reportEnds(base, { items, failures }, results);
+      if (base.audit.reportsEnds) reportEnds(base, { items, failures }, results);
     } catch (error) {
       outage.failed();
       for (const { result } of items)

@@ -6,6 +6,7 @@ import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { type Span, type SpanAttributes, seconds, type Telemetry } from "../../core/telemetry.js";
 import type { ServiceBase } from "../config/config.js";
 import type { DeliveryWorker } from "../delivery/worker.js";
+import type { StartReminder } from "../start-reminder.js";
 import {
   type AppendedEvent,
   type AppendResponse,
@@ -14,9 +15,14 @@ import {
   REMEMBER_MS,
   type WebhookStore,
 } from "../store.js";
-import type { PrepareEvent } from "./prepare-event.js";
-import { type EmitOptions, type Emitted, type EventInput, readEmitOptions } from "./prepare-event.js";
-import type { LogUnmatched } from "./unmatched-webhooks.js";
+import {
+  createPrepareEvent,
+  type EmitOptions,
+  type Emitted,
+  type EventInput,
+  readEmitOptions,
+} from "./prepare-event.js";
+import { createUnmatchedLog } from "./unmatched-webhooks.js";
 
 /** Emits one event, or several in order. */
 export type Emit = (
@@ -24,11 +30,10 @@ export type Emit = (
   options?: EmitOptions,
 ) => Promise<Emitted | readonly Emitted[]>;
 
-export function createEmit(
-  { telemetry, config: { clock } }: Pick<ServiceBase, "telemetry" | "config">,
-  prepare: PrepareEvent,
-  append: AppendEvents,
-): Emit {
+export function createEmit(base: ServiceBase, append: AppendEvents): Emit {
+  const { telemetry, config } = base;
+  const prepare = createPrepareEvent(base);
+
   /** Prepares every event before the first is stored. */
   const prepareAll = async (
     inputs: readonly EventInput[],
@@ -96,7 +101,7 @@ export function createEmit(
     const options = readEmitOptions(settings);
     // A connection of the host may end while the event is prepared. Its next statement rejects.
     if (options.transaction !== undefined) ignoreErrors(options.transaction);
-    const span = telemetry && new EmitSpan(telemetry, clock);
+    const span = telemetry && new EmitSpan(telemetry, config.clock);
     const emit = () => (isList(input) ? emitAll(input, options, span) : emitOne(input, options, span));
     // In the span, so that spans of hooks and of the storage's client become its children.
     return span === undefined ? emit() : span.run<Emitted | readonly Emitted[]>(emit);
@@ -140,7 +145,7 @@ export type AppendEvents = (
 ) => Promise<{ readonly emitted: readonly Emitted[]; readonly error?: PostbellError | undefined }>;
 
 /** Errors: `invalid_argument` if the storage cannot write in a transaction of the host. */
-function checkTransaction(store: Pick<WebhookStore, "joinsTransactions">, transaction: unknown): void {
+function checkTransaction(store: WebhookStore, transaction: unknown): void {
   if (transaction === undefined) return;
   const problem =
     store.joinsTransactions !== true
@@ -175,15 +180,13 @@ const toEmitted = (
  */
 const EVENTS_PER_CALL = 50;
 
-/**
- * @param options.onScheduled called if deliveries were stored, with the number of their events.
- * @param options.logUnmatched called with each event that is for the whole account.
- */
 export function createAppendEvents(
-  store: Pick<WebhookStore, "append" | "now" | "joinsTransactions">,
-  worker: Pick<DeliveryWorker, "reserve">,
-  options: { readonly onScheduled: (events: number) => void; readonly logUnmatched: LogUnmatched },
+  base: ServiceBase,
+  worker: DeliveryWorker,
+  reminder: StartReminder,
 ): AppendEvents {
+  const { store } = base;
+  const logUnmatched = createUnmatchedLog(base);
   const appendTogether: AppendEvents = async (events, { webhookId, transaction } = {}) => {
     // A list reserves nothing: its slots would stay empty until all of it is stored. Nobody can
     // claim the deliveries of a transaction before it commits.
@@ -211,9 +214,9 @@ export function createAppendEvents(
       const own = toEmitted(event, result);
       emitted.push(own);
       if (own.deliveries.length > 0) scheduled += 1;
-      if (webhookId === undefined) options.logUnmatched(event, own);
+      if (webhookId === undefined) logUnmatched(event, own);
     }
-    if (scheduled > 0) options.onScheduled(scheduled);
+    if (scheduled > 0) reminder.expectStart(scheduled);
     return { emitted, error };
   };
 

@@ -1,13 +1,13 @@
 /** The event that a host passes to `emit`, and the record that is stored of it. */
 
 import { randomUUID } from "node:crypto";
-import { withTimeout } from "../../core/clock.js";
+import { callHook } from "../../core/clock.js";
 import { PostbellError } from "../../core/errors.js";
 import { describeUnknownKey } from "../../core/known-names.js";
 import { isUuid } from "../../core/uuid.js";
 import { checkName, parseEventTime } from "../call-arguments.js";
 import type { ServiceBase } from "../config/config.js";
-import { type Catalogue, findEventType, isPlain, type ResourceTypeOf } from "../event-types/catalogue.js";
+import { findEventType, isPlain, type ResourceTypeOf } from "../event-types/catalogue.js";
 import type { DataOf } from "../event-types/plain-event-type.js";
 import { type BuiltPayload, buildPayload, type ResolveEntry } from "../events/bundle.js";
 import { buildPlainPayload } from "../events/plain-event.js";
@@ -246,10 +246,8 @@ function getSubject({ resourceType, id }: FhirResource): string | undefined {
   return isId ? `${resourceType}/${id}` : undefined;
 }
 
-export function createPrepareEvent(
-  { store, config: { limits, resolveReference, clock, checkData: checksData }, logger }: ServiceBase,
-  catalogue: Catalogue,
-): PrepareEvent {
+export function createPrepareEvent({ store, config, logger, catalogue }: ServiceBase): PrepareEvent {
+  const { limits, resolveReference, clock, checkData: checksData } = config;
   /** All lookups of one event share one time limit, which begins here. */
   const createResolver = (account: string, eventType: string): ResolveEntry | undefined => {
     if (resolveReference === undefined) return undefined;
@@ -258,8 +256,7 @@ export function createPrepareEvent(
       const leftMs = until - clock.monotonic();
       if (leftMs <= 0) return null;
       try {
-        const found = (async () => resolveReference(reference, { account, eventType }))();
-        return await withTimeout(clock, leftMs, found, () => new Error("no answer in time"));
+        return await callHook(clock, leftMs, () => resolveReference(reference, { account, eventType }));
       } catch (error) {
         // An event without one of its entries is better than a lost event.
         logger.warn(

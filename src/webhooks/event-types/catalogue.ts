@@ -65,6 +65,8 @@ export const TEST_EVENT_TYPE = "webhook.test";
 /** A checked catalogue. */
 export interface Catalogue {
   readonly types: ReadonlyMap<string, EventTypeEntry>;
+  /** The names of the types, sorted. */
+  readonly names: readonly string[];
   /** The parts before the dots of every type. */
   readonly prefixes: ReadonlySet<string>;
 }
@@ -100,7 +102,8 @@ export function readCatalogue(events: EventCatalogue): Catalogue {
     types.set(name, readEntry(name, given));
   }
   if (types.size === 0) throw invalidEvents("events must contain at least one event type");
-  return Object.freeze({ types, prefixes: new Set([...types.keys()].flatMap(listPrefixes)) });
+  const names = Object.freeze([...types.keys()].sort());
+  return Object.freeze({ types, names, prefixes: new Set(names.flatMap(listPrefixes)) });
 }
 
 /** Lists the parts of a type that end before a dot: `invoice` and `invoice.payment`. */

@@ -4,14 +4,14 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
-import { withTimeout } from "../../core/clock.js";
+import { callHook } from "../../core/clock.js";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { isUuid } from "../../core/uuid.js";
 import type { Actor, Subscriber } from "../access.js";
 import { checkName, notFound } from "../call-arguments.js";
-import type { WebhooksConfig } from "../config/config.js";
+import type { ServiceBase } from "../config/config.js";
 import { parseDeliveryId } from "../store/records.js";
-import type { DeliveryRecord, WebhookChange, WebhookRecord, WebhookStore } from "../store.js";
+import type { DeliveryRecord, WebhookChange, WebhookRecord } from "../store.js";
 
 /**
  * Enforces the rule: its owner key decides what a webhook sends, where to, and under which secret.
@@ -85,19 +85,12 @@ function checkActor(actor: Actor): void {
 /** Webhooks that one call reads. */
 const PAGE = 100;
 
-export function createEntitlement(
-  store: Pick<WebhookStore, "getWebhook" | "getDelivery" | "listWebhooks">,
-  { access, limits, clock }: Pick<WebhooksConfig, "access" | "limits" | "clock">,
-): Entitlement {
+export function createEntitlement({ store, config }: ServiceBase): Entitlement {
+  const { access, limits, clock } = config;
   const canActFor = async (as: Subscriber, owner: Subscriber): Promise<boolean> => {
     try {
-      const call = (async () => access.canActFor?.(as, owner) ?? false)();
-      const allowed: unknown = await withTimeout(
-        clock,
-        limits.hookMs,
-        call,
-        () => new Error("no answer in time"),
-      );
+      const call = (): unknown => access.canActFor?.(as, owner) ?? false;
+      const allowed = await callHook(clock, limits.hookMs, call);
       if (typeof allowed === "boolean") return allowed;
       throw new TypeError("neither true nor false");
     } catch (cause) {

@@ -18,11 +18,10 @@ import {
   readMetadata,
   readSecret,
 } from "../call-arguments.js";
-import type { Audit, WebhooksConfig } from "../config/config.js";
-import type { Catalogue } from "../event-types/catalogue.js";
+import type { ServiceBase } from "../config/config.js";
 import { readEventTypes } from "../event-types/catalogue.js";
 import { getRotation } from "../store/records.js";
-import type { WebhookChange, WebhookRecord, WebhookStatus, WebhookStore } from "../store.js";
+import type { WebhookChange, WebhookRecord, WebhookStatus } from "../store.js";
 import { toWebhook, type Webhook } from "../webhook.js";
 import { type Entitlement, isDisablingOnly, ownedByAnotherKey, tooManyEnabled } from "./entitlement.js";
 import { registerWebhook } from "./register-webhook.js";
@@ -175,22 +174,12 @@ function checkOverlap(overlapMs: number): void {
   throw invalidField("overlapMs", "overlapMs must be a whole number of milliseconds from 0 to 7 days.");
 }
 
-export function createRegistrations({
-  store,
-  config: { destinations, limits },
-  catalogue,
-  entitlement,
-  audit,
-  isForHost,
-}: {
-  readonly store: WebhookStore;
-  readonly config: Pick<WebhooksConfig, "destinations" | "limits">;
-  readonly catalogue: Catalogue;
-  readonly entitlement: Entitlement;
-  readonly audit: Pick<Audit, "record">;
-  /** True if the caller is the host, who can change the options that a message names. */
-  readonly isForHost: boolean;
-}): Registrations {
+/** @param isForHost true if the caller is the host, who can change the options that a message names. */
+export function createRegistrations(
+  { store, config: { destinations, limits }, catalogue, audit }: ServiceBase,
+  entitlement: Entitlement,
+  isForHost: boolean,
+): Registrations {
   const policy = createAddressPolicy(destinations);
   const { enabledWebhooks: enabledLimit } = limits;
 

@@ -6,10 +6,12 @@
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../../../src/core/logger.js";
 import { manualClock } from "../../../src/testing/manual-clock.js";
+import type { Audit } from "../../../src/webhooks/config/config.js";
 import type { MakeAttempt } from "../../../src/webhooks/delivery/attempt.js";
 import type { AttemptResult } from "../../../src/webhooks/delivery/outcome.js";
 import type { Flight } from "../../../src/webhooks/delivery/slots.js";
 import { DeliveryWorker } from "../../../src/webhooks/delivery/worker.js";
+import { readCatalogue } from "../../../src/webhooks/event-types/catalogue.js";
 import { readConfig } from "../../../src/webhooks/options.js";
 import type { Claim, ClaimRequest, Lane, Settlement, WebhookStore } from "../../../src/webhooks/store.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
@@ -88,7 +90,14 @@ function openWorker({
     clock,
   });
   const worker = new DeliveryWorker(
-    { store: scripted, config, logger: silentLogger, telemetry: undefined, audit: UNHEARD },
+    {
+      store: scripted,
+      config,
+      logger: silentLogger,
+      telemetry: undefined,
+      catalogue: readCatalogue(config.events),
+      audit: NO_AUDIT,
+    },
     attempt,
     {
       dueAt: () => Number.POSITIVE_INFINITY,
@@ -101,7 +110,7 @@ function openWorker({
 }
 
 /** Reports to nobody. */
-const UNHEARD = { record() {}, hearsEnds: false, recordEnds() {} };
+const NO_AUDIT = { record() {}, reportsEnds: false, recordEnds() {} } as unknown as Audit;
 
 describe("the worker", () => {
   it("asks again for slots that a reservation held while a claim was on its way", async () => {
