@@ -1,5 +1,6 @@
-// Measures the source: `node scripts/house.js` prints sizes and names of every room, and
-// `test/package/architecture.test.ts` holds their limits.
+// Measures the source: `node scripts/house.js` prints its size, its noise and its rooms, with
+// `--list` also where they break a rule. `test/package/architecture.test.ts` allows no cycle and no
+// exported name twice; lint warns of long files and functions.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,10 +11,8 @@ export const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 /** The folders whose source is part of the package. */
 export const TOP_ROOMS = ["src", "adapters", "storage"];
 
-/**
- * @typedef {{ file: string, name: string, line: number, lines: number, parameters: number,
- *   complexity: number, isComponent: boolean }} MeasuredFunction
- */
+/** The languages that the product is written in. */
+const PRODUCT = /\.(?:tsx?|lua|css|sql)$/;
 
 /** @param {string} folder @param {RegExp} [extension] */
 export const filesBelow = (folder, extension = /\.tsx?$/) =>
@@ -28,106 +27,6 @@ export const countLines = (file) => readFileSync(join(root, file), "utf8").split
 /** @param {string} file */
 const parseFile = (file) =>
   ts.createSourceFile(file, readFileSync(join(root, file), "utf8"), ts.ScriptTarget.Latest, true);
-
-/** @param {ts.Node} node */
-const isFunction = (node) =>
-  ts.isFunctionDeclaration(node) ||
-  ts.isFunctionExpression(node) ||
-  ts.isArrowFunction(node) ||
-  ts.isMethodDeclaration(node) ||
-  ts.isConstructorDeclaration(node) ||
-  ts.isAccessor(node);
-
-/** @param {any} node */
-const getName = (node) => {
-  if (node.name !== undefined) return node.name.getText();
-  const { parent } = node;
-  if (ts.isVariableDeclaration(parent) || ts.isPropertyAssignment(parent) || ts.isPropertyDeclaration(parent))
-    return parent.name.getText();
-  if (ts.isCallExpression(parent)) return `${parent.expression.getText().slice(0, 40)}(…)`;
-  return "(anonymous)";
-};
-
-const BRANCHES = new Set([
-  ts.SyntaxKind.IfStatement,
-  ts.SyntaxKind.ConditionalExpression,
-  ts.SyntaxKind.ForStatement,
-  ts.SyntaxKind.ForInStatement,
-  ts.SyntaxKind.ForOfStatement,
-  ts.SyntaxKind.WhileStatement,
-  ts.SyntaxKind.DoStatement,
-  ts.SyntaxKind.CaseClause,
-  ts.SyntaxKind.CatchClause,
-]);
-const SHORT_CIRCUITS = new Set([
-  ts.SyntaxKind.AmpersandAmpersandToken,
-  ts.SyntaxKind.BarBarToken,
-  ts.SyntaxKind.QuestionQuestionToken,
-]);
-
-/**
- * Cyclomatic complexity by the rule of ESLint: one, and one more per branch; nested functions count
- * for themselves.
- *
- * @param {any} node
- */
-const getComplexity = (node) => {
-  let complexity = 1;
-  /** @param {ts.Node} inner */
-  const visit = (inner) => {
-    if (isFunction(inner)) return;
-    if (BRANCHES.has(inner.kind)) complexity += 1;
-    if (ts.isBinaryExpression(inner) && SHORT_CIRCUITS.has(inner.operatorToken.kind)) complexity += 1;
-    ts.forEachChild(inner, visit);
-  };
-  if (node.body !== undefined) ts.forEachChild(node.body, visit);
-  return complexity;
-};
-
-/**
- * Lines that functions inside of this one take beyond their first: they are measured apart.
- *
- * @param {any} node
- * @param {ts.SourceFile} source
- * @returns {number}
- */
-const getNestedLines = (node, source) => {
-  let lines = 0;
-  /** @param {ts.Node} inner */
-  const visit = (inner) => {
-    if (!isFunction(inner)) return ts.forEachChild(inner, visit);
-    const { line: first } = source.getLineAndCharacterOfPosition(inner.getStart());
-    lines += source.getLineAndCharacterOfPosition(inner.getEnd()).line - first;
-  };
-  ts.forEachChild(node, visit);
-  return lines;
-};
-
-/** @param {string} file @returns {MeasuredFunction[]} */
-export const measureFunctions = (file) => {
-  const source = parseFile(file);
-  /** @type {MeasuredFunction[]} */
-  const measured = [];
-  /** @param {any} node */
-  const visit = (node) => {
-    if (isFunction(node) && node.body !== undefined) {
-      const first = source.getLineAndCharacterOfPosition(node.getStart()).line;
-      const last = source.getLineAndCharacterOfPosition(node.getEnd()).line;
-      measured.push({
-        file,
-        name: getName(node),
-        line: first + 1,
-        lines: last - first + 1 - getNestedLines(node, source),
-        parameters: node.parameters.length,
-        complexity: getComplexity(node),
-        isComponent: file.endsWith(".tsx") && /^[A-Z]/.test(getName(node) ?? ""),
-      });
-    }
-    ts.forEachChild(node, visit);
-  };
-  visit(source);
-  return measured;
-};
 
 /**
  * The imports of a file that stay inside the project, as paths from its root.
@@ -244,13 +143,48 @@ export const toRoom = (file) =>
     ? file
     : dirname(file);
 
-const print = () => {
+/** @param {string[]} files */
+const sumLines = (files) => files.reduce((sum, file) => sum + countLines(file), 0);
+
+/** @param {Iterable<Set<string>>} targets */
+const countArrows = (targets) => [...targets].reduce((sum, { size }) => sum + size, 0);
+
+/**
+ * Prints how often the source has what readers have to look past.
+ *
+ * @param {string[]} files
+ */
+const printNoise = (files) => {
+  const text = files.map((file) => readFileSync(join(root, file), "utf8")).join("");
+  /** @param {RegExp} pattern */
+  const count = (pattern) => text.match(pattern)?.length ?? 0;
+  /** @param {RegExp} pattern */
+  const perThousandLines = (pattern) => ((count(pattern) * 1_000) / sumLines(files)).toFixed(1);
+  console.log(`readonly per 1 000 lines: ${perThousandLines(/\breadonly\b/g)}`);
+  console.log(`Pick< per 1 000 lines: ${perThousandLines(/\bPick</g)}`);
+  console.log(`spread literals: ${count(/\.\.\.[[{]/g)}`);
+  console.log(`own and given: ${count(/\b(?:own|given)\b/g)}`);
+  console.log(`names in most…: ${count(/\bmost[A-Z]\w*/g)}`);
+};
+
+/** Prints how many files each walk passes, that through Redis only where there is a server. */
+const printWalks = async () => {
+  const [{ listWalks }, { startRedis }] = await Promise.all([
+    import("./walk.js"),
+    import("./private-redis.js"),
+  ]);
+  const redis = await startRedis().catch(() => undefined);
+  try {
+    for (const [walk, passed] of Object.entries(await listWalks(redis?.url)))
+      console.log(`files of the walk, ${walk}: ${passed?.length}`);
+  } finally {
+    redis?.stop();
+  }
+};
+
+const print = async () => {
   const files = TOP_ROOMS.flatMap((room) => filesBelow(room));
-  const all = TOP_ROOMS.flatMap((room) => filesBelow(room, /\.(?:ts|lua)$/));
-  const functions = files.flatMap(measureFunctions);
-  const rooms = buildImportGraph(files, dirname);
-  const layers = buildImportGraph(files, toRoom);
-  const modules = buildImportGraph(files, (file) => file);
+  const product = TOP_ROOMS.flatMap((room) => filesBelow(room, PRODUCT));
   const isVerbose = process.argv.includes("--list");
   /** @param {string} title @param {string[]} lines */
   const show = (title, lines) => {
@@ -258,41 +192,33 @@ const print = () => {
     if (isVerbose) for (const line of lines) console.log(`    ${line}`);
   };
   for (const room of TOP_ROOMS) {
-    const inRoom = all.filter((file) => file.startsWith(`${room}/`));
-    console.log(
-      `${room}: ${inRoom.length} files, ${inRoom.reduce((sum, file) => sum + countLines(file), 0)} lines`,
-    );
+    const inRoom = product.filter((file) => file.startsWith(`${room}/`));
+    console.log(`${room}: ${inRoom.length} files, ${sumLines(inRoom)} lines`);
   }
-  console.log(
-    `rooms (folders): ${rooms.size}; in src: ${[...rooms.keys()].filter((room) => room.startsWith("src")).length}`,
-  );
-  console.log(`arrows between rooms: ${[...rooms.values()].reduce((sum, targets) => sum + targets.size, 0)}`);
-  console.log(`median file: ${getMedian(all.map(countLines))} lines`);
+  console.log(`product (.ts .tsx .lua .css .sql): ${product.length} files, ${sumLines(product)} lines`);
+  const lua = product.filter((file) => file.endsWith(".lua"));
+  console.log(`Lua: ${lua.length} files, ${sumLines(lua)} lines`);
+  printNoise(files);
+  const rooms = buildImportGraph(files, dirname);
+  console.log(`rooms (folders): ${rooms.size}; arrows between them: ${countArrows(rooms.values())}`);
+  console.log(`median file: ${getMedian(product.map(countLines))} lines`);
   show(
     "files above 350 lines",
-    all.filter((file) => countLines(file) > 350).map((file) => `${file} ${countLines(file)}`),
+    product.filter((file) => countLines(file) > 350).map((file) => `${file} ${countLines(file)}`),
   );
-  /** @param {MeasuredFunction} f */
-  const describe = (f) =>
-    `${f.file}:${f.line} ${f.name} ${f.lines} lines, ${f.parameters} parameters, complexity ${f.complexity}`;
-  /** @param {string} title @param {(f: MeasuredFunction) => boolean} test */
-  const showFunctions = (title, test) => show(title, functions.filter(test).map(describe));
-  showFunctions("functions above 60 lines", ({ lines }) => lines > 60);
-  showFunctions("functions with more than 4 parameters", ({ parameters }) => parameters > 4);
-  showFunctions("functions with a complexity above 12", ({ complexity }) => complexity > 12);
   show(
     "exported names declared more than once",
     findSharedNames(files).map(([name, where]) => `${name}: ${where.join(", ")}`),
   );
   show(
     "cycles between rooms",
-    findCycles(layers).map((cycle) => cycle.join(", ")),
+    findCycles(buildImportGraph(files, toRoom)).map((cycle) => cycle.join(", ")),
   );
   show(
     "cycles between files",
-    findCycles(modules).map((cycle) => cycle.join(", ")),
+    findCycles(buildImportGraph(files, (file) => file)).map((cycle) => cycle.join(", ")),
   );
-  console.log(`README: ${countLines("README.md")} lines`);
+  await printWalks();
 };
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) print();
+if (process.argv[1] === fileURLToPath(import.meta.url)) await print();

@@ -53,7 +53,7 @@ const WIDEST_COMMENT = 100;
 const listFiles = (path) =>
   statSync(join(root, path)).isDirectory()
     ? readdirSync(join(root, path), { recursive: true, encoding: "utf8" })
-        .filter((name) => /\.(?:[cm]?[jt]s|lua|md)$/.test(name) && !/node_modules|^\.guides/.test(name))
+        .filter((name) => /\.(?:[cm]?[jt]s|lua|sql|md)$/.test(name) && !/node_modules|^\.guides/.test(name))
         .map((name) => join(path, name))
     : [path];
 

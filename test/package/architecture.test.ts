@@ -6,12 +6,9 @@ import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import {
   buildImportGraph,
-  countLines,
   filesBelow,
   findCycles,
   findSharedNames,
-  type MeasuredFunction,
-  measureFunctions,
   TOP_ROOMS,
   toRoom,
 } from "../../scripts/house.js";
@@ -81,15 +78,6 @@ const EXIT_LISTENER = { file: "src/webhooks/start-reminder.ts", code: 'process.o
 const toJudged = (file: string): string =>
   file === EXIT_LISTENER.file ? codeOf(file).replace(EXIT_LISTENER.code, "") : codeOf(file);
 
-/** Longer than the limit, with the reason. */
-const LONG_FUNCTIONS = new Set([
-  // Tables of data.
-  "src/content/terms/term-fields.ts termFields",
-  "src/content/users/user-routes.ts userRoutes",
-  // The parts of a service, put together in the order of their dependence.
-  "src/webhooks/service.ts createWebhooks",
-]);
-
 /** The libraries that the page is built with. */
 const PAGE_LIBRARIES = new Set([
   "preact",
@@ -99,14 +87,6 @@ const PAGE_LIBRARIES = new Set([
   "regexparam",
   "virtual:verification-snippets",
 ]);
-
-const COMPLEX_FUNCTIONS = new Map([
-  // A table of cases in the form of a switch, which lint wants to be exhaustive.
-  ["src/outbound/response-reader.ts afterByte", 14],
-]);
-
-const describeFunction = ({ file, name, lines, parameters, complexity }: MeasuredFunction): string =>
-  `${file} ${name}: ${lines} lines, ${parameters} parameters, complexity ${complexity}`;
 
 describe("the house", () => {
   it("has files to look at", () => {
@@ -284,25 +264,6 @@ describe("the house", () => {
 
   it("exports each name from one module", () => {
     expect(findSharedNames(everything)).toEqual([]);
-  });
-
-  it("keeps files short enough to hold one idea", () => {
-    const sources = [...everything, ...filesBelow("storage", /\.lua$/)];
-    const tooLong = sources.filter((file) => countLines(file) > 350);
-    expect(tooLong.map((file) => `${file} ${countLines(file)} lines`)).toEqual([]);
-  });
-
-  it("keeps functions on a screen, nested ones counted apart", () => {
-    const functions = everything.flatMap(measureFunctions);
-    const offenders = functions.filter(
-      ({ file, name, lines, parameters, complexity, isComponent }) =>
-        // A component has the markup that it renders, with a line for nearly every attribute.
-        (lines > (isComponent ? 80 : 60) && !LONG_FUNCTIONS.has(`${file} ${name}`)) ||
-        parameters > 4 ||
-        complexity > (COMPLEX_FUNCTIONS.get(`${file} ${name}`) ?? 12),
-    );
-    expect(functions.length).toBeGreaterThan(1_000);
-    expect(offenders.map(describeFunction)).toEqual([]);
   });
 
   it("lets no test judge by a clock or by processor time of its own: a busy machine is slower", () => {
