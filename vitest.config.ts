@@ -2,11 +2,15 @@ import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 import { portalAppForVite } from "./scripts/portal-app.js";
 import { LongestFirst } from "./test/support/longest-first.js";
-import { filesWithOwnProcess } from "./test/support/own-process.js";
 import { watchedModules } from "./test/support/watched-modules.js";
 
 /** Repeats on further topologies what one test of `npm test` holds, or searches widely. */
 const THOROUGH = "test/**/*.thorough.test.ts";
+/**
+ * These change something of their process: they replace a module, a global, a timer or a method of a
+ * prototype, listen to events of the process, or measure its heap or the code that runs.
+ */
+const ISOLATED = "test/**/*.isolated.test.ts";
 /** Suites with a command of their own: `npm run test:faults` and so on. `npm test` leaves them out. */
 const OTHER_SUITES = ["test/faults/**", "test/databases/**", "test/browser/**", THOROUGH];
 
@@ -27,7 +31,6 @@ const inEvery = {
   hookTimeout: LIMIT_MS,
   setupFiles: ["test/support/compare-answers.ts", "test/support/secrecy-watch.ts"],
 };
-const ownProcess = [...filesWithOwnProcess()];
 
 export default defineConfig({
   plugins,
@@ -38,7 +41,7 @@ export default defineConfig({
     silent: "passed-only",
     sequence: { sequencer: LongestFirst },
     // Loading and compiling the package costs more than most files do with it. So there is one process per core, and
-    // files share it, except those that change something of the whole process.
+    // files share it, except the isolated ones.
     projects: [
       {
         plugins: [...plugins, watchedModules],
@@ -47,12 +50,12 @@ export default defineConfig({
           name: "shared",
           isolate: false,
           include: ["test/**/*.test.ts"],
-          exclude: [...OTHER_SUITES, ...ownProcess],
+          exclude: [...OTHER_SUITES, ISOLATED],
         },
       },
       {
         plugins: [...plugins, watchedModules],
-        test: { ...inEvery, name: "own process", include: ownProcess },
+        test: { ...inEvery, name: "isolated", include: [ISOLATED], exclude: OTHER_SUITES },
       },
       { plugins, test: { ...inEvery, name: "thorough", include: [THOROUGH] } },
       // These start, kill and cut off real processes and servers, so their files run one at a time.

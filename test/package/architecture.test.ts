@@ -276,8 +276,8 @@ describe("the house", () => {
     ];
     const allowed = new Set([
       "cpu-time.ts",
-      "cpu-time.test.ts",
-      "fuzz.test.ts",
+      "cpu-time.isolated.test.ts",
+      "fuzz.isolated.test.ts",
       "signature.test.ts",
       ...dates,
     ]);
