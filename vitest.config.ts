@@ -1,7 +1,6 @@
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 import { portalAppForVite } from "./scripts/portal-app.js";
-import { LongestFirst } from "./test/support/longest-first.js";
 import { watchedModules } from "./test/support/watched-modules.js";
 
 /** Repeats on further topologies what one test of `npm test` holds, or searches widely. */
@@ -39,7 +38,6 @@ export default defineConfig({
     maxWorkers: "100%",
     // The default logger writes to the console. Only what a failed test wrote is of interest.
     silent: "passed-only",
-    sequence: { sequencer: LongestFirst },
     // Loading and compiling the package costs more than most files do with it. So there is one process per core, and
     // files share it, except the isolated ones.
     projects: [
