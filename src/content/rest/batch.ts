@@ -9,7 +9,7 @@ import { validateValue } from "../../schema/validate.js";
 import { COUNTS, LENGTHS } from "../argument-bounds.js";
 import { RestError } from "./error.js";
 import { estimateSize, type ListLimits } from "./lists.js";
-import { type Pipeline, type ValidatedCall, validate } from "./pipeline.js";
+import { type Pipeline, type ValidCall, validate } from "./pipeline.js";
 import { mergeParameters, noJsonObject, readQuery } from "./request-input.js";
 import { toWordPressNames } from "./rest-headers.js";
 import { splitPath } from "./route-table.js";
@@ -63,28 +63,28 @@ export function batchRoute({
   lists,
 }: {
   /** Called per request, since the pipeline is made from the table that holds this route. */
-  readonly pipeline: () => Pick<Pipeline, "find" | "run" | "fail">;
+  readonly pipeline: () => Pick<Pipeline, "find" | "dispatch" | "refuse" | "fail">;
   /** Brings the content up to date before each item, which may depend on the one before it. */
   readonly ready: () => void | Promise<void>;
   /** Bounds the size of all responses together. Items beyond it are not run. */
   readonly lists: Pick<ListLimits, "refuseBeyond">;
 }): RestRoute {
-  const run = async (validated: ValidatedCall, characters: number): Promise<RouteOutcome> => {
+  const run = async ({ call, valid, error }: BatchItem, characters: number): Promise<RouteOutcome> => {
     try {
       lists.refuseBeyond(characters);
       await ready();
-    } catch (error) {
-      return pipeline().fail(error);
+    } catch (failure) {
+      return pipeline().fail(failure);
     }
-    return pipeline().run(validated);
+    return valid === undefined ? pipeline().refuse(call, error) : pipeline().dispatch(call, valid);
   };
 
   const handle = async (request: RestRequest): Promise<RestResponse> => {
     const items = request.values["requests"] as readonly JsonObject[];
     // As they were sent, since the schema turns a list into an object.
-    const given = Object.values((request.given["requests"] ?? []) as readonly JsonObject[]);
+    const sent = Object.values((request.given["requests"] ?? []) as readonly JsonObject[]);
     const calls = items.map((item, at) =>
-      validateItem(pipeline(), { ...item, body: given[at]?.["body"] ?? null }, request),
+      validateItem(pipeline().find, { ...item, body: sent[at]?.["body"] ?? null }, request),
     );
     const mayRun =
       request.values["validation"] !== "require-all-validate" ||
@@ -108,7 +108,7 @@ export function batchRoute({
   };
 }
 
-function envelop({ status, headers, body, isError }: RouteOutcome, { call }: ValidatedCall): JsonObject {
+function envelop({ status, headers, body, isError }: RouteOutcome, { call }: BatchItem): JsonObject {
   const json = toJson(body);
   const fields = isError ? undefined : parseFields(mergeParameters(call.body, call.query)["_fields"]);
   return {
@@ -118,21 +118,23 @@ function envelop({ status, headers, body, isError }: RouteOutcome, { call }: Val
   };
 }
 
+interface BatchItem {
+  readonly call: RouteCall;
+  /** `undefined` if the item is not valid, for the reason in `error`. */
+  readonly valid?: ValidCall;
+  readonly error?: unknown;
+}
+
 /** Validates an item as a call of its own, which shares nothing with the others but the caller. */
-function validateItem(
-  { find }: Pick<Pipeline, "find">,
-  item: JsonObject,
-  request: RestRequest,
-): ValidatedCall {
+function validateItem(find: Pipeline["find"], item: JsonObject, request: RestRequest): BatchItem {
   const target = item["path"] as string;
   const mark = target.indexOf("?");
   const path = mark === -1 ? target : target.slice(0, mark);
-  const match = find(splitPath(path));
   const method = (item["method"] as string | undefined) ?? "POST";
-  const call: RouteCall = {
+  let call: RouteCall = {
     method,
     path,
-    match,
+    match: undefined,
     query: {},
     body: toMembers(item["body"]),
     headers: readHeaders(toMembers(item["headers"])),
@@ -140,21 +142,23 @@ function validateItem(
     baseUrl: request.url(""),
     sanitised: request.sanitised,
   };
-  const problem = findError(match?.row.byMethod.get(method), item["body"]);
   try {
     if (ELSEWHERE.test(target)) throw new RestError(400, "parse_path_failed", "Could not parse the path.");
     const query = readQuery(mark === -1 ? "" : target.slice(mark + 1));
-    return validate({ ...call, query, failure: problem && { error: problem } });
+    const match = find(splitPath(path));
+    call = { ...call, query, match };
+    refuseItem(match?.row.byMethod.get(method), item["body"]);
+    return { call, valid: validate(call) };
   } catch (error) {
-    return validate({ ...call, match: undefined, failure: { error } });
+    return { call, error };
   }
 }
 
 /** As outside a batch, a list is refused as a body; an empty one stands for an empty object. */
-function findError(endpoint: RestEndpoint | undefined, body: Json | undefined): RestError | undefined {
-  if (endpoint === undefined) return undefined;
-  if (endpoint.allowBatch !== true) return notAllowed();
-  return isFilledList(body) ? (endpoint.noObject ?? noJsonObject)() : undefined;
+function refuseItem(endpoint: RestEndpoint | undefined, body: Json | undefined): void {
+  if (endpoint === undefined) return;
+  if (endpoint.allowBatch !== true) throw notAllowed();
+  if (isFilledList(body)) throw (endpoint.noObject ?? noJsonObject)();
 }
 
 /** A URL with a scheme or a host. An item names a path of this interface. */
@@ -169,9 +173,9 @@ const toMembers = (value: Json | undefined): JsonObject =>
     ? mergeParameters(value as JsonObject, {})
     : {};
 
-function readHeaders(given: JsonObject): RestRequest["headers"] {
+function readHeaders(sent: JsonObject): RestRequest["headers"] {
   const headers: Record<string, string> = Object.create(null);
-  for (const [name, value] of Object.entries(given)) {
+  for (const [name, value] of Object.entries(sent)) {
     headers[name.toLowerCase()] = Array.isArray(value) ? value.join(", ") : (value as string);
   }
   return headers;

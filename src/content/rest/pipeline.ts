@@ -1,8 +1,8 @@
 /**
- * The stages of a request: match, validate, permit, handle, render. Knows no record.
+ * The stages of a request: read, validate, permit, handle, render. Knows no record.
  *
- * A stage that fails adds its error to the call. The stages after it let the call pass, and
- * `handle` turns the error into a response, so nothing is thrown from one stage to the next.
+ * A stage that cannot go on throws. `conclude` is the only place that turns what was thrown into
+ * the outcome of the call.
  */
 
 import type { Logger } from "../../core/logger.js";
@@ -37,7 +37,7 @@ import {
   refuseOtherIds,
   SMALL_BODY_BYTES,
 } from "./request-input.js";
-import { type FreshResponse, knownQuery } from "./response-cache.js";
+import { knownQuery, type RenderedResponse } from "./response-cache.js";
 import { decodeSegments, type RouteTable } from "./route-table.js";
 import { type FetchEmbeddedAs, fetchOnce, toJson } from "./serialise.js";
 import type {
@@ -48,7 +48,6 @@ import type {
   RestResponse,
   RouteCall,
   RouteOutcome,
-  RouteRow,
 } from "./types.js";
 
 interface PipelineOptions {
@@ -61,156 +60,174 @@ interface PipelineOptions {
   readonly logger: Logger;
 }
 
+/** A response that was rendered for one request. */
+interface FreshResponse {
+  readonly response: RenderedResponse;
+  /** True if other anonymous callers may get the same response. */
+  readonly isShareable: boolean;
+}
+
 export interface Pipeline extends Renderer {
   readonly find: RouteTable["find"];
   /** Takes an HTTP request through every stage. Rejects if the response cannot be rendered. */
   readonly serve: (request: HttpRequest, caller: Caller) => Promise<FreshResponse>;
-  /** Takes a matched call from `validate` to its outcome. Never rejects. */
-  readonly dispatch: (call: RouteCall) => Promise<RouteOutcome>;
-  /** Takes a validated call from `permit` to its outcome. Never rejects. */
-  readonly run: (validated: ValidatedCall) => Promise<RouteOutcome>;
+  /**
+   * Takes a call that is read to its outcome, from `validate` on, or from `permit` on if it is
+   * validated. Never rejects.
+   */
+  readonly dispatch: (call: RouteCall, valid?: ValidCall) => Promise<RouteOutcome>;
+  /** Returns the outcome of a call in which a stage threw this. Never rejects. */
+  readonly refuse: (call: RouteCall, error: unknown) => Promise<RouteOutcome>;
   /** Returns the outcome for something that was thrown; logs it unless the caller caused it. */
   readonly fail: (error: unknown) => RouteOutcome;
 }
 
 export function createPipeline(options: PipelineOptions): Pipeline {
   const { find, cors, lists, logger } = options;
+  const fail = (error: unknown): RouteOutcome => toErrorOutcome(error, logger);
+
+  /** Runs stages. `progress` is what they found out, also about a call that failed. */
+  const conclude = async (progress: Progress, stages: () => Promise<RestResponse>): Promise<RouteOutcome> => {
+    let outcome: RouteOutcome;
+    try {
+      outcome = { ...(await stages()), isError: false };
+    } catch (error) {
+      outcome = fail(error);
+    }
+    outcome = await addAllow(outcome, progress);
+    await progress.call.received?.release();
+    return outcome;
+  };
+
+  const dispatch: Pipeline["dispatch"] = (call, valid) => {
+    const progress: Progress = { call, valid };
+    return conclude(progress, () => execute(progress));
+  };
 
   const serve: Pipeline["serve"] = async (request, caller) => {
-    const { call, view, hasSecret, hasNoBody = false } = await match(request, caller, options);
-    const validated = validate(call);
-    const permitted = await permit(validated);
-    const outcome = await handle(permitted, logger);
-    const whole = await renderResponse(request, { outcome, view, caller, baseUrl: request.baseUrl });
+    const { method, path, headers, baseUrl } = request;
+    const call = { method, path, match: undefined, query: {}, body: {}, headers, caller, baseUrl };
+    const progress: RequestProgress = { call, view: PLAIN_VIEW, hasSecret: false, hasNoBody: false };
+    const outcome = await conclude(progress, async () => {
+      await read(progress, request, options);
+      return execute(progress);
+    });
+    const { view, hasSecret, hasNoBody } = progress;
+    const whole = await renderResponse(request, { outcome, view, caller, baseUrl });
     const response = hasNoBody ? { ...whole, body: Buffer.alloc(0) } : whole;
     return { response, isShareable: outcome.status === 200 && !hasSecret };
   };
 
-  const run: Pipeline["run"] = async (validated) => handle(await permit(validated), logger);
-  const dispatch: Pipeline["dispatch"] = (call) => run(validate(call));
   const fetchEmbedded = createEmbeddedFetcher({ find, dispatch }, lists);
   const { renderJson, renderResponse } = createRenderer(cors, fetchEmbedded);
+  const refuse: Pipeline["refuse"] = (call, error) => conclude({ call }, () => Promise.reject(error));
 
-  return {
-    find,
-    serve,
-    dispatch,
-    run,
-    fail: (error) => toErrorOutcome(error, logger),
-    renderJson,
-    renderResponse,
-  };
+  return { find, serve, dispatch, refuse, fail, renderJson, renderResponse };
 }
 
-// Match: finds the route of a request and reads its query and body.
+/** What the stages have found out so far. The response to a call that failed needs it, too. */
+interface Progress {
+  call: RouteCall;
+  valid?: ValidCall | undefined;
+}
 
-interface MatchedRequest {
-  readonly call: RouteCall;
-  readonly view: ResponseView;
+interface RequestProgress extends Progress {
+  view: ResponseView;
   /** True if the request carries a secret. Its response is not cached, so attempts are counted. */
-  readonly hasSecret: boolean;
+  hasSecret: boolean;
   /** True if the client overrides its method with `HEAD`. */
-  readonly hasNoBody?: boolean;
+  hasNoBody: boolean;
 }
 
-async function match(
-  request: HttpRequest,
-  caller: Caller,
-  options: PipelineOptions,
-): Promise<MatchedRequest> {
-  let view = PLAIN_VIEW;
-  let call: RouteCall | undefined;
-  try {
-    const query = readQuery(request.query);
-    view = parseView(query, query["_fields"]);
-    if (view.callback !== undefined) refuseCallback(view.callback, request, caller);
-    call = await readCall(request, query, caller, options);
-    if (call.body["_fields"] !== undefined) view = parseView(query, call.body["_fields"]);
-    const hasNoBody = isHeadOverride(request, query);
-    return { call, view, hasSecret: query["password"] !== undefined, hasNoBody };
-  } catch (error) {
-    const { method, path, headers, baseUrl } = request;
-    const unread = { method, path, query: {}, body: {}, headers, caller, baseUrl };
-    return {
-      call: { ...unread, match: undefined, received: call?.received, failure: { error } },
-      view: view.callback === undefined ? view : PLAIN_VIEW,
-      hasSecret: false,
-    };
-  }
-}
+// Read: finds the route of a request and reads its query and body.
 
-async function readCall(
+async function read(
+  progress: RequestProgress,
   request: HttpRequest,
-  query: JsonObject,
-  caller: Caller,
   { find, bodyBytes, bodyPace }: PipelineOptions,
-): Promise<RouteCall> {
-  const { headers, baseUrl } = request;
+): Promise<void> {
+  const { caller } = progress.call;
+  const query = readQuery(request.query);
+  const view = parseView(query, query["_fields"]);
+  if (view.callback !== undefined) refuseCallback(view.callback, request, caller);
   const segments = decodeSegments(request.path);
-  const found = find(segments);
+  const match = find(segments);
+  const method = readMethod(request, query);
   const call = {
-    method: readMethod(request, query),
+    ...progress.call,
+    method,
     path: `/${segments.join("/")}`,
-    match: found,
-    query: knownQuery(query, found),
-    body: {},
-    headers,
-    caller,
-    baseUrl,
+    match,
+    query: knownQuery(query, match),
   };
-  const endpoint = found?.row.byMethod.get(call.method);
-  if (endpoint === undefined) return call;
+  progress.call = call;
+  progress.view = view;
+  progress.hasSecret = query["password"] !== undefined;
+  progress.hasNoBody = isHeadOverride(request, query);
+
+  const endpoint = match?.row.byMethod.get(method);
+  if (endpoint === undefined) return;
   try {
     const received = await endpoint.receive?.(request, caller);
-    if (received !== undefined) return { ...call, body: received.fields, received };
-    const { noObject } = endpoint;
-    const limit = limitBody(call.method, caller, bodyBytes);
-    const reading = { limit, pace: bodyPace, ...(noObject && { noObject }) };
-    return { ...call, body: await readBody(request, reading) };
+    const limit = limitBody(method, caller, bodyBytes);
+    const body =
+      received?.fields ?? (await readBody(request, { limit, pace: bodyPace, noObject: endpoint.noObject }));
+    progress.call = { ...call, body, received };
   } catch (error) {
-    return { ...call, failure: { error } };
+    if (isTooLarge(error)) await refuseForbidden(call, endpoint);
+    throw error;
   }
+  const fields = progress.call.body["_fields"];
+  if (fields !== undefined) progress.view = parseView(query, fields);
 }
 
 /** A large body needs a caller who is signed in and a method that writes. */
-const limitBody = (method: string, caller: Caller, most: number): number =>
-  method === "GET" || method === "DELETE" || isAnonymous(caller) ? Math.min(most, SMALL_BODY_BYTES) : most;
+const limitBody = (method: string, caller: Caller, bodyBytes: number): number =>
+  method === "GET" || method === "DELETE" || isAnonymous(caller)
+    ? Math.min(bodyBytes, SMALL_BODY_BYTES)
+    : bodyBytes;
+
+const isTooLarge = (error: unknown): boolean => error instanceof RestError && error.status === 413;
+
+/**
+ * Throws the 401 or 403 of a caller who may not use the endpoint at all: a smaller body would not
+ * help.
+ */
+async function refuseForbidden(call: RouteCall, endpoint: RestEndpoint): Promise<void> {
+  try {
+    await endpoint.permit(buildLenientRequest(call, endpoint));
+  } catch (error) {
+    if (error instanceof RestError && (error.status === 401 || error.status === 403)) throw error;
+  }
+}
 
 // Validate: checks the arguments of a call against the schema of its endpoint.
 
-/** A call whose arguments are checked. Nothing has been changed or sanitised yet. */
-export interface ValidatedCall {
-  readonly call: RouteCall;
-  readonly endpoint: RestEndpoint | undefined;
-  /** `undefined` if the call fails before its permission is asked for. */
-  readonly valid?: {
-    /** The request for `check` and `permit`: valid, but not sanitised. */
-    readonly request: RestRequest;
-    /** Calls the endpoint's handler with the sanitised request. */
-    readonly handle: () => RestResponse | Promise<RestResponse>;
-  };
-  readonly failure?: RouteCall["failure"];
+/** A call with valid arguments. Nothing has been changed or sanitised yet. */
+export interface ValidCall {
+  readonly endpoint: RestEndpoint;
+  /** The request for `check` and `permit`: valid, but not sanitised. */
+  readonly request: RestRequest;
+  /** Calls the endpoint's handler with the sanitised request. */
+  readonly handle: () => RestResponse | Promise<RestResponse>;
 }
 
-export function validate(call: RouteCall): ValidatedCall {
-  const { failure } = call;
+/**
+ * @throws RestError 404 `rest_no_route`, 400 `rest_invalid_param`, `rest_missing_callback_param`, or
+ *   the error of the endpoint's `check`
+ */
+export function validate(call: RouteCall): ValidCall {
   const endpoint = call.match?.row.byMethod.get(call.method);
-  if (failure !== undefined) return { call, endpoint, failure };
-  if (endpoint === undefined) return { call, endpoint, failure: { error: noRoute() } };
-  try {
-    const valid = readArguments(call, endpoint);
-    endpoint.check?.(valid.request);
-    return { call, endpoint, valid };
-  } catch (error) {
-    return { call, endpoint, failure: { error } };
-  }
+  if (endpoint === undefined) throw noRoute();
+  const valid = readArguments(call, endpoint);
+  endpoint.check?.(valid.request);
+  return valid;
 }
 
 const noRoute = (): RestError =>
   new RestError(404, "rest_no_route", "No route was found matching the URL and request method.");
 
-/** @throws RestError 400 `rest_invalid_param`, `rest_missing_callback_param` */
-function readArguments(call: RouteCall, endpoint: RestEndpoint): NonNullable<ValidatedCall["valid"]> {
+function readArguments(call: RouteCall, endpoint: RestEndpoint): ValidCall {
   const parameters = call.match?.parameters ?? {};
   refuseOtherIds(parameters, [call.query, call.body]);
   const given = mergeParameters(call.body, call.query);
@@ -221,7 +238,7 @@ function readArguments(call: RouteCall, endpoint: RestEndpoint): NonNullable<Val
       ...buildRestRequest(call, endpoint, values, given),
       state,
     });
-    return { request: build(read.values), handle: () => endpoint.handle(build(read.sanitised())) };
+    return { endpoint, request: build(read.values), handle: () => endpoint.handle(build(read.sanitised())) };
   }
   if (read.code === "rest_invalid_param") throw invalidParams(read.params, read.details);
   throw new RestError(400, read.code, `Missing parameter(s): ${read.missing.join(", ")}`, {
@@ -229,78 +246,43 @@ function readArguments(call: RouteCall, endpoint: RestEndpoint): NonNullable<Val
   });
 }
 
-// Permit: asks the endpoint whether the caller may do this.
+// Permit and handle: asks the endpoint whether the caller may do this, and calls it.
 
-/**
- * A caller whose body is too large is asked for too: without the permission, the response is its
- * 401 or 403, since a smaller body would not help.
- */
-async function permit(validated: ValidatedCall): Promise<ValidatedCall> {
-  const { call, endpoint, valid } = validated;
-  if (endpoint === undefined || (valid === undefined && !isTooLarge(call.failure?.error))) return validated;
-  try {
-    await endpoint.permit(valid?.request ?? buildLenientRequest(call, endpoint));
-    return validated;
-  } catch (error) {
-    return valid === undefined && !isRefusal(error) ? validated : { ...validated, failure: { error } };
-  }
-}
-
-const isTooLarge = (error: unknown): boolean => error instanceof RestError && error.status === 413;
-
-const isRefusal = (error: unknown): boolean =>
-  error instanceof RestError && (error.status === 401 || error.status === 403);
-
-// Handle: calls the endpoint, and lists what else the caller may do at this path.
-
-async function handle(permitted: ValidatedCall, logger: Logger): Promise<RouteOutcome> {
-  const { call, endpoint } = permitted;
-  const row = call.match?.row;
-  const isOptions = call.method === "OPTIONS" && call.failure === undefined;
-  try {
-    const outcome = isOptions ? describe(call, row) : await callEndpoint(permitted, logger);
-    const isKnown = row !== undefined && (endpoint !== undefined || isOptions);
-    if (!isKnown || outcome.status === 500 || outcome.status === 503) return outcome;
-    const allow = await listAllowedMethods(permitted, row, call.method === "GET" && !outcome.isError);
-    return allow === "" ? outcome : { ...outcome, headers: { ...outcome.headers, allow } };
-  } finally {
-    await call.received?.release();
-  }
-}
-
-async function callEndpoint({ valid, failure }: ValidatedCall, logger: Logger): Promise<RouteOutcome> {
-  if (valid === undefined || failure !== undefined) return toErrorOutcome(failure?.error, logger);
-  try {
-    return { ...(await valid.handle()), isError: false };
-  } catch (error) {
-    return toErrorOutcome(error, logger);
-  }
+async function execute(progress: Progress): Promise<RestResponse> {
+  const { call } = progress;
+  if (call.method === "OPTIONS") return describe(call);
+  progress.valid ??= validate(call);
+  const { endpoint, request, handle } = progress.valid;
+  await endpoint.permit(request);
+  return handle();
 }
 
 /** The response to OPTIONS. For an unknown path it is an empty list, as in WordPress. */
-const describe = (call: RouteCall, row: RouteRow | undefined): RouteOutcome => ({
+const describe = ({ match, baseUrl }: RouteCall): RestResponse => ({
   status: 200,
   headers: {},
-  body: { json: row === undefined ? [] : describePath(row.route, call.baseUrl) },
-  isError: false,
+  body: { json: match === undefined ? [] : describePath(match.row.route, baseUrl) },
 });
 
+/** Adds the methods of the path that the caller may use, unless nothing is known about them. */
+async function addAllow(outcome: RouteOutcome, progress: Progress): Promise<RouteOutcome> {
+  const { method, match } = progress.call;
+  const isKnown = match?.row.byMethod.has(method) || (match !== undefined && method === "OPTIONS");
+  if (!isKnown || outcome.status === 500 || outcome.status === 503) return outcome;
+  const allow = await listAllowedMethods(progress, method === "GET" && !outcome.isError);
+  return allow === "" ? outcome : { ...outcome, headers: { ...outcome.headers, allow } };
+}
+
 /**
- * Returns the methods of the path that the caller may use, for the `Allow` header.
- *
  * As in WordPress, every endpoint is asked after the call was handled, so that a deleted record
- * allows nothing. `isPermitted`: the call's own endpoint permitted it and nothing changed since, so
- * it need not be asked a second time.
+ * allows nothing. `isPermitted`: the call's endpoint permitted it and nothing changed since, so it
+ * need not be asked a second time.
  */
-async function listAllowedMethods(
-  { call, endpoint: own, valid }: ValidatedCall,
-  { route }: RouteRow,
-  isPermitted: boolean,
-): Promise<string> {
+async function listAllowedMethods({ call, valid }: Progress, isPermitted: boolean): Promise<string> {
   const allowed: Method[] = [];
-  for (const endpoint of route.endpoints) {
+  for (const endpoint of call.match?.row.route.endpoints ?? []) {
     try {
-      if (endpoint !== own || valid === undefined) await endpoint.permit(buildLenientRequest(call, endpoint));
+      if (endpoint !== valid?.endpoint) await endpoint.permit(buildLenientRequest(call, endpoint));
       else if (!isPermitted) await endpoint.permit(valid.request);
       allowed.push(...endpoint.methods);
     } catch {
@@ -325,11 +307,9 @@ const createEmbeddedFetcher =
       const match = find(decodeSegments(path));
       // Clients expect some links that lead nowhere on this site, such as those to comments.
       if (match === undefined) return undefined;
-      const most = match.row.byMethod.get("GET")?.args["per_page"]?.maximum;
-      const query = mergeParameters(readQuery(search), {
-        context: "embed",
-        ...(most === undefined ? {} : { per_page: most }),
-      });
+      const maximum = match.row.byMethod.get("GET")?.args["per_page"]?.maximum;
+      const page: JsonObject = maximum === undefined ? {} : { per_page: maximum };
+      const query = mergeParameters(readQuery(search), { context: "embed", ...page });
       const call = { method: "GET", path, match, query, body: {}, headers: {}, caller, baseUrl };
       const json = toJson((await dispatch(call)).body);
       total += estimateSize(json);

@@ -73,7 +73,10 @@ function readOverride(headers: HttpRequest["headers"], query: JsonObject): strin
  */
 export async function readBody(
   request: Pick<HttpRequest, "method" | "body" | "headers" | "signal">,
-  { noObject = noJsonObject, ...options }: ReadOptions & { readonly noObject?: () => RestError },
+  {
+    noObject = noJsonObject,
+    ...options
+  }: ReadOptions & { readonly noObject?: (() => RestError) | undefined },
 ): Promise<JsonObject> {
   const { body, method } = request;
   if (body === null) return NOTHING;

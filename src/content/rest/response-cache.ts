@@ -18,15 +18,12 @@ export interface RenderedResponse extends HttpResponse {
   readonly body: Uint8Array;
 }
 
-/** A response that was built for one request. */
-export interface FreshResponse {
-  readonly response: RenderedResponse;
-  /** True if other anonymous callers may get the same response. */
-  readonly isShareable: boolean;
+/** The place of a request in the cache. */
+export interface CacheSlot {
+  readonly cached?: RenderedResponse;
+  /** Stores a response that was rendered after the look-up. */
+  readonly store?: (rendered: RenderedResponse) => void;
 }
-
-/** Returns the cached response without a promise, or renders and stores a new one. */
-type ServeCached = (request: HttpRequest, caller: Caller) => RenderedResponse | Promise<RenderedResponse>;
 
 interface Entry {
   readonly stamp: number;
@@ -39,12 +36,12 @@ const OVERHEAD_BYTES = 2048;
 /** A response larger than this part of the cache is not stored. */
 const MAX_SHARE = 1 / 8;
 
+/** Returns the function that looks a request up. A request that is not cacheable has an empty slot. */
 export function createResponseCache({
   bytes,
   buildKey,
   classOf,
   stamp,
-  render,
   onLookUp,
 }: {
   /** The size of all responses with their keys; 0 stores none. */
@@ -53,40 +50,26 @@ export function createResponseCache({
   readonly classOf: Cors["classOf"];
   /** Another number whenever any cached response may be outdated. */
   readonly stamp: () => number;
-  readonly render: (request: HttpRequest, caller: Caller) => Promise<FreshResponse>;
   /** Called for each look-up of a cacheable request. */
   readonly onLookUp?: ((isHit: boolean) => void) | undefined;
-}): ServeCached {
-  if (bytes === 0) return async (request, caller) => (await render(request, caller)).response;
+}): (request: HttpRequest, caller: Caller) => CacheSlot {
+  if (bytes === 0) return () => ({});
   const entries = new LRUCache<string, Entry>({
     maxSize: bytes,
     maxEntrySize: Math.ceil(bytes * MAX_SHARE),
     sizeCalculation: ({ response }, key) => response.body.length + 2 * key.length + OVERHEAD_BYTES,
   });
 
-  const renderAndStore = async (
-    request: HttpRequest,
-    caller: Caller,
-    key: string,
-    current: number,
-  ): Promise<RenderedResponse> => {
-    const { response, isShareable } = await render(request, caller);
-    if (isShareable) entries.set(key, { stamp: current, response });
-    return response;
-  };
-
-  const renderOnly = async (request: HttpRequest, caller: Caller): Promise<RenderedResponse> =>
-    (await render(request, caller)).response;
-
   return (request, caller) => {
     const name = isCacheable(request, caller) ? buildKey(request) : undefined;
-    if (name === undefined) return renderOnly(request, caller);
+    if (name === undefined) return {};
     const key = `${classOf(request.headers["origin"])} ${name}`;
     const current = stamp();
-    const found = entries.get(key);
-    const isHit = found?.stamp === current;
+    const entry = entries.get(key);
+    const isHit = entry?.stamp === current;
     onLookUp?.(isHit);
-    return isHit ? found.response : renderAndStore(request, caller, key, current);
+    if (isHit) return { cached: entry.response };
+    return { store: (response) => void entries.set(key, { stamp: current, response }) };
   };
 }
 
@@ -110,15 +93,15 @@ const GENERAL: readonly string[] = [
   "password",
 ];
 
-const known = new WeakMap<RouteRow, ReadonlySet<string>>();
+const namesByRow = new WeakMap<RouteRow, ReadonlySet<string>>();
 
 /** Includes the arguments of every endpoint of the path, since `Allow` depends on each. */
 function namesOf(row: RouteRow, parameters: RouteMatch<RouteRow>["parameters"]): ReadonlySet<string> {
-  let names = known.get(row);
+  let names = namesByRow.get(row);
   if (names === undefined) {
-    const own = row.route.endpoints.flatMap(({ args }) => Object.keys(args));
-    names = new Set([...GENERAL, ...own, ...Object.keys(parameters)]);
-    known.set(row, names);
+    const ofEndpoints = row.route.endpoints.flatMap(({ args }) => Object.keys(args));
+    names = new Set([...GENERAL, ...ofEndpoints, ...Object.keys(parameters)]);
+    namesByRow.set(row, names);
   }
   return names;
 }
@@ -130,10 +113,10 @@ function namesOf(row: RouteRow, parameters: RouteMatch<RouteRow>["parameters"]):
 export function knownQuery(query: JsonObject, match: RouteMatch<RouteRow> | undefined): JsonObject {
   if (match === undefined) return query;
   const names = namesOf(match.row, match.parameters);
-  const given = Object.keys(query);
-  if (given.every((name) => names.has(name))) return query;
-  const kept = given.filter((name) => names.has(name)).map((name) => [name, query[name]] as const);
-  return Object.assign(Object.create(null), Object.fromEntries(kept)) as JsonObject;
+  const entries = Object.entries(query);
+  const known = entries.filter(([name]) => names.has(name));
+  if (known.length === entries.length) return query;
+  return Object.assign(Object.create(null), Object.fromEntries(known)) as JsonObject;
 }
 
 /**

@@ -21,6 +21,7 @@ import { createPipeline, type Pipeline } from "./pipeline.js";
 import { PLAIN_VIEW, parseView } from "./render.js";
 import { mergeParameters, readObject, readQuery } from "./request-input.js";
 import {
+  type CacheSlot,
   createResponseCache,
   createResponseCacheKeys,
   knownQuery,
@@ -113,53 +114,52 @@ export function createRestServer(options: RestServerOptions): RestServer {
   const { find, findRoutePath } = createRouteTable(routes);
   const isOwn = createOwnPaths(routes, unknownPaths);
   const cors = createCors(options.cors);
-  const { bodyPace } = options;
   const { bodyBytes, cacheBytes } = limits;
-  const pipeline = createPipeline({ find, cors, lists, bodyBytes, bodyPace, logger });
-  const serveCached = createResponseCache({
+  const pipeline = createPipeline({ find, cors, lists, bodyBytes, bodyPace: options.bodyPace, logger });
+  const findSlot = createResponseCache({
     bytes: cacheBytes,
     buildKey: createResponseCacheKeys(find),
     classOf: cors.classOf,
     stamp: options.stamp,
-    render: pipeline.serve,
     onLookUp: options.onCacheLookUp,
   });
 
-  /** `caller` is `undefined` if authentication failed. */
-  const refuse = async (request: HttpRequest, error: unknown, caller?: Caller): Promise<HttpResponse> => {
-    const outcome = pipeline.fail(error);
-    const rendering = { outcome, view: PLAIN_VIEW, caller, baseUrl: request.baseUrl };
-    return evaluateConditional(request, await pipeline.renderResponse(request, rendering));
+  const lookUp = (request: HttpRequest, caller: Caller): MaybePromise<CacheSlot> => {
+    const current = ready(request.method);
+    return current instanceof Promise
+      ? current.then(() => findSlot(request, caller))
+      : findSlot(request, caller);
   };
 
-  const respond = (request: HttpRequest, caller: Caller): MaybePromise<HttpResponse> => {
-    const whole = serveCached(request, caller);
-    return whole instanceof Promise
-      ? whole.then((rendered) => evaluateConditional(request, rendered))
-      : evaluateConditional(request, whole);
+  /** The whole way of a request. What fails on it becomes a response here. */
+  const serve = async (
+    request: HttpRequest,
+    authenticated: MaybePromise<Caller>,
+    slot?: MaybePromise<CacheSlot>,
+  ): Promise<HttpResponse> => {
+    let caller: Caller | undefined;
+    try {
+      caller = await Promise.resolve(authenticated).catch(refuseCredentials);
+      const { cached, store } = await (slot ?? lookUp(request, caller));
+      if (cached !== undefined) return evaluateConditional(request, cached);
+      const { response, isShareable } = await pipeline.serve(request, caller);
+      if (isShareable) store?.(response);
+      return evaluateConditional(request, response);
+    } catch (error) {
+      const rendering = { outcome: pipeline.fail(error), view: PLAIN_VIEW, caller, baseUrl: request.baseUrl };
+      return evaluateConditional(request, await pipeline.renderResponse(request, rendering));
+    }
   };
-
-  const admit = (request: HttpRequest, caller: Caller): MaybePromise<HttpResponse> =>
-    proceed(
-      () => ready(request.method),
-      () => respond(request, caller),
-      (error) => refuse(request, error, caller),
-    );
 
   const handle = (request: HttpRequest, authenticate: Authenticate): ReturnType<DirectHandler> => {
     if (!isOwn(request.path)) return undefined;
     if (isPreflight(request)) return cors.preflight(request);
-    const authenticated = (): MaybePromise<HttpResponse> =>
-      proceed(
-        () => authenticate(request),
-        (caller) => admit(request, caller),
-        (error) => refuse(request, toAuthenticationError(error)),
-      );
-    return proceed(
-      authenticated,
-      (response) => response,
-      (error) => refuse(request, error),
-    );
+    const authenticated = attempt(() => authenticate(request));
+    if (authenticated instanceof Promise) return serve(request, authenticated);
+    // A cached response needs no promise where nothing has to be waited for.
+    const slot = attempt(() => lookUp(request, authenticated));
+    if (slot instanceof Promise || slot.cached === undefined) return serve(request, authenticated, slot);
+    return evaluateConditional(request, slot.cached);
   };
 
   return {
@@ -171,26 +171,20 @@ export function createRestServer(options: RestServerOptions): RestServer {
   };
 }
 
-/** Calls `next` with the value of `start`. Returns a promise only if one of them does. */
-function proceed<T, R>(
-  start: () => MaybePromise<T>,
-  next: (value: T) => MaybePromise<R>,
-  fail: (error: unknown) => Promise<R>,
-): MaybePromise<R> {
-  let value: MaybePromise<T>;
+/** Calls `start`. What it throws becomes a rejection. */
+function attempt<T>(start: () => MaybePromise<T>): MaybePromise<T> {
   try {
-    value = start();
+    return start();
   } catch (error) {
-    return fail(error);
+    return Promise.reject(error);
   }
-  return value instanceof Promise ? value.then(next, fail) : next(value);
 }
 
 /** The host's error stays hidden behind a 401, but a RestError and an unavailable storage pass. */
-function toAuthenticationError(error: unknown): unknown {
+function refuseCredentials(error: unknown): never {
   const isStorage = isPostbellError(error, "storage_unavailable") || isPostbellError(error, "storage_full");
-  if (error instanceof RestError || isStorage) return error;
-  return new RestError(401, "rest_not_authenticated", "The credentials of the request are not accepted.");
+  if (error instanceof RestError || isStorage) throw error;
+  throw new RestError(401, "rest_not_authenticated", "The credentials of the request are not accepted.");
 }
 
 // A whole response is reduced to what the request needs: conditions (RFC 9110 §13) and HEAD.
@@ -251,18 +245,18 @@ function createInProcessServer(
     const { path, headers = {}, caller, baseUrl } = request;
     const segments = decodeSegments(path);
     const match = find(segments);
-    const given = typeof query === "string" ? readQuery(query) : readObject(copyJson(query));
+    const sent = typeof query === "string" ? readQuery(query) : readObject(copyJson(query));
     const call: RouteCall = {
       method: method === "HEAD" ? "GET" : method,
       path: `/${segments.join("/")}`,
       match,
-      query: knownQuery(given, match),
+      query: knownQuery(sent, match),
       body: readObject(copyJson(body), match?.row.byMethod.get(method)?.noObject),
       headers,
       caller,
       baseUrl,
     };
-    return { call, view: parseView(given, mergeParameters(call.body, given)["_fields"]) };
+    return { call, view: parseView(sent, mergeParameters(call.body, sent)["_fields"]) };
   };
 
   return async (request: InternalRequest): Promise<InternalResponse> => {

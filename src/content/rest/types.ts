@@ -198,8 +198,6 @@ export interface RouteCall {
   readonly baseUrl: string;
   /** That of the batch, if the call is one of its items. */
   readonly sanitised?: RestRequest["sanitised"];
-  /** An error found before validation, such as an unreadable body. */
-  readonly failure?: { readonly error: unknown } | undefined;
 }
 
 /** The response of a route, or the error in its place. */
