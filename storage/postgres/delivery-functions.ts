@@ -6,9 +6,6 @@
  * Uncommon cases take the general way. `lease_due` leases nothing if changes are to be added up or
  * leases have expired. `settle_delivered` changes nothing unless all endpoints are healthy and all
  * deliveries are still leased.
- *
- * Layout 3 added functions that limit the rate, with `perSecond` as their last argument, and that
- * keep sketches. Those of layout 2 are for processes that were started before the migration.
  */
 
 import { MAX_SECONDS_AHEAD, MAX_SKETCH_CHARACTERS } from "../queue/constants.js";
@@ -180,38 +177,15 @@ const writeCompact = (sketch: string): string =>
 const SKETCH = `(SELECT CASE WHEN length(own) <= ${MAX_SKETCH_CHARACTERS} THEN own ELSE ${writeCompact("own")} END
         FROM (SELECT coalesce(e.recent::json -> 0 ->> 'sketch', '') || g.sketch AS own OFFSET 0) AS sketches)`;
 
-/** The parts of `settle_delivered` that differ between layouts. */
-interface SettleParts {
-  /** The types of further arguments. */
-  readonly arguments: string;
-  readonly given: string;
-  readonly recent: string;
-  readonly rate: RateParts;
-}
-
-const SETTLE_PLAIN: SettleParts = {
-  arguments: "",
-  given: GIVEN,
-  recent: `format('[{"hour":%s,"succeeded":%s,"failed":%s,"durationMs":%s}', ${COUNTS}) || ${OTHER_HOURS}`,
-  rate: NO_RATE,
-};
-
-const sketchWith = (rate: RateParts): SettleParts => ({
-  arguments: `, text[]${rate.argument}`,
-  given: GIVEN_SKETCHES,
-  recent: `format('[{"hour":%s,"succeeded":%s,"failed":%s,"durationMs":%s,"sketch":"%s"}', ${COUNTS}, ${SKETCH}) || ${OTHER_HOURS}`,
-  rate,
-});
+/** The newest hour with successes. */
+const RECENT = `format('[{"hour":%s,"succeeded":%s,"failed":%s,"durationMs":%s,"sketch":"%s"}', ${COUNTS}, ${SKETCH}) || ${OTHER_HOURS}`;
 
 /** Applies successes as `settle-decision.ts` does. Returns when workers should claim. */
-const writeSettle = (
-  toName: ToName,
-  { given, recent, rate }: SettleParts,
-): string => `WITH counted AS MATERIALIZED (
-    SELECT e.position, e.in_flight, g.place, g.many, g.lane, g.last_attempt, ${recent} AS recent, e.ready_at AS before,
+const writeSettle = (toName: ToName, rate: RateParts): string => `WITH counted AS MATERIALIZED (
+    SELECT e.position, e.in_flight, g.place, g.many, g.lane, g.last_attempt, ${RECENT} AS recent, e.ready_at AS before,
       CASE WHEN e.slow_start + g.many < $2 THEN e.slow_start + g.many END AS slow_start, coalesce(e.ready_at <= $1, false) AS is_ready,
       CASE WHEN e.ready_at <= $1 THEN NULL ELSE (SELECT min(q.at) FROM ${toName("queue")} AS q WHERE q.endpoint = e.position) END AS head
-    FROM ${given} JOIN ${toName("endpoints")} AS e ON e.id = g.id
+    FROM ${GIVEN_SKETCHES} JOIN ${toName("endpoints")} AS e ON e.id = g.id
   ), settled AS (
     UPDATE ${toName("deliveries")} AS d SET state = 'delivered', reason = NULL, started_at = g.started_at, ended_at = g.ended_at, is_recovered = 0, attempts = g.attempts
       FROM unnest($14, $18, $19, ${ATTEMPTS}) AS g(position, started_at, ended_at, attempts) WHERE d.position = g.position
@@ -255,9 +229,9 @@ BEGIN
   RETURN QUERY ${writeNext(toName)};
 END $function$;`;
 
-const describeSettle = (toName: ToName, parts: SettleParts): string =>
+const describeSettle = (toName: ToName, rate: RateParts): string =>
   `CREATE FUNCTION ${toName("settle_delivered")}(bigint, bigint, bigint, text[], text[], bigint[], bigint[], bigint[], bigint[], text[], text[], text[],
-  bigint[], bigint[], bigint[], bigint[], bigint[], bigint[], bigint[], text${parts.arguments}) RETURNS bigint
+  bigint[], bigint[], bigint[], bigint[], bigint[], bigint[], bigint[], text, text[]${rate.argument}) RETURNS bigint
 LANGUAGE plpgsql ${SETTINGS} AS $function$
 #variable_conflict use_column
 DECLARE others bigint[]; wake_at bigint;
@@ -267,24 +241,19 @@ BEGIN
   IF ${writeIsOther(toName)} THEN RETURN -1; END IF;
   others := ARRAY (SELECT DISTINCT g.event FROM unnest($15, $17) AS g(event, is_only) WHERE g.is_only = 0);
   IF cardinality(others) > 0 THEN PERFORM 1 FROM ${toName("events")} WHERE position = ANY (others) ORDER BY position FOR UPDATE; END IF;
-  ${writeSettle(toName, parts).replace("SELECT min(ready_at) FROM updated", "SELECT min(ready_at) INTO wake_at FROM updated")};
+  ${writeSettle(toName, rate).replace("SELECT min(ready_at) FROM updated", "SELECT min(ready_at) INTO wake_at FROM updated")};
   IF cardinality(others) > 0 THEN
     ${writeComplete(toName)}
   END IF;
   RETURN wake_at;
 END $function$;`;
 
-/** Returns the statements that create the functions of layout 2. */
+/** Returns the statements that create the functions. */
 export const describeDeliveryFunctions = (toName: ToName): readonly string[] => [
   describeLease(toName, NO_RATE),
-  describeSettle(toName, SETTLE_PLAIN),
-];
-
-/** Returns the statements that create the functions of layout 3. */
-export const describeRatedFunctions = (toName: ToName): readonly string[] => [
   describeLease(toName, LEASE_RATE),
-  describeSettle(toName, sketchWith(NO_RATE)),
-  describeSettle(toName, sketchWith(SETTLE_RATE)),
+  describeSettle(toName, NO_RATE),
+  describeSettle(toName, SETTLE_RATE),
 ];
 
 /** The texts of calls of the functions. */

@@ -32,9 +32,9 @@ export type { PostgresStorageOptions } from "./options.js";
 
 export interface PostgresStorage extends Storage, ContentStorage {
   /**
-   * Creates the schema and its tables, or brings them up to date, in one transaction. Several
-   * processes may do so at once, and it changes nothing if there is nothing to do. Errors:
-   * `invalid_option` if a newer version of Postbell has been there, `storage_unavailable`.
+   * Creates the schema with its tables and functions, in one transaction. Several processes may do
+   * so at once, and it changes nothing if they exist. Errors: `invalid_option` if a newer version of
+   * Postbell has been there, `storage_unavailable`.
    */
   migrate(): Promise<{ readonly version: number }>;
   /** Returns the statements of `migrate`, for hosts that run their migrations themselves. */

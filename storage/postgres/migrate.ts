@@ -1,12 +1,12 @@
-/** Brings a schema up to date, and checks that it is. */
+/** Creates the tables and functions of a schema, and checks that they exist. */
 
 import { PostbellError } from "../../src/core/errors.js";
-import { describeLayout, LATEST_LAYOUT } from "../sql/layout.js";
+import { describeTables, LATEST_LAYOUT } from "../sql/layout.js";
 import type { SchemaDialect } from "../sql/table.js";
 import { describeFunctions } from "./append-functions.js";
 import { type PgClient, type PostgresPool, runQuery } from "./client.js";
 import { borrow } from "./database.js";
-import { describeDeliveryFunctions, describeRatedFunctions } from "./delivery-functions.js";
+import { describeDeliveryFunctions } from "./delivery-functions.js";
 import { isMissingPrivilege, toPostgresError } from "./errors.js";
 
 /** Reads the version of the tables; 0 without tables. */
@@ -70,7 +70,7 @@ async function toPrivilegeError(client: PgClient, schema: string, cause: unknown
   );
 }
 
-/** Changing large tables takes as long as it takes. pg has no greater limit than this. */
+/** Another process may hold the lock for as long as it takes. pg has no greater limit than this. */
 const NO_LIMIT = null;
 const LONGEST_MS = 2 ** 31 - 1;
 
@@ -156,7 +156,7 @@ const createPostgresSchema = (schema: string): SchemaDialect => ({
   name: (name) => `"${schema}"."${name}"`,
 });
 
-/** One step from a layout to the next, as a text for the host's own migrations. */
+/** A step from one layout to the next, as a text for the host's own migrations. */
 export interface PostgresMigration {
   readonly version: number;
   /** Statements that are run once, in this order, in one transaction. */
@@ -166,21 +166,14 @@ export interface PostgresMigration {
 /** Returns all steps, the oldest first. */
 export function listMigrations(schema: string): readonly PostgresMigration[] {
   const dialect = createPostgresSchema(schema);
-  return Array.from({ length: LATEST_LAYOUT }, (_, index) => {
-    const version = index + 1;
-    const first = [
-      // IF NOT EXISTS requires the privilege to create schemas even if there is nothing to create.
-      `DO $$ BEGIN IF to_regnamespace('"${schema}"') IS NULL THEN CREATE SCHEMA "${schema}"; END IF; END $$;`,
-      `CREATE TABLE IF NOT EXISTS ${dialect.name("layout")} (version bigint NOT NULL);`,
-    ];
-    const sql = [
-      ...(version === 1 ? first : []),
-      ...describeLayout(version, dialect),
-      ...(version === 1 ? describeFunctions(dialect.name) : []),
-      ...(version === 2 ? describeDeliveryFunctions(dialect.name) : []),
-      ...(version === 3 ? describeRatedFunctions(dialect.name) : []),
-      `INSERT INTO ${dialect.name("layout")} (version) VALUES (${version});`,
-    ].join("\n");
-    return { version, sql };
-  });
+  const statements = [
+    // IF NOT EXISTS requires the privilege to create schemas even if there is nothing to create.
+    `DO $$ BEGIN IF to_regnamespace('"${schema}"') IS NULL THEN CREATE SCHEMA "${schema}"; END IF; END $$;`,
+    `CREATE TABLE ${dialect.name("layout")} (version bigint NOT NULL);`,
+    ...describeTables(dialect),
+    ...describeFunctions(dialect.name),
+    ...describeDeliveryFunctions(dialect.name),
+    `INSERT INTO ${dialect.name("layout")} (version) VALUES (${LATEST_LAYOUT});`,
+  ];
+  return [{ version: LATEST_LAYOUT, sql: statements.join("\n") }];
 }

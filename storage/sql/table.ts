@@ -16,10 +16,6 @@ export interface SqlTable {
    * for the new version of a row next to the old one.
    */
   readonly isUpdatedInPlace?: boolean;
-  /** The layout that added the table. Default 1. */
-  readonly since?: number;
-  /** Columns that a later layout added to the table, with that layout. They may be null. */
-  readonly added?: Readonly<Record<string, number>>;
 }
 
 export interface Index {
@@ -54,26 +50,9 @@ export interface SchemaDialect {
 export const isKeyedByNumber = ({ primaryKey = [], columns }: SqlTable): boolean =>
   primaryKey.length === 1 && columns[primaryKey[0] ?? ""] === "int";
 
-/** Returns the statements that lead a table from the layout before `layout` to it. */
-export function describeTable(table: SqlTable, layout: number, dialect: SchemaDialect): readonly string[] {
-  const { since = 1, added = {} } = table;
-  const { types, name } = dialect;
-  const isPart = (column: string): boolean => (added[column] ?? since) <= layout;
-  if (since === layout) return createTable(table, isPart, dialect);
-  return Object.entries(table.columns)
-    .filter(([column]) => added[column] === layout)
-    .map(([column, type]) => `ALTER TABLE ${name(table.name)} ADD COLUMN ${column} ${types[type]};`);
-}
-
 /** Returns the statements that create a table and its indexes. */
-function createTable(
-  table: SqlTable,
-  isPart: (column: string) => boolean,
-  { types, suffix, name }: SchemaDialect,
-): readonly string[] {
-  const columns = Object.entries(table.columns)
-    .filter(([column]) => isPart(column))
-    .map(([column, type]) => `${column} ${types[type]}`);
+export function describeTable(table: SqlTable, { types, suffix, name }: SchemaDialect): string[] {
+  const columns = Object.entries(table.columns).map(([column, type]) => `${column} ${types[type]}`);
   const keys = table.primaryKey === undefined ? [] : [`PRIMARY KEY (${table.primaryKey.join(", ")})`];
   const unique = (table.unique ?? []).map((list) => `UNIQUE (${list.join(", ")})`);
   const indexes = (table.indexes ?? []).map(({ columns: list, present }) => {

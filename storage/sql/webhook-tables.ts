@@ -21,7 +21,6 @@ export const webhooks = {
     /** A JSON object of texts. */
     metadata: "text?",
   },
-  added: { description: 3, metadata: 3 },
   unique: [["id"]],
   indexes: [{ columns: ["account", "position"] }],
 } as const satisfies SqlTable;
@@ -62,7 +61,6 @@ export const endpoints = {
     claimed_second: "int?",
     claimed_count: "int?",
   },
-  added: { claimed_second: 3, claimed_count: 3 },
   primaryKey: ["position"],
   unique: [["id"]],
   indexes: [
@@ -86,7 +84,6 @@ export const hours = {
     p95: "int?",
   },
   primaryKey: ["endpoint", "place"],
-  since: 3,
 } as const satisfies SqlTable;
 
 /**
@@ -236,7 +233,6 @@ export const audit = {
     entry: "text",
   },
   indexes: [{ columns: ["account", "position"] }],
-  since: 3,
 } as const satisfies SqlTable;
 
 export const WEBHOOK_TABLES: readonly SqlTable[] = [

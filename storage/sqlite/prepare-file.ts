@@ -1,7 +1,7 @@
 /** Prepares an open SQLite file: its settings, and the tables of Postbell in it. */
 
 import { PostbellError } from "../../src/core/errors.js";
-import { describeLayout, LATEST_LAYOUT } from "../sql/layout.js";
+import { describeTables, LATEST_LAYOUT } from "../sql/layout.js";
 import { isKeyedByNumber, type SchemaDialect } from "../sql/table.js";
 import { fileMissing } from "./errors.js";
 import { FileWatch } from "./file-watch.js";
@@ -53,18 +53,18 @@ function readVersion(handle: SqliteHandle): number {
   return version;
 }
 
-/** Returns true if there were no tables. */
-function changeTables(handle: SqliteHandle): boolean {
+/** Creates the tables. Returns false if another process has just done so. */
+function createTables(handle: SqliteHandle): boolean {
   handle.exec("BEGIN IMMEDIATE");
   try {
-    const version = readVersion(handle);
-    handle.exec(fillTableNames("CREATE TABLE IF NOT EXISTS {layout} (version INTEGER NOT NULL)"));
-    for (let next = version + 1; next <= LATEST_LAYOUT; next++) {
-      for (const statement of describeLayout(next, sqliteSchema)) handle.exec(statement);
-      handle.exec(fillTableNames(`INSERT INTO {layout} (version) VALUES (${next})`));
+    const isNew = readVersion(handle) === 0;
+    if (isNew) {
+      handle.exec(fillTableNames("CREATE TABLE {layout} (version INTEGER NOT NULL)"));
+      for (const statement of describeTables(sqliteSchema)) handle.exec(statement);
+      handle.exec(fillTableNames(`INSERT INTO {layout} (version) VALUES (${LATEST_LAYOUT})`));
     }
     handle.exec("COMMIT");
-    return version === 0;
+    return isNew;
   } catch (error) {
     rollBack(handle);
     throw error;
@@ -81,7 +81,7 @@ export interface PreparedFile {
 }
 
 /**
- * Creates the tables, or changes those of an older version. Throws if another process holds the
+ * Creates the tables if there are none. Throws if another process holds the
  * lock, if `FileWatch` finds fault with the file at `path`, and with `mustExist` if there are no
  * tables.
  */
@@ -102,8 +102,8 @@ export function prepareFile(
   // After the first read, which opens all files, and before the first write.
   const watch = path === undefined ? undefined : new FileWatch(handle, path);
   watch?.requireOneBuild();
-  // Tables that are up to date need no lock, which a transaction of the host may hold right now.
-  const isNew = version < LATEST_LAYOUT && changeTables(handle);
+  // Tables that exist need no lock, which a transaction of the host may hold right now.
+  const isNew = version === 0 && createTables(handle);
   const [mode] = query<{ journal_mode: string }>(handle, "PRAGMA journal_mode");
   const hasLog = mode?.journal_mode === "wal" && path !== undefined;
   if (hasLog) handle.exec(NO_BLOCKING);

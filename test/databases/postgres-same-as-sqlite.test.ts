@@ -99,7 +99,7 @@ async function openPostgres({ clock, perSecond }: SideOptions, calls: unknown[])
       query(...given: unknown[]) {
         const sent = query(...given);
         const { text } = given[0] as { readonly text?: string };
-        if (text?.includes("settle_delivered")) {
+        if (text?.startsWith("SELECT") && text.includes("settle_delivered")) {
           sent.then(
             ({ rows: [row] }) => calls.push(row?.["wake_at"]),
             () => {},

@@ -4,7 +4,6 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLogger } from "../../../src/core/logger.js";
 import { type ManualClock, manualClock } from "../../../src/testing/manual-clock.js";
 import type { WebhookStore } from "../../../src/webhooks/store.js";
-import { LATEST_LAYOUT } from "../../../storage/sql/layout.js";
 import { type SqliteHandle, type SqliteStorage, sqliteStorage } from "../../../storage/sqlite/index.js";
 import { createDatabaseFile, openDatabase } from "../../support/sqlite.js";
 
@@ -61,26 +60,4 @@ test("an event that counts as completed although a delivery is pending is delive
   await clock.advance(10_000);
   expect(await claimAll(store)).toEqual(["e1"]);
   expect(await store.stats()).toMatchObject({ events: 1, pending: 1, leased: 1 });
-});
-
-test("a file of an older version is brought up to date, and keeps its events", async () => {
-  const clock = manualClock(START);
-  await openStore(clock);
-  await storage.close();
-  database.exec(`DELETE FROM postbell_layout WHERE version > 1;
-    DROP TABLE postbell_audit;
-    DROP TABLE postbell_hours;
-    ALTER TABLE postbell_webhooks DROP COLUMN description;
-    ALTER TABLE postbell_webhooks DROP COLUMN metadata;
-    ALTER TABLE postbell_endpoints DROP COLUMN claimed_second;
-    ALTER TABLE postbell_endpoints DROP COLUMN claimed_count;`);
-
-  storage = sqliteStorage({ database });
-  const retention = { ms: 1_000, events: 100 };
-  const store = storage.webhooks({ clock, logger: silentLogger, perEndpoint: 5, retention });
-  expect(await claimAll(store)).toEqual(["e1"]);
-  const [{ version } = { version: 0 }] = database
-    .prepare("SELECT max(version) AS version FROM postbell_layout")
-    .all() as { version: number }[];
-  expect(version).toBe(LATEST_LAYOUT);
 });
