@@ -32,7 +32,8 @@ const isMissing = (error: unknown): boolean =>
 
 /** Errors: `invalid_option` if there is no driver. Names those that are installed and broken. */
 async function findDriver(load: LoadPackage): Promise<SqliteDriver> {
-  const builtin = process.getBuiltinModule("node:sqlite") as
+  // Node 21 and 22.0 to 22.2 lack the function.
+  const builtin = process.getBuiltinModule?.("node:sqlite") as
     | { readonly DatabaseSync: SqliteDriver }
     | undefined;
   if (builtin !== undefined) return builtin.DatabaseSync;

@@ -62,11 +62,14 @@ describe("a file is opened by", () => {
     cjs: `const { sqliteStorage } = require("postbell/sqlite"); ${USE}`,
   };
 
-  function run(file: string, { isHidden = true } = {}): string {
-    const options = isHidden ? ["--import", `data:text/javascript,${encodeURIComponent(HIDE)}`] : [];
+  /** Node 21 and 22.0 to 22.2 lack the function. */
+  const REMOVE = "process.getBuiltinModule = undefined;";
+
+  function run(file: string, { before = HIDE } = {}): string {
+    const options = before === "" ? [] : ["--import", `data:text/javascript,${encodeURIComponent(before)}`];
     return execFileSync(process.execPath, [...options, file], { cwd: consumer, encoding: "utf8" });
   }
-  function runHost(form: keyof typeof HOSTS, options?: { readonly isHidden: boolean }): string {
+  function runHost(form: keyof typeof HOSTS, options?: { readonly before: string }): string {
     writeFileSync(join(consumer, `host.${form}`), HOSTS[form]);
     return run(`host.${form}`, options);
   }
@@ -86,7 +89,12 @@ describe("a file is opened by", () => {
 
   it("the SQLite of Node where there is one, whatever is installed", () => {
     installWorking("libsql");
-    expect(runHost("mjs", { isHidden: false })).toBe(hasNodeSqlite ? "true\n" : "libsql\ntrue\n");
+    expect(runHost("mjs", { before: "" })).toBe(hasNodeSqlite ? "true\n" : "libsql\ntrue\n");
+  });
+
+  it("an installed driver in a Node that cannot say which modules it has", () => {
+    installWorking("libsql");
+    expect(runHost("mjs", { before: REMOVE })).toBe("libsql\ntrue\n");
   });
 
   it("nobody without a driver, and the error names the package to install", () => {
