@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
+import { filesBelow } from "../../scripts/house.js";
 
 const root = resolve(import.meta.dirname, "../..");
 const folder = resolve(root, ".github/workflows");
@@ -10,6 +11,16 @@ const workflows = readdirSync(folder).map((name) => ({
   text: readFileSync(resolve(folder, name), "utf8"),
 }));
 const words = (text: string): string[] => text.trim().split(/\s+/);
+
+describe("the stages of .ci/run", () => {
+  // If one of several is missing, Vitest runs the others and says nothing.
+  it("name test files and folders that exist", () => {
+    const named = readFileSync(resolve(root, ".ci/run"), "utf8").match(/\btest\/[\w./-]+/g) ?? [];
+    expect(named).toContain("test/adapters");
+    const files = filesBelow("test", /\.test\.ts$/);
+    expect(named.filter((path) => !files.some((file) => file.startsWith(path)))).toEqual([]);
+  });
+});
 
 describe("the workflows", () => {
   it("use actions by the digest of a commit, with its version", () => {
