@@ -129,11 +129,12 @@ async function createDemo(origin: string, io: CliIo) {
   const warehouse = await receive("/warehouse");
   let isRepaired = false;
 
+  const host = origin.slice("http://".length);
   const handle: RequestListener = (request, response) => {
-    const path = new URL(request.url ?? "/", origin).pathname;
+    const [path = "/"] = (request.url ?? "/").split("?", 1);
     // A page of another site that resolves its own name to this machine gets nothing.
-    if (request.headers.host !== new URL(origin).host) response.writeHead(421).end();
-    else if (path.startsWith("/portal")) portal(request, response);
+    if (request.headers.host !== host) response.writeHead(421).end();
+    else if ((path === "/portal" || path.startsWith("/portal/"))) portal(request, response);
     else if (path === "/orders") orders(request, response);
     else if (path === "/warehouse" && isRepaired) warehouse(request, response);
     else if (path === "/warehouse") {
