@@ -4,17 +4,18 @@ import type { Socket } from "node:net";
 import type { Deadlines } from "../core/deadlines.js";
 import type { AllowedTarget } from "./address-policy.js";
 import { type ConnectionSettings, type Opening, openConnection } from "./connection.js";
+import { classifyError, deadlineFailure, unsendableHeader } from "./failure.js";
 import {
   commonHeaders,
   createHttpExchange,
   type HttpExchange,
   keepPart,
+  parseHeaders,
+  type ResponseHead,
   requestBytes,
   requestHead,
   toResponse,
-} from "./exchange.js";
-import { classifyError, deadlineFailure, unsendableHeader } from "./failure.js";
-import { parseHeaders, type ResponseHead } from "./response-head.js";
+} from "./http-message.js";
 import { createResponseReader } from "./response-reader.js";
 import type { OutboundFailure, OutboundRequest, OutboundResult, ResponseReceiver } from "./types.js";
 

@@ -3,7 +3,7 @@
 import net from "node:net";
 import tls from "node:tls";
 import { parseUrl } from "../core/parse-url.js";
-import { parseHead } from "./response-head.js";
+import { parseHead } from "./http-message.js";
 
 /** A parsed `destinations.proxy`. */
 export interface OutboundProxy {

@@ -3,7 +3,7 @@
  * sockets.
  */
 
-import { parseHead, type ResponseHead } from "./response-head.js";
+import { parseHead, type ResponseHead } from "./http-message.js";
 
 /** Receives the parts of a response while it is read. */
 export interface ResponseSink {

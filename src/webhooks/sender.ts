@@ -6,8 +6,8 @@
 import { type Clock, callHook, withTimeout } from "../core/clock.js";
 import { createOutboundClient } from "../outbound/client.js";
 import { createAddressPolicy } from "../outbound/destination-options.js";
-import { HEADER_NAME, RESERVED_HEADERS } from "../outbound/exchange.js";
 import { isResolverOutage } from "../outbound/failure.js";
+import { HEADER_NAME, RESERVED_HEADERS } from "../outbound/http-message.js";
 import { parseProxy } from "../outbound/proxy.js";
 import type {
   OutboundClient,
@@ -62,7 +62,7 @@ export function createSender({
   return {
     async send(request) {
       const result = await send(request);
-      if (isResolverOutage(result)) outageAt = clock.monotonic();
+      if (result.kind !== "response" && isResolverOutage(result)) outageAt = clock.monotonic();
       return result;
     },
     async isResolverDown(url) {

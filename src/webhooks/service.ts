@@ -17,7 +17,7 @@ import type { WebhooksOptions } from "./config/webhooks-options.js";
 import { createAttempts } from "./delivery/attempt.js";
 import type { Deliveries } from "./delivery/deliveries.js";
 import { createDeliveryLog } from "./delivery/delivery-log.js";
-import { createHealthSteps } from "./delivery/health-steps.js";
+import { createHealthSteps } from "./delivery/endpoint-health.js";
 import { buildSchedule } from "./delivery/retry-schedule.js";
 import { DeliveryWorker } from "./delivery/worker.js";
 import { createAppendEvents, createEmit } from "./emit/emit.js";
@@ -220,7 +220,7 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
     openApi: ({ baseUrl = "/" } = {}) => structuredClone(openApi(baseUrl)),
     start: lifecycle.start,
     stop: lifecycle.stop,
-    idle: () => worker.idle(),
+    idle: worker.idle.bind(worker),
     status: async () =>
       evaluateHealthStatus(worker.stats(), config, {
         waitingMs: reminder.waitingMs(),
@@ -253,27 +253,27 @@ export function guardWebhookStore(store: WebhookStore, circuit: StorageCircuit):
   return Object.freeze<WebhookStore>({
     maxSleepMs: store.maxSleepMs,
     joinsTransactions: store.joinsTransactions,
-    now: () => store.now(),
-    watch: (listener) => store.watch(listener),
-    partitionOf: (webhookId) => store.partitionOf(webhookId),
-    newWebhookId: (account) => store.newWebhookId(account),
-    createWebhook: bounded((request) => store.createWebhook(request)),
-    getWebhook: bounded((id) => store.getWebhook(id)),
-    listWebhooks: bounded((request) => store.listWebhooks(request)),
-    updateWebhook: bounded((request) => store.updateWebhook(request)),
-    removeWebhook: bounded((request) => store.removeWebhook(request)),
-    append: bounded((request) => store.append(request)),
-    claim: bounded((request) => store.claim(request)),
-    settle: bounded((settlements) => store.settle(settlements)),
-    getDelivery: bounded((id) => store.getDelivery(id)),
-    getEvent: bounded((request) => store.getEvent(request)),
-    listDeliveries: bounded((request) => store.listDeliveries(request)),
-    deliveryStats: bounded((webhookId, now) => store.deliveryStats(webhookId, now)),
-    resend: bounded((request) => store.resend(request)),
-    recover: bounded((request) => store.recover(request)),
-    claimHealthNotifications: bounded((request) => store.claimHealthNotifications(request)),
-    settleHealthNotification: bounded((request) => store.settleHealthNotification(request)),
-    stats: bounded(() => store.stats()),
+    now: store.now.bind(store),
+    watch: store.watch.bind(store),
+    partitionOf: store.partitionOf.bind(store),
+    newWebhookId: store.newWebhookId.bind(store),
+    createWebhook: bounded(store.createWebhook.bind(store)),
+    getWebhook: bounded(store.getWebhook.bind(store)),
+    listWebhooks: bounded(store.listWebhooks.bind(store)),
+    updateWebhook: bounded(store.updateWebhook.bind(store)),
+    removeWebhook: bounded(store.removeWebhook.bind(store)),
+    append: bounded(store.append.bind(store)),
+    claim: bounded(store.claim.bind(store)),
+    settle: bounded(store.settle.bind(store)),
+    getDelivery: bounded(store.getDelivery.bind(store)),
+    getEvent: bounded(store.getEvent.bind(store)),
+    listDeliveries: bounded(store.listDeliveries.bind(store)),
+    deliveryStats: bounded(store.deliveryStats.bind(store)),
+    resend: bounded(store.resend.bind(store)),
+    recover: bounded(store.recover.bind(store)),
+    claimHealthNotifications: bounded(store.claimHealthNotifications.bind(store)),
+    settleHealthNotification: bounded(store.settleHealthNotification.bind(store)),
+    stats: bounded(store.stats.bind(store)),
     ...guardAuditLog(store, bounded),
   });
 }

@@ -14,7 +14,7 @@ import {
   keepsTurn,
 } from "../queue/endpoint.js";
 import { divideRoom, findQueueTime, LANES } from "../queue/turns.js";
-import { FifoTimeQueue } from "./fifo-time-queue.js";
+import { FifoTimeQueue } from "./collections.js";
 import type { Lease, MemoryDelivery, MemoryEndpoint } from "./records.js";
 import { deliveryId, type MemoryStoreContext, notifyWorkers, type State } from "./state.js";
 

@@ -12,8 +12,7 @@ import type {
   ContentWrite,
 } from "../../src/content/store.js";
 import { PostbellError } from "../../src/core/errors.js";
-import { textBytes } from "./bounds.js";
-import { type Epoch, readTime } from "./state.js";
+import { createTime, type Epoch, textBytes } from "./state.js";
 
 /** The heap that a record takes besides text, with its entries in maps: rounded up. */
 const RECORD_BYTES = 500;
@@ -125,7 +124,7 @@ export function createMemoryContentStore(
   maxBytes: number,
 ): ContentStore {
   return Object.freeze<ContentStore>({
-    now: () => readTime(state, clock),
+    now: createTime(state, clock),
     async load() {
       const resident = [...state.records.values()].filter(({ columns }) => columns !== null);
       async function* batches() {

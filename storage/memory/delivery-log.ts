@@ -10,13 +10,21 @@ import type {
   WebhookStore,
 } from "../../src/webhooks/store.js";
 import { summariseAttempts } from "../queue/recent-attempts.js";
-import { checkPending, DELIVERY_BYTES, memoryFull } from "./bounds.js";
 import { enqueue, offer } from "./claim-order.js";
 import { addDelivery } from "./delivery-queue.js";
 import { collectPage, parsePageStart } from "./page.js";
 import type { Account, MemoryDelivery, MemoryEndpoint, MemoryEvent } from "./records.js";
 import { expire, makeRoom } from "./retention.js";
-import { deliveryId, findDelivery, getEndpoint, type MemoryStoreContext, type State } from "./state.js";
+import {
+  checkPending,
+  DELIVERY_BYTES,
+  deliveryId,
+  findDelivery,
+  getEndpoint,
+  type MemoryStoreContext,
+  memoryFull,
+  type State,
+} from "./state.js";
 
 /** The most events that one `recover` examines, because it blocks the event loop meanwhile. */
 const MOST_RECOVERED = 500;

@@ -16,11 +16,22 @@ import { compareKnown, copyEvent, isKept, receives } from "../queue/append.js";
 import { MAX_ATTEMPTS, MAX_HOURS } from "../queue/constants.js";
 import { applyReport, classifySettlement } from "../queue/endpoint.js";
 import { addRecentAttempts, toAddedAttempts } from "../queue/recent-attempts.js";
-import { attemptBytes, checkPending, DELIVERY_BYTES, eventBytes, memoryFull, resize } from "./bounds.js";
 import { claimDue, enqueue, moveToLane, offer, releaseLease } from "./claim-order.js";
 import type { Account, MemoryDelivery, MemoryEndpoint, MemoryEvent } from "./records.js";
 import { completeEvent, expire, freeRemoved, makeRoom, markCompleted, reopen } from "./retention.js";
-import { findDelivery, type MemoryStoreContext, type State, scoped, updateRecord } from "./state.js";
+import {
+  attemptBytes,
+  checkPending,
+  DELIVERY_BYTES,
+  eventBytes,
+  findDelivery,
+  type MemoryStoreContext,
+  memoryFull,
+  resize,
+  type State,
+  scoped,
+  updateRecord,
+} from "./state.js";
 
 /** Lists the deliveries of an event to the webhooks that it is stored for. */
 const listDeliveries = (
@@ -184,10 +195,12 @@ function appendEvent(context: MemoryStoreContext, event: EventRecord, request: A
 
 export function createMemoryDeliveryQueue(
   context: MemoryStoreContext,
-): Pick<WebhookStore, "append" | "claim" | "settle"> {
+): Pick<WebhookStore, "partitionOf" | "append" | "claim" | "settle"> {
   const { state } = context;
 
   return {
+    partitionOf: () => 0,
+
     async append(request) {
       expire(state, request.now);
       freeRemoved(context, request.now);

@@ -13,8 +13,7 @@ import type {
 } from "../../src/webhooks/store.js";
 import type { ClaimedSecond, SlowStart } from "../queue/endpoint.js";
 import type { PastHour, RecentHour } from "../queue/recent-attempts.js";
-import type { FifoTimeQueue, Queued } from "./fifo-time-queue.js";
-import type { OrderedRows, Rows } from "./rows.js";
+import type { FifoTimeQueue, OrderedRows, Queued, Rows } from "./collections.js";
 
 /**
  * Queue entry, claim and log record in one object. It is in the queue of its endpoint, or in that

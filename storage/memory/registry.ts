@@ -2,19 +2,18 @@
 
 import { changeDetails, pickDetails, rotateSecret } from "../../src/webhooks/store/records.js";
 import type { RegistrationStore, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
-import { memoryFull } from "./bounds.js";
 import { moveToLane, offer } from "./claim-order.js";
-import { FifoTimeQueue } from "./fifo-time-queue.js";
+import { FifoTimeQueue, OrderedRows, type Rows } from "./collections.js";
 import { collectPage, parsePageStart } from "./page.js";
 import type { MemoryEndpoint } from "./records.js";
 import { expire, freeRemoved } from "./retention.js";
-import { createOrderedRows, type Rows } from "./rows.js";
 import {
   dropIfEmpty,
   getAccount,
   getEndpoint,
   getTouchedAt,
   type MemoryStoreContext,
+  memoryFull,
   type State,
   scoped,
   updateRecord,
@@ -67,7 +66,7 @@ function addEndpoint(state: State, webhook: WebhookRecord): MemoryEndpoint {
     record: freezeRecord(webhook),
     account,
     order: ++state.order,
-    deliveries: createOrderedRows(),
+    deliveries: new OrderedRows(),
     queue: new FifoTimeQueue(),
     inFlight: 0,
     slowStart: null,

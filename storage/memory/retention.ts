@@ -1,10 +1,9 @@
 /** Completing deliveries and events, and freeing them when their retention is over. */
 
 import { type DeliveryState, TEST_FAILED } from "../../src/webhooks/store.js";
-import { deliveryBytes, resize } from "./bounds.js";
 import { releaseLease } from "./claim-order.js";
 import type { CompletedEvent, MemoryDelivery, MemoryEvent } from "./records.js";
-import { dropIfEmpty, type MemoryStoreContext, type State, scoped } from "./state.js";
+import { deliveryBytes, dropIfEmpty, type MemoryStoreContext, resize, type State, scoped } from "./state.js";
 
 /** The most that one call frees, so that no caller pays for a large clean-up. */
 const MAX_PER_CALL = 200;

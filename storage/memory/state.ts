@@ -1,10 +1,14 @@
-/** The state of a memory storage: its records, and the structures that point at them. */
+/**
+ * The state of a memory storage: its records, the structures that point at them, and the size that
+ * counts against its limits.
+ */
 
 import type { Clock } from "../../src/core/clock.js";
+import { PostbellError } from "../../src/core/errors.js";
 import { createTimeQueue, type TimeQueue } from "../../src/core/time-queue.js";
 import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/store/records.js";
-import type { Lane, Retention, WebhookRecord } from "../../src/webhooks/store.js";
-import { FifoTimeQueue } from "./fifo-time-queue.js";
+import type { Attempt, Lane, Retention, WebhookRecord } from "../../src/webhooks/store.js";
+import { ExpiringMap, FifoTimeQueue, Rows } from "./collections.js";
 import type {
   Account,
   AuditLogs,
@@ -15,7 +19,6 @@ import type {
   Remembered,
   Replay,
 } from "./records.js";
-import { rows } from "./rows.js";
 
 export interface MemoryLimits {
   readonly webhooks: number;
@@ -50,7 +53,7 @@ export interface State {
    */
   readonly removals: Map<MemoryEndpoint, number>;
   readonly audit: AuditLogs;
-  readonly watchers: Set<(at: number) => void>;
+  readonly watchers: Set<{ readonly listener: (at: number) => void }>;
   /**
    * The storage's time at which the monotonic clock stood at 0; set when the time is first read.
    */
@@ -87,8 +90,8 @@ export function createState(limits: MemoryLimits): State {
     leased: new Map(),
     notices: createTimeQueue(),
     endedEvents: new FifoTimeQueue(),
-    remembered: createExpiringMap(limits.rememberedIds),
-    replays: createExpiringMap(limits.webhooks),
+    remembered: new ExpiringMap(limits.rememberedIds),
+    replays: new ExpiringMap(limits.webhooks),
     removals: new Map(),
     audit: { logs: new Map(), size: 0 },
     watchers: new Set(),
@@ -107,7 +110,7 @@ export const scoped = (account: string, id: string): string => `${account.length
 export function getAccount(state: State, name: string): Account {
   let account = state.accounts.get(name);
   if (!account) {
-    account = { name, endpoints: rows(), events: rows(), ended: new FifoTimeQueue(), pending: 0 };
+    account = { name, endpoints: new Rows(), events: new Rows(), ended: new FifoTimeQueue(), pending: 0 };
     state.accounts.set(name, account);
   }
   return account;
@@ -140,7 +143,7 @@ export function dropIfEmpty(state: State, account: Account): void {
 }
 
 export function notifyWorkers(state: State, at: number): void {
-  for (const listener of state.watchers) listener(at);
+  for (const { listener } of state.watchers) listener(at);
 }
 
 /**
@@ -150,11 +153,14 @@ export interface Epoch {
   epoch: number | undefined;
 }
 
-/** Returns whole epoch ms. Setting the wall clock must not make retries due, or leases expire. */
-export function readTime(state: Epoch, clock: Clock): number {
+/**
+ * Returns a function that returns whole epoch ms. Setting the wall clock must not make retries due,
+ * or leases expire.
+ */
+export const createTime = (state: Epoch, clock: Clock) => (): number => {
   state.epoch ??= clock.now() - clock.monotonic();
   return Math.round(state.epoch + clock.monotonic());
-}
+};
 
 /** Sets fields of the record. A change of the health alone keeps `updatedAt`. */
 export function updateRecord(state: State, endpoint: MemoryEndpoint, fields: Partial<WebhookRecord>): void {
@@ -174,63 +180,42 @@ export function updateRecord(state: State, endpoint: MemoryEndpoint, fields: Par
 export const getTouchedAt = ({ record }: MemoryEndpoint, now: number): number =>
   Math.max(now, record.updatedAt + 1);
 
-/** A bounded map whose entries expire in about the order in which they were set. */
-export interface ExpiringMap<T> {
-  readonly size: number;
-  /** Returns the value of `key`, unless it has expired. */
-  get(key: string, now: number): T | undefined;
-  /** Sets `key`. If the map is full, the oldest entry is removed. */
-  set(key: string, value: T): void;
-  /**
-   * Removes at most `most` expired entries, oldest first. An entry that was set out of order is
-   * removed after those before it.
-   */
-  dropExpired(now: number, most: number): void;
+/**
+ * The heap that an event, a delivery and an attempt take besides text, with their entries in maps
+ * and queues: measured on Node 20 and rounded up.
+ */
+const EVENT_BYTES = 2_000;
+export const DELIVERY_BYTES = 700;
+const ATTEMPT_BYTES = 200;
+
+/** The most bytes that V8 uses for a text: one per character if all are ASCII, else two. */
+export const textBytes = (text: string): number =>
+  Buffer.byteLength(text) === text.length ? text.length : 2 * text.length;
+
+export const eventBytes = (payload: string): number => EVENT_BYTES + textBytes(payload);
+
+export const attemptBytes = ({ excerpt }: Attempt): number =>
+  excerpt === null ? ATTEMPT_BYTES : ATTEMPT_BYTES + textBytes(excerpt);
+
+export const deliveryBytes = ({ attempts }: MemoryDelivery): number =>
+  attempts.reduce((sum, attempt) => sum + attemptBytes(attempt), DELIVERY_BYTES);
+
+/** Counts that `event`, with its deliveries and their attempts, has grown by `bytes`. */
+export function resize(state: State, event: MemoryEvent, bytes: number): void {
+  event.bytes += bytes;
+  state.bytes += bytes;
+  if (event.ended !== null) state.endedBytes += bytes;
 }
 
-export function createExpiringMap<T extends { readonly expiresAt: number }>(max: number): ExpiringMap<T> {
-  const entries = new Map<string, T>();
-  // A new iterator steps over everything deleted since the map was last rehashed. So one iterator
-  // is kept, and only moves forward.
-  let order = entries.keys();
-  let head: string | undefined;
+export const memoryFull = ({ limits }: State, bound: keyof MemoryLimits): PostbellError =>
+  new PostbellError(
+    "storage_full",
+    `The memory storage has reached limits.${bound} (${limits[bound]}); nothing was stored. Raise it, or try again later.`,
+    { field: `limits.${bound}` },
+  );
 
-  const oldest = (): string | undefined => {
-    if (head !== undefined || entries.size === 0) return head;
-    let next = order.next();
-    if (next.done) {
-      order = entries.keys();
-      next = order.next();
-    }
-    head = next.value;
-    return head;
-  };
-  const remove = (key: string): void => {
-    entries.delete(key);
-    if (key === head) head = undefined;
-  };
-
-  return {
-    get size() {
-      return entries.size;
-    },
-    get(key, now) {
-      const value = entries.get(key);
-      return value && value.expiresAt > now ? value : undefined;
-    },
-    set(key, value) {
-      remove(key);
-      const first = oldest();
-      if (entries.size >= max && first !== undefined) remove(first);
-      entries.set(key, value);
-    },
-    dropExpired(now, most) {
-      for (let left = most; left > 0; left--) {
-        const key = oldest();
-        const value = key === undefined ? undefined : entries.get(key);
-        if (key === undefined || !value || value.expiresAt > now) return;
-        remove(key);
-      }
-    },
-  };
+/** Errors: `storage_full` if `more` pending deliveries of an account would exceed a bound. */
+export function checkPending(state: State, account: Account, more: number): void {
+  if (state.pending + more > state.limits.pending) throw memoryFull(state, "pending");
+  if (account.pending + more > state.limits.pendingPerAccount) throw memoryFull(state, "pendingPerAccount");
 }

@@ -8,10 +8,10 @@ import { parsePageStart } from "./page.js";
 import type { AuditRow } from "./records.js";
 import { createMemoryRegistry } from "./registry.js";
 import {
+  createTime,
   getEndpoint,
   getTouchedAt,
   type MemoryStoreContext,
-  readTime,
   type State,
   updateRecord,
 } from "./state.js";
@@ -27,17 +27,18 @@ export function createMemoryWebhookStore(
   { clock, perEndpoint, perSecond = null, retention }: StorageContext,
 ): WebhookStore {
   const context: MemoryStoreContext = { state, perEndpoint, perSecond, retention };
+  const now = createTime(state, clock);
   return Object.freeze<WebhookStore>({
     maxSleepMs: MAX_SLEEP_MS,
-    now: () => readTime(state, clock),
+    now,
     watch(listener) {
-      const watcher = (at: number): void => listener(at);
+      // An object, because one listener may be added twice.
+      const watcher = { listener };
       state.watchers.add(watcher);
       return () => {
         state.watchers.delete(watcher);
       };
     },
-    partitionOf: () => 0,
     newWebhookId: () => randomUUID(),
     ...createMemoryRegistry(context),
     ...createMemoryHealthNotifications(context),
@@ -51,7 +52,7 @@ export function createMemoryWebhookStore(
         events,
         pending: state.pending,
         leased: state.leased.size,
-        due: dueCount(state, readTime(state, clock)),
+        due: dueCount(state, now()),
         endpoints: healthCounts(state),
         ended: state.deliveries - state.pending,
         bytes: state.bytes,

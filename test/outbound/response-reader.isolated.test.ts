@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { parseHead, parseHeaders, type ResponseHead } from "../../src/outbound/response-head.js";
+import { parseHead, parseHeaders, type ResponseHead } from "../../src/outbound/http-message.js";
 import {
   createChunkedBody,
   createResponseReader,

@@ -193,9 +193,10 @@ export function createAttempts(
   ): AttemptResult => {
     const times = { startedAt, now: store.now() };
     const result = evaluateAttempt(claim, { attempt: made, response }, times, rules);
+    if (made.kind === "delivered") return result;
     if (isResolverOutage(made)) logOutage();
     // An attempt that a stopping process cut off is made again.
-    else if (made.kind !== "delivered" && !isCancelled) logFailure(logger, claim, made, result.outcome);
+    else if (!isCancelled) logFailure(logger, claim, made, result.outcome);
     return result;
   };
 

@@ -1,6 +1,15 @@
-/** Decides when a failing endpoint is warned about and disabled. Pure. */
+/**
+ * The health of endpoints: decides when a failing endpoint is warned about and disabled, and does
+ * so. The host is told of both.
+ */
 
-import type { WebhookRecord } from "../store.js";
+import { callHook } from "../../core/clock.js";
+import { MAX_RETRY_MS } from "../../core/storage-circuit.js";
+import type { ServiceBase } from "../config/config.js";
+import type { FailingEndpoint } from "../config/webhooks-options.js";
+import type { WebhookRecord, WebhookStore } from "../store.js";
+import { toWebhook } from "../webhook.js";
+import { MAX_POSTPONE_MS } from "./retry-schedule.js";
 
 export interface HealthPolicy {
   /** Milliseconds from the first failure to the warning, if there was no 2xx. */
@@ -85,4 +94,184 @@ export function healthStep(
   }
   const at = disablingDueAt(failingSince, warnedAt, policy);
   return now < at ? { kind: "wait", failingSince, at } : { kind: "disable", failingSince };
+}
+
+/**
+ * A step that was begun but not recorded, because the notifier threw or the process died, is taken
+ * again after this time, or after three times the limit of a hook if that is longer.
+ */
+const LEASE_MS = 60_000;
+const BATCH = 20;
+
+export interface HealthSteps {
+  /** When the next round is due, in the storage's time. */
+  readonly dueAt: () => number;
+  /** Moves the next round to `at` if it is later. */
+  readonly expect: (at: number) => void;
+  /**
+   * Starts a round if one is due and none is running. Resolves with the time of the next one. Never
+   * rejects. Rounds run next to the deliveries: a slow hook delays no claim.
+   */
+  readonly startIfDue: () => Promise<number> | undefined;
+  readonly isRunning: () => boolean;
+}
+
+type Step<Kind extends HealthStep["kind"]> = Extract<HealthStep, { readonly kind: Kind }>;
+type StepFields = Partial<Parameters<WebhookStore["settleHealthNotification"]>[0]>;
+
+/** Records a step. Resolves with `false` if the webhook has changed since it was claimed. */
+const settleStep = (
+  store: WebhookStore,
+  { id, account, status, warnedAt }: WebhookRecord,
+  failingSince: number,
+  fields: StepFields,
+): Promise<boolean> =>
+  store.settleHealthNotification({
+    id,
+    account,
+    failingSince,
+    from: status,
+    status,
+    warnedAt,
+    noticeAt: null,
+    now: store.now(),
+    ...fields,
+  });
+
+/**
+ * Takes health steps when they are due.
+ *
+ * The notifier is called at least once for each failing period. It is called again only if it
+ * failed, or if the process died before the step was recorded. DISABLED is set exactly once, even
+ * if the warning could not be sent. Both wait while the resolver is down, because the endpoint
+ * cannot be reached then.
+ *
+ * @param isResolverDown as that of the sender.
+ */
+export function createHealthSteps(
+  { store, config, logger, audit }: ServiceBase,
+  isResolverDown: (url: string) => Promise<boolean>,
+): HealthSteps {
+  const { clock, endpoints, notify, limits } = config;
+  const leaseMs = Math.max(LEASE_MS, 3 * limits.hookMs);
+
+  /** Resolves with `true` if the notifier succeeded, or if the host has none. */
+  const callNotifier = async (id: string, call: (() => unknown) | undefined): Promise<boolean> => {
+    if (!call) return true;
+    try {
+      await callHook(clock, limits.hookMs, call);
+      return true;
+    } catch (error) {
+      logger.error({ webhook: id, error }, "a notifier of the host failed; it will be called again");
+      return false;
+    }
+  };
+
+  /** Reads what the notifiers tell of an endpoint beside its webhook. */
+  const describeFailing = async (record: WebhookRecord, failingSince: number): Promise<FailingEndpoint> => {
+    const stats = await store.deliveryStats(record.id, store.now());
+    const last = stats?.lastAttempt;
+    return {
+      webhook: toWebhook(record),
+      failingSince: new Date(failingSince),
+      lastFailure: last && last.kind !== "delivered" ? { ...last, at: new Date(last.at) } : null,
+      pending: stats?.pending ?? 0,
+    };
+  };
+
+  const warn = async (record: WebhookRecord, step: Step<"warn">, now: number): Promise<void> => {
+    const { failingSince } = step;
+    const { warning } = notify;
+    const disableAt = new Date(step.disableAt);
+    const retriedUntil = new Date(Math.min(step.disableAt, now + config.retry.windowMs));
+    const event = { ...(await describeFailing(record, failingSince)), disableAt, retriedUntil };
+    const isSent = await callNotifier(record.id, warning && (() => warning(event)));
+    if (!isSent && now < warningGivenUpAt(failingSince, endpoints)) return;
+    const fields = { warnedAt: now, noticeAt: step.disableAt };
+    if (!(await settleStep(store, record, failingSince, fields))) return;
+    const entry = { webhook: record.id, disableAt };
+    if (isSent) logger.warn(entry, "an endpoint is failing and will be disabled");
+    else logger.error(entry, "a failing endpoint will be disabled though no notifier took the warning");
+  };
+
+  /**
+   * Records the step first, due again soon: whoever then sees the webhook DISABLED tells the host.
+   */
+  const disable = async (record: WebhookRecord, { failingSince }: Step<"disable">): Promise<void> => {
+    const fields = { status: "DISABLED", noticeAt: store.now() + leaseMs } as const;
+    if (!(await settleStep(store, record, failingSince, fields))) return;
+    logger.warn({ webhook: record.id }, "a failing endpoint was disabled");
+    const { id: webhookId, account } = record;
+    audit.record({ account, action: "webhook.disabled", actor: { type: "service" }, webhookId });
+    const disabled = await store.getWebhook(record.id);
+    if (disabled) await takeStep(disabled);
+  };
+
+  const announce = async (record: WebhookRecord, { failingSince }: Step<"announce">): Promise<void> => {
+    const { disabled } = notify;
+    const event = await describeFailing(record, failingSince);
+    if (await callNotifier(record.id, disabled && (() => disabled(event))))
+      await settleStep(store, record, failingSince, {});
+  };
+
+  const takeStep = async (record: WebhookRecord): Promise<void> => {
+    const now = store.now();
+    const step = healthStep(record, endpoints, now);
+    const isDue = step.kind === "warn" || step.kind === "disable";
+    if (isDue && (await isResolverDown(record.url))) {
+      await settleStep(store, record, step.failingSince, { noticeAt: store.now() + MAX_POSTPONE_MS });
+      return;
+    }
+    if (step.kind === "warn") await warn(record, step, now);
+    else if (step.kind === "disable") await disable(record, step);
+    else if (step.kind === "announce") await announce(record, step);
+    else if (step.kind === "wait") await settleStep(store, record, step.failingSince, { noticeAt: step.at });
+  };
+
+  /** Takes all due steps. Resolves with the time of the next one, `null` if none is scheduled. */
+  const takeDueSteps = async (): Promise<number | null> => {
+    const now = store.now();
+    const { webhooks, nextAt } = await store.claimHealthNotifications({
+      now,
+      leaseUntil: now + leaseMs,
+      limit: BATCH,
+    });
+    const results = await Promise.allSettled(webhooks.map(takeStep));
+    for (const result of results) {
+      if (result.status === "rejected") {
+        logger.error({ error: result.reason as unknown }, "a health step could not be recorded");
+      }
+    }
+    // `nextAt` can be the lease of a step that was just taken: then the next round is only early.
+    return nextAt;
+  };
+
+  let dueAt = 0;
+  let isRunning = false;
+
+  const runRound = async (): Promise<number> => {
+    isRunning = true;
+    // A failure that is reported during the round counts for the next one.
+    dueAt = Number.POSITIVE_INFINITY;
+    let nextAt: number | null;
+    try {
+      nextAt = await takeDueSteps();
+    } catch (error) {
+      logger.error({ error }, "the storage could not be asked for due health notifications");
+      nextAt = store.now() + MAX_RETRY_MS;
+    }
+    isRunning = false;
+    // Another process may know of failures that this one does not: look again after `maxSleepMs`.
+    dueAt = Math.min(dueAt, nextAt ?? Number.POSITIVE_INFINITY, store.now() + store.maxSleepMs);
+    return dueAt;
+  };
+
+  return Object.freeze<HealthSteps>({
+    dueAt: () => dueAt,
+    expect(at) {
+      dueAt = Math.min(dueAt, at);
+    },
+    startIfDue: () => (isRunning || dueAt > store.now() ? undefined : runRound()),
+    isRunning: () => isRunning,
+  });
 }

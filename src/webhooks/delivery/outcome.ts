@@ -231,8 +231,9 @@ export function evaluateAttempt(
   rules: OutcomeRules,
 ): AttemptResult {
   const { startedAt, now } = times;
-  if (isResolverOutage(attempt) && !isTest(claim)) return awaitResolver(claim, attempt.at, now);
   const isDelivered = attempt.kind === "delivered";
+  if (!isDelivered && isResolverOutage(attempt) && !isTest(claim))
+    return awaitResolver(claim, attempt.at, now);
   const report: EndpointReport = {
     ok: isDelivered,
     generation: claim.webhook.generation,

@@ -7,7 +7,7 @@ import type { Clock, Timer } from "../../core/clock.js";
 import { storageRetryDelayMs } from "../../core/storage-circuit.js";
 import type { ServiceBase } from "../config/config.js";
 import type { Claim, SettleResult } from "../store.js";
-import type { HealthSteps } from "./health-steps.js";
+import type { HealthSteps } from "./endpoint-health.js";
 import { type AttemptResult, buildAttemptResult, isTest, reschedule } from "./outcome.js";
 import type { Flight } from "./slots.js";
 

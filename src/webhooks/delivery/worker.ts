@@ -17,7 +17,7 @@ import { PostbellError } from "../../core/errors.js";
 import type { ServiceBase } from "../config/config.js";
 import type { Claim, ClaimRequest, ClaimResponse } from "../store.js";
 import { type MakeAttempt, traceClaim } from "./attempt.js";
-import type { HealthSteps } from "./health-steps.js";
+import type { HealthSteps } from "./endpoint-health.js";
 import { type AttemptResult, isPoisonClaim } from "./outcome.js";
 import { type LoopStats, Passes } from "./passes.js";
 import { createOutage, createSettler, type Settler, type StorageOutage } from "./settler.js";

@@ -211,12 +211,15 @@ export function createAppendEvents(
         error = toError(result);
         break;
       }
-      const own = toEmitted(event, result);
-      emitted.push(own);
-      if (own.deliveries.length > 0) scheduled += 1;
-      if (webhookId === undefined) logUnmatched(event, own);
+      const { deliveries, webhooks } = result;
+      emitted.push(toEmitted(event, result));
+      if (deliveries.length > 0) scheduled += 1;
+      const isUnmatched = webhooks === 0 || deliveries.length < webhooks;
+      if (isUnmatched && webhookId === undefined && result.result !== "duplicate")
+        logUnmatched(event, result);
     }
-    if (scheduled > 0) reminder.expectStart(scheduled);
+    // With a reservation, the worker runs.
+    if (scheduled > 0 && reservation === undefined) reminder.expectStart(scheduled);
     return { emitted, error };
   };
 

@@ -220,6 +220,11 @@ function readEventInput(input: EventInput | PlainEventInput): GivenEvent {
   return event;
 }
 
+function readEventId(id: unknown): string {
+  if (typeof id === "string" && isUuid(id)) return id.toLowerCase();
+  throw invalidEvent("id", "id must be a UUID.");
+}
+
 /** Refuses a field that events of the other kind have. */
 function refuseField(event: GivenEvent, field: "resource" | "related" | "data", type: string): void {
   if (event[field] === undefined) return;
@@ -270,13 +275,12 @@ export function createPrepareEvent({ store, config, logger, catalogue }: Service
 
   return (input, trace) => {
     const event = readEventInput(input);
-    const { type, account, id = randomUUID(), occurredAt } = event;
+    const { type, account, occurredAt } = event;
     checkName("account", account);
     if (typeof type !== "string") {
       throw invalidEvent("type", "type must be a string, the name of an event type.");
     }
-    if (typeof id !== "string" || !isUuid(id)) throw invalidEvent("id", "id must be a UUID.");
-    const eventId = id.toLowerCase();
+    const eventId = event.id === undefined ? randomUUID() : readEventId(event.id);
     const isOccurredAtGiven = occurredAt !== undefined;
     const at = isOccurredAtGiven ? parseEventTime("occurredAt", occurredAt) : store.now();
     const entry = findEventType(catalogue, type);

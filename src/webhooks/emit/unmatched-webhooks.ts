@@ -5,8 +5,7 @@ import { isDebugEnabled } from "../../core/logger.js";
 import { createRateLimit } from "../../http/rate-limit.js";
 import type { ServiceBase } from "../config/config.js";
 import { subscribes } from "../event-types/catalogue.js";
-import type { EventRecord, WebhookRecord } from "../store.js";
-import type { Emitted } from "./prepare-event.js";
+import type { AppendedEvent, EventRecord, WebhookRecord } from "../store.js";
 
 /** The webhooks that are read for a line. */
 const MAX_READ = 100;
@@ -37,8 +36,11 @@ export function findUnmatched(
   };
 }
 
-/** Call it after an event was stored. Returns at once, and never throws. */
-export type LogUnmatched = (event: Pick<EventRecord, "id" | "account" | "type">, emitted: Emitted) => void;
+/**
+ * Call it after an event was stored that some webhook of its account does not get, or that has no
+ * webhooks to get it. Returns at once, and never throws.
+ */
+type LogUnmatched = (event: EventRecord, appended: AppendedEvent) => void;
 
 export function createUnmatchedLog({ store, config, logger }: ServiceBase): LogUnmatched {
   const lines = createRateLimit({ perMinute: LINES_PER_MINUTE, clock: config.clock });
@@ -50,8 +52,7 @@ export function createUnmatchedLog({ store, config, logger }: ServiceBase): LogU
     logger.debug({ ...fields, ...findUnmatched(webhooks, eventType) }, "some webhooks did not get an event");
   };
 
-  return ({ id, account, type }, { duplicate, webhooks, deliveries }) => {
-    if (duplicate || (deliveries.length >= webhooks && webhooks > 0)) return;
+  return ({ id, account, type }, { webhooks, deliveries }) => {
     if (webhooks === 0 && named.has(account)) return;
     // Asked for each event, because a host can change the level at run time.
     if (!isDebugEnabled(config.logger) || lines.take(ALL_ACCOUNTS) > 0) return;

@@ -18,9 +18,8 @@ import {
 } from "../../../src/testing/storage-contract/fixture.js";
 import { MODEL_RETENTION } from "../../../src/testing/storage-contract/model.js";
 import { runModel } from "../../../src/testing/storage-contract/model-run.js";
-import { deliveryBytes, eventBytes } from "../../../storage/memory/bounds.js";
 import type { MemoryEvent } from "../../../storage/memory/records.js";
-import { createState, type State } from "../../../storage/memory/state.js";
+import { createState, deliveryBytes, eventBytes, type State } from "../../../storage/memory/state.js";
 import { createMemoryWebhookStore } from "../../../storage/memory/webhook-store.js";
 
 /** A scenario that gives the test access to the records. */

@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createExpiringMap } from "../../../storage/memory/state.js";
+import { ExpiringMap } from "../../../storage/memory/collections.js";
 
 const MAX = 6;
 const LIFE_MS = 10;
@@ -16,7 +16,7 @@ const command = fc.oneof(
 test("it holds the newest entries that have not expired, and frees expired ones oldest first", () => {
   fc.assert(
     fc.property(fc.array(command, { maxLength: 150 }), (commands) => {
-      const map = createExpiringMap<{ readonly expiresAt: number }>(MAX);
+      const map = new ExpiringMap<{ readonly expiresAt: number }>(MAX);
       let now = 0;
       let entries: { readonly key: string; readonly expiresAt: number }[] = [];
       for (const step of commands) {
@@ -43,7 +43,7 @@ test("it holds the newest entries that have not expired, and frees expired ones 
 });
 
 test("an entry expires at its time, not before", () => {
-  const map = createExpiringMap<{ readonly expiresAt: number }>(MAX);
+  const map = new ExpiringMap<{ readonly expiresAt: number }>(MAX);
   map.set("a", { expiresAt: 100 });
   expect(map.get("a", 99)).toEqual({ expiresAt: 100 });
   expect(map.get("a", 100)).toBeUndefined();

@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { FifoTimeQueue, type Queued } from "../../../storage/memory/fifo-time-queue.js";
+import { FifoTimeQueue, type Queued } from "../../../storage/memory/collections.js";
 
 interface Item extends Queued<Item> {
   readonly name: number;

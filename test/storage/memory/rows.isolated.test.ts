@@ -2,10 +2,15 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type LinkedRow, rows } from "../../../storage/memory/rows.js";
+import { Rows } from "../../../storage/memory/collections.js";
 import { heapUsed } from "../../support/heap.js";
 
-const NEVER_ADDED: LinkedRow = { id: "never added", order: 2 };
+interface Row {
+  readonly id: string;
+  readonly order: number;
+}
+
+const NEVER_ADDED: Row = { id: "never added", order: 2 };
 
 const command = fc.oneof(
   {
@@ -18,8 +23,8 @@ const command = fc.oneof(
 test("pages start at any place, in either direction, after any removals", () => {
   fc.assert(
     fc.property(fc.array(command, { maxLength: 250, size: "max" }), (commands) => {
-      const table = rows<LinkedRow>();
-      let list: LinkedRow[] = [];
+      const table = new Rows<Row>();
+      let list: Row[] = [];
       let order = 0;
       for (const step of commands) {
         if (step.kind === "add") {
@@ -48,7 +53,7 @@ test("pages start at any place, in either direction, after any removals", () => 
 
 test("an iteration skips rows that are deleted meanwhile, and sees all others", () => {
   for (const walk of ["after", "before"] as const) {
-    const table = rows<LinkedRow>();
+    const table = new Rows<Row>();
     const list = Array.from({ length: 200 }, (_, index) => ({ id: String(index), order: index + 1 }));
     for (const row of list) table.add(row);
     const seen: number[] = [];
@@ -62,7 +67,7 @@ test("an iteration skips rows that are deleted meanwhile, and sees all others", 
 });
 
 test("added and deleted rows leave nothing on the heap", () => {
-  const table = rows<LinkedRow>();
+  const table = new Rows<Row>();
   const before = heapUsed();
   for (let order = 1; order <= 300_000; order++) {
     const row = { id: String(order), order };
