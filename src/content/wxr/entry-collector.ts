@@ -17,11 +17,15 @@ interface EntryCollector {
    * Drops the open entry, which is skipped for this reason. Returns false if no entry is open.
    */
   readonly refuse: (reason: string) => boolean;
+  /** Completes the open entry, if there is one, although its end tag is missing. */
+  readonly endEntry: () => void;
   /** True if an entry is open that was refused: its texts need not be read. */
   readonly isRefused: () => boolean;
   /** Completes the site. Its elements must come before the first entry. */
   readonly completeSite: () => void;
   readonly isSiteComplete: () => boolean;
+  /** True if all elements of the site that matter were read. */
+  readonly isSiteKnown: () => boolean;
   /** Removes and returns the entries that are complete. */
   readonly takeComplete: () => readonly WxrEntry[];
 }
@@ -76,6 +80,15 @@ export function createEntryCollector(fail: (message: string) => Error): EntryCol
     return true;
   }
 
+  function endEntry(size: number): void {
+    if (entry === undefined) return;
+    const { element, line, refusal } = entry;
+    complete.push(
+      refusal === undefined ? toEntry(entry, size) : { kind: "refused", element, line, ...refusal },
+    );
+    entry = undefined;
+  }
+
   function count({ counts }: OpenEntry, name: string): void {
     const most = MOST_ELEMENTS[name];
     if (most === undefined) return;
@@ -90,6 +103,7 @@ export function createEntryCollector(fail: (message: string) => Error): EntryCol
       const name = path.at(-1) ?? "";
       if (path.length === 3 && isEntry(name)) {
         completeSite();
+        if (refuse(`it is damaged: it does not end before line ${line}`)) endEntry(0);
         entry = { element: name, line, texts: {}, terms: [], meta: [], comments: 0, counts: {} };
       }
       if (path.length !== 4) return;
@@ -116,16 +130,12 @@ export function createEntryCollector(fail: (message: string) => Error): EntryCol
     close(path, size) {
       if (path.length === 4 && path.at(-1) === "wp:postmeta" && entry?.element === "item") {
         entry.meta.push({ name: meta["wp:meta_key"] ?? "", value: meta["wp:meta_value"] ?? "" });
-      } else if (path.length === 3 && entry !== undefined) {
-        const { element, line, refusal } = entry;
-        complete.push(
-          refusal === undefined ? toEntry(entry, size) : { kind: "refused", element, line, ...refusal },
-        );
-        entry = undefined;
-      }
+      } else if (path.length === 3) endEntry(size);
     },
+    endEntry: () => endEntry(0),
     completeSite,
     isSiteComplete: () => isSiteComplete,
+    isSiteKnown: () => "wp:wxr_version" in site && "wp:base_blog_url" in site,
     takeComplete() {
       const entries = complete;
       complete = [];
@@ -266,7 +276,8 @@ export function isTextRead(path: readonly string[]): boolean {
   return path.length === 5 && entry === "item" && element === "wp:postmeta" && META.includes(inner);
 }
 
-const isEntry = (element: string): boolean => Object.hasOwn(ENTRIES, element);
+/** True for elements that become entries. They are in the channel, and in no other element. */
+export const isEntry = (element: string): boolean => Object.hasOwn(ENTRIES, element);
 
 function readAuthorElement(texts: Texts, size: number): WxrAuthor {
   return {

@@ -109,12 +109,14 @@ async function readInto(
       const slice = chunk.subarray(start, start + SLICE);
       run.countBytes(slice.length);
       for (const entry of reader.push(slice)) await run.take(entry);
+      if (reader.isBroken()) break;
       // A source may have its bytes at hand, and a store in memory never waits either.
       await nextTurn();
     }
+    if (reader.isBroken()) break;
   }
   for (const entry of reader.end()) await run.take(entry);
-  await run.finish(reader.dropped());
+  await run.finish();
 }
 
 // One run of an import: collects the entries of the file into batches, and imports each batch.
@@ -122,8 +124,8 @@ async function readInto(
 interface ImportRun {
   readonly countBytes: (bytes: number) => void;
   readonly take: (entry: WxrEntry) => Promise<void>;
-  /** Imports what remains. `dropped`: characters that the reader removed. */
-  readonly finish: (dropped: number) => Promise<void>;
+  /** Imports what remains. */
+  readonly finish: () => Promise<void>;
   readonly summarise: () => ImportSummary;
 }
 
@@ -181,10 +183,7 @@ function createImportRun(run: ImportRunOptions): ImportRun {
       summary.count(repository.index.model.types.get(type)?.base ?? "others", "skipped");
     }
     const what = isItem ? "An item" : element === "wp:author" ? "An author" : "A term";
-    summary.warn(
-      line,
-      `${what} was skipped: ${reason}. Remove what it does not need from the file, and import the file again.`,
-    );
+    summary.warn(line, `${what} was skipped: ${reason}. Correct it in the file, and import the file again.`);
   }
 
   async function importBatch(): Promise<void> {
@@ -213,14 +212,13 @@ function createImportRun(run: ImportRunOptions): ImportRun {
       if (entry.kind === "site") startPosts(entry);
       else if (entry.kind === "author") takeAuthor(entry);
       else if (entry.kind === "refused") skip(entry);
+      else if (entry.kind === "damage") summary.warn(entry.line, entry.message);
       else await addToBatch(entry);
     },
-    async finish(dropped) {
+    async finish() {
       await importBatch();
       await terms.finish();
       await posts?.finish();
-      if (dropped > 0)
-        summary.warn(0, `${dropped} control characters were removed: XML does not allow them.`);
     },
     summarise() {
       onProgress?.(getProgress());

@@ -1,4 +1,4 @@
-/** Entries of a WXR file. Their texts lack only control characters that XML does not allow. */
+/** Entries of a WXR file. Their texts lack only what `wxr-text.ts` repairs. */
 
 export interface WxrSite {
   readonly kind: "site";
@@ -69,7 +69,7 @@ export interface WxrItem {
   readonly size: number;
 }
 
-/** An author, term or item that is larger than it may be. Nothing of it is kept. */
+/** An author, term or item that is damaged or larger than it may be. Nothing of it is kept. */
 export interface WxrRefusedEntry {
   readonly kind: "refused";
   readonly line: number;
@@ -77,8 +77,16 @@ export interface WxrRefusedEntry {
   readonly element: string;
   /** The type of an item; empty if it was not read yet. */
   readonly type: string;
-  /** Names what is too large: `it has more than 1000 categories`. */
+  /** Says what is wrong: `it has more than 1000 categories`, `it is damaged in line 12 (…)`. */
   readonly reason: string;
 }
 
-export type WxrEntry = WxrSite | WxrAuthor | WxrTerm | WxrItem | WxrRefusedEntry;
+/** A damaged place of the file that was repaired or skipped. */
+export interface WxrDamage {
+  readonly kind: "damage";
+  readonly line: number;
+  /** A sentence for the summary of the import. */
+  readonly message: string;
+}
+
+export type WxrEntry = WxrSite | WxrAuthor | WxrTerm | WxrItem | WxrRefusedEntry | WxrDamage;

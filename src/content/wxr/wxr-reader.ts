@@ -1,9 +1,13 @@
-/** Reads a WXR file piece by piece into its entries. Holds one entry at a time in memory. */
+/**
+ * Reads a WXR file piece by piece into its entries. Holds one entry at a time in memory. A damaged
+ * entry is refused, and the reader goes on with the next one.
+ */
 
 import sax from "sax";
 import { PostbellError } from "../../core/errors.js";
-import { createEntryCollector, getLongest, isTextRead } from "./entry-collector.js";
-import type { WxrEntry } from "./types.js";
+import { createEntryCollector, getLongest, isEntry, isTextRead } from "./entry-collector.js";
+import type { WxrDamage, WxrEntry } from "./types.js";
+import { createWxrText } from "./wxr-text.js";
 
 export interface WxrReader {
   /**
@@ -11,13 +15,16 @@ export interface WxrReader {
    * 100 KB at once, because all entries in them are returned together.
    */
   readonly push: (bytes: Uint8Array) => readonly WxrEntry[];
-  /** Must be called at the end: it throws if the file is truncated. */
+  /** Must be called at the end: it reports if the file is truncated. */
   readonly end: () => readonly WxrEntry[];
-  /** Number of characters that were removed because XML does not allow them. */
-  readonly dropped: () => number;
+  /** True if the rest of the file is not read, because it is damaged too much. */
+  readonly isBroken: () => boolean;
 }
 
-type Fail = (message: string) => PostbellError;
+type Fail = (message: string) => Error;
+
+/** Ends the reading. */
+class Unreadable extends Error {}
 
 const MAX_DEPTH = 32;
 /** No item is nested deeper, even if it is skipped: the parser keeps the open elements. */
@@ -29,10 +36,10 @@ const ENDLESS = 4;
  */
 const ELEMENT_COST = 100;
 
-const DEEP = `elements are nested more than ${MAX_DEPTH} deep`;
+/** Errors of the XML, after which the rest of a file is not read. */
+const MAX_DAMAGES = 1_000;
 
-/** Control characters and noncharacters, except those that XML 1.0 allows. */
-const INVALID = /(?![\t\n\r\u007f-\u009f])\p{Cc}|[\ufffe\uffff]/gu;
+const DEEP = `elements are nested more than ${MAX_DEPTH} deep`;
 
 /**
  * Creates a reader of one file.
@@ -40,10 +47,13 @@ const INVALID = /(?![\t\n\r\u007f-\u009f])\p{Cc}|[\ufffe\uffff]/gu;
  * An entry with more than `maxEntry` characters, too many elements of a kind, a text that is too
  * long or elements nested deeper than {@link MAX_DEPTH} is returned as a refused one.
  *
- * The functions of the reader throw `invalid_import` with the line if the file is not well-formed
- * XML, is not WXR 1.0 to 1.2, or is not UTF-8. They also throw it for a document type, for custom
- * entities, for such an excess outside of entries or within one tag, and for an entry that seems to
- * be endless.
+ * An entry in which the XML is damaged is refused as well. Damage that concerns no entry is
+ * returned as such, once for each line and kind.
+ *
+ * The functions of the reader throw `invalid_import` with the line if the file is not WXR 1.0 to
+ * 1.2, not UTF-8, has a document type, or is damaged before its first entry. If the file cannot be
+ * read any further after that, the reader reports this as damage and is broken. This happens after
+ * such an excess outside of entries or within one tag, and if an entry seems to be endless.
  */
 export function createWxrReader({
   maxEntry,
@@ -55,17 +65,24 @@ export function createWxrReader({
   readonly maxEntry: number;
 }): WxrReader {
   const parser = sax.parser(true, { position: true });
-  const fail: Fail = (message) =>
-    new PostbellError("invalid_import", `The file cannot be imported: line ${parser.line + 1}: ${message}.`);
-  const decode = createUtf8Decoder(fail);
+  const fail: Fail = (message) => new Unreadable(message);
   const collector = createEntryCollector(fail);
+  let reported: WxrDamage[] = [];
+  const report = (line: number, message: string): void => {
+    reported.push({ kind: "damage", line, message });
+  };
+  const toText = createWxrText(fail, report);
   const path: string[] = [];
+  /** Elements that the parser has open: more than `path` if end tags are missing. */
+  let depth = 0;
+  let damages = 0;
+  let damagedLine = 0;
+  let isBroken = false;
   let parts: string[] | undefined;
   /** Characters of the text in `parts`. */
   let textSize = 0;
   let tagSize = 0;
   let size = 0;
-  let dropped = 0;
 
   function refuse(what: string): void {
     if (!collector.refuse(`it has ${what}`)) throw fail(`an entry has ${what}`);
@@ -84,20 +101,41 @@ export function createWxrReader({
     grow(by);
   }
 
-  const removeInvalid = (text: string): string =>
-    text.replace(INVALID, () => {
-      dropped += 1;
-      return "";
-    });
+  /** Takes an error of the parser, which has gone on behind it. */
+  function takeDamage(message: string): void {
+    const line = parser.line + 1;
+    if (message === "Invalid character entity") {
+      if (line !== damagedLine) report(line, "An unknown character reference was kept as text.");
+      damagedLine = line;
+      return;
+    }
+    // The parser misses the end tags that were already reported.
+    if (message === "Unexpected close tag" && path.length === 2 && depth > 2) return;
+    const reason = `it is not well-formed XML (${message.slice(0, 100)})`;
+    damages += 1;
+    if (collector.isSiteKnown()) collector.completeSite();
+    if (!collector.isSiteComplete() || message.startsWith("Max buffer") || damages > MAX_DAMAGES)
+      throw fail(reason);
+    parts = undefined;
+    if (collector.refuse(`it is damaged in line ${line} (${message.slice(0, 100)})`)) return;
+    if (line !== damagedLine) report(line, `The file is damaged (${message.slice(0, 100)}).`);
+    damagedLine = line;
+  }
 
   function open(name: string, attributes: sax.Tag["attributes"]): void {
+    depth += 1;
+    if (depth > MAX_PARSED_DEPTH) throw fail(DEEP);
+    // Text and elements are not mixed, and an entry is in the channel: otherwise an end tag is missing.
+    if (parts !== undefined)
+      collector.refuse(`it is damaged in line ${parser.line + 1} (unexpected ${name})`);
+    if (isEntry(name) && path.length > 2) path.length = 2;
     path.push(name);
     parts = undefined;
     [textSize, tagSize] = [0, 0];
     checkPath(path, fail);
     if (path.length < 3) size = 0;
     if (path.length > MAX_DEPTH && !collector.refuse(DEEP)) throw fail(DEEP);
-    collector.open(path, (which) => removeInvalid(String(attributes[which] ?? "")), parser.line + 1);
+    collector.open(path, (which) => String(attributes[which] ?? ""), parser.line + 1);
     const isRead = isTextRead(path);
     if (isRead || path.length === 4) grow(ELEMENT_COST);
     if (isRead && !collector.isRefused()) parts = [];
@@ -115,10 +153,12 @@ export function createWxrReader({
     parts?.push(text);
   }
 
-  function close(): void {
+  function close(name: string): void {
+    depth -= 1;
+    if (path.at(-1) !== name) return;
     if (parts === undefined) collector.close(path, size);
     else {
-      collector.addText(path, removeInvalid(parts.join("")));
+      collector.addText(path, parts.join(""));
       parts = undefined;
     }
     if (path.length === 3) size = 0;
@@ -132,89 +172,55 @@ export function createWxrReader({
   parser.onclosetag = close;
   parser.ontext = addPart;
   parser.oncdata = addPart;
-  refuseUnsafeXml(parser, fail);
+  parser.onerror = ({ message }) => {
+    parser.resume();
+    takeDamage(message.split("\n")[0] ?? "");
+  };
+
+  function takeEntries(): readonly WxrEntry[] {
+    const damage = reported;
+    reported = [];
+    return [...collector.takeComplete(), ...damage];
+  }
+
+  /** Runs a step of the parser. Without a complete site, there is nothing to import. */
+  function attempt(step: () => void): void {
+    try {
+      if (!isBroken) step();
+    } catch (error) {
+      if (!(error instanceof Unreadable)) throw error;
+      const line = parser.line + 1;
+      if (!collector.isSiteComplete()) {
+        const message = `The file cannot be imported: line ${line}: ${error.message}.`;
+        throw new PostbellError("invalid_import", message);
+      }
+      isBroken = true;
+      report(line, `The rest of the file was not read: ${error.message}.`);
+    }
+  }
 
   return {
+    isBroken: () => isBroken,
     push(bytes) {
-      const text = decode(bytes);
-      if (text !== "") parser.write(text);
-      return collector.takeComplete();
+      attempt(() => parser.write(toText(bytes)));
+      return takeEntries();
     },
     end() {
-      const rest = decode(null);
-      if (rest !== "") parser.write(rest);
-      parser.close();
-      if (!collector.isSiteComplete()) throw fail("it is not a WXR file: it is empty");
-      return collector.takeComplete();
+      attempt(() => {
+        parser.write(toText(null));
+        if (path.length === 0) return;
+        collector.completeSite();
+        report(parser.line + 1, "The file ends before the end of the rss element.");
+      });
+      collector.refuse("the file ends before it is complete");
+      collector.endEntry();
+      return takeEntries();
     },
-    dropped: () => dropped,
   };
 }
 
 function checkPath(path: readonly string[], fail: Fail): void {
   const name = path.at(-1);
-  if (path.length > MAX_PARSED_DEPTH) throw fail(DEEP);
   if (path.length === 1 && name !== "rss") throw fail("it is not a WXR file: its first element is not rss");
   if (path.length === 2 && name !== "channel") throw fail("it is not a WXR file: rss has no channel");
 }
-
-/** A document type could declare entities, which can expand to any size. */
-function refuseUnsafeXml(parser: sax.SAXParser, fail: Fail): void {
-  parser.ondoctype = () => {
-    throw fail("it has a document type, which no WXR file needs");
-  };
-  parser.onprocessinginstruction = ({ name, body }) => {
-    const [, encoding] = /\bencoding\s*=\s*["']([^"']*)["']/.exec(body) ?? [];
-    if (name !== "xml" || encoding === undefined || /^utf-?8$/i.test(encoding)) return;
-    throw fail("it declares an encoding other than UTF-8");
-  };
-  parser.onerror = (error) => {
-    throw fail(`it is not well-formed XML (${(error.message.split("\n")[0] ?? "").slice(0, 100)})`);
-  };
-}
-
-/**
- * Creates a decoder. It takes the bytes in order, split anywhere; `null` is the end. A byte order
- * mark is removed.
- *
- * @throws the error that `fail` returns, for UTF-16, for bytes that are not UTF-8, and for NUL.
- */
-function createUtf8Decoder(fail: (message: string) => Error): (bytes: Uint8Array | null) => string {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  let head: Uint8Array | null = new Uint8Array();
-
-  const decode = (bytes: Uint8Array | undefined): string => {
-    let text: string;
-    try {
-      text = bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true });
-    } catch {
-      throw fail("it is not UTF-8");
-    }
-    if (text.includes("\0")) throw fail("it contains NUL, which XML does not allow");
-    return text;
-  };
-
-  return (bytes) => {
-    let given = bytes;
-    if (head !== null) {
-      const start: Uint8Array = bytes === null ? head : Buffer.concat([head, bytes]);
-      head = start;
-      if (bytes !== null && start.length < 4) return "";
-      head = null;
-      if (isUtf16(start)) throw fail("it is UTF-16; save it as UTF-8");
-      if (bytes === null) return decode(start) + decode(undefined);
-      given = start;
-    }
-    return given === null ? decode(undefined) : decode(given);
-  };
-}
-
-/**
- * Checks for a byte order mark, and for a zero next to the first character, which is ASCII in every
- * XML file.
- */
-const isUtf16 = ([first, second]: Uint8Array): boolean =>
-  (first === 0xff && second === 0xfe) ||
-  (first === 0xfe && second === 0xff) ||
-  (first === 0 && second !== 0 && second !== undefined) ||
-  (first !== 0 && second === 0);

@@ -97,7 +97,7 @@ describe("an item with more than it may hold", () => {
     expect(summary.warnings).toEqual([
       {
         line,
-        message: `An item was skipped: ${reason}. Remove what it does not need from the file, and import the file again.`,
+        message: `An item was skipped: ${reason}. Correct it in the file, and import the file again.`,
       },
     ]);
     expect(summary).toMatchObject({ items: 3, created: 3, skipped: 1, kinds: { tags: { created: 1 } } });
