@@ -31,7 +31,7 @@ const shared: Options = {
   },
   platform: "node",
   target: "node20.19",
-  loader: { ".lua": "text" },
+  loader: { ".lua": "text", ".sql": "text" },
   esbuildPlugins: [portalAppForEsbuild],
 };
 

@@ -18,8 +18,9 @@ const LIMIT_MS = 900_000;
 
 const plugins: Plugin[] = [
   {
-    name: "lua-text",
-    transform: (text, id) => (id.endsWith(".lua") ? `export default ${JSON.stringify(text)}` : undefined),
+    name: "lua-and-sql-text",
+    transform: (text, id) =>
+      /\.(?:lua|sql)$/.test(id) ? `export default ${JSON.stringify(text)}` : undefined,
   },
   portalAppForVite,
 ];

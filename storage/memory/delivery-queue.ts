@@ -297,9 +297,9 @@ function apply(context: MemoryStoreContext, delivery: MemoryDelivery, settlement
   if (seen !== null) changeEndpoint(context, delivery.endpoint, seen);
   if (attempt !== null && seen !== null) {
     const { endpoint } = delivery;
-    const { hours, ended } = addRecentAttempts(endpoint.recent, now, toAddedAttempts(seen.ok, attempt));
-    endpoint.recent = hours;
-    if (ended.length > 0) endpoint.pastHours = [...endpoint.pastHours, ...ended].slice(1 - MAX_HOURS);
+    const { newest, past } = addRecentAttempts(endpoint.recent, now, toAddedAttempts(seen.ok, attempt));
+    endpoint.recent = newest;
+    if (past !== null) endpoint.pastHours = [...endpoint.pastHours, past].slice(1 - MAX_HOURS);
   }
   if (outcome.state === "pending") {
     delivery.step = outcome.step;

@@ -74,7 +74,8 @@ export interface MemoryEndpoint {
   readonly counts: Record<DeliveryState, number>;
   /** How many of the `failed` ones are failed tests. */
   failedTests: number;
-  recent: readonly RecentHour[];
+  /** The newest hour with attempts. */
+  recent: RecentHour | null;
   /** The hours before, oldest first. */
   pastHours: readonly PastHour[];
   /** Without its excerpt, which may be long. */

@@ -74,7 +74,7 @@ function addEndpoint(state: State, webhook: WebhookRecord): MemoryEndpoint {
     lane: "slow",
     counts: { pending: 0, delivered: 0, failed: 0, withheld: 0 },
     failedTests: 0,
-    recent: [],
+    recent: null,
     pastHours: [],
     lastAttempt: null,
     isRemoved: false,

@@ -3,11 +3,10 @@
 import { PostbellError } from "../../src/core/errors.js";
 import { describeTables, LATEST_LAYOUT } from "../sql/layout.js";
 import type { SchemaDialect } from "../sql/table.js";
-import { describeFunctions } from "./append-functions.js";
 import { type PgClient, type PostgresPool, runQuery } from "./client.js";
 import { borrow } from "./database.js";
-import { describeDeliveryFunctions } from "./delivery-functions.js";
 import { isMissingPrivilege, toPostgresError } from "./errors.js";
+import { describeFunctions } from "./functions.js";
 
 /** Reads the version of the tables; 0 without tables. */
 async function readVersion(client: PgClient, schema: string): Promise<number> {
@@ -171,8 +170,7 @@ export function listMigrations(schema: string): readonly PostgresMigration[] {
     `DO $$ BEGIN IF to_regnamespace('"${schema}"') IS NULL THEN CREATE SCHEMA "${schema}"; END IF; END $$;`,
     `CREATE TABLE ${dialect.name("layout")} (version bigint NOT NULL);`,
     ...describeTables(dialect),
-    ...describeFunctions(dialect.name),
-    ...describeDeliveryFunctions(dialect.name),
+    ...describeFunctions(schema),
     `INSERT INTO ${dialect.name("layout")} (version) VALUES (${LATEST_LAYOUT});`,
   ];
   return [{ version: LATEST_LAYOUT, sql: statements.join("\n") }];

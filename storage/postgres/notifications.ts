@@ -12,7 +12,6 @@
 import type { Clock, Timer } from "../../src/core/clock.js";
 import type { ClaimResponse } from "../../src/webhooks/store.js";
 import { createWatchers, type Watchers } from "../watchers.js";
-import { writeNobodySleeps, writeSleepKey } from "./append-functions.js";
 import { type PgPoolClient, type PostgresPool, runQuery } from "./client.js";
 import { borrow } from "./database.js";
 
@@ -45,11 +44,6 @@ const SETTLE_MS = 100;
 /** Returns the name of the channel of a schema. */
 export const toChannel = (schema: string): string => `postbell_${schema}`;
 
-const toName =
-  (schema: string) =>
-  (name: string): string =>
-    `"${schema}"."${name}"`;
-
 export interface PostgresNotifications extends Watchers {
   /** Notes the response to a claim. Returns it, perhaps with an earlier time of the next one. */
   readonly noteClaim: (response: ClaimResponse) => ClaimResponse;
@@ -71,17 +65,17 @@ class Listener {
   isMarked = false;
   readonly #client: PgPoolClient;
   readonly #clock: Clock;
-  readonly #key: string;
+  readonly #schema: string;
   readonly #onEnd: () => void;
   #timer: Timer | undefined;
   #isWanted = false;
   #isChanging = false;
   #isEnded = false;
 
-  constructor(client: PgPoolClient, clock: Clock, key: string, onEnd: () => void) {
+  constructor(client: PgPoolClient, clock: Clock, schema: string, onEnd: () => void) {
     this.#client = client;
     this.#clock = clock;
-    this.#key = key;
+    this.#schema = schema;
     this.#onEnd = onEnd;
     // It may tell several times that it has ended.
     for (const event of ["error", "end"]) client.on(event, () => this.end());
@@ -118,7 +112,7 @@ class Listener {
     for (let tries = 0; tries < MOST_TRIES && this.isMarked !== this.#isWanted && !this.#isEnded; tries++) {
       const isNext = this.#isWanted;
       const name = isNext ? "pg_try_advisory_lock_shared" : "pg_advisory_unlock_shared";
-      const isDone = await this.ask(`SELECT pg_catalog.${name}(${this.#key}) AS result`);
+      const isDone = await this.ask(`SELECT pg_catalog.${name}("${this.#schema}".sleep_key()) AS result`);
       if (isDone === "t") this.isMarked = isNext;
     }
     this.#isChanging = false;
@@ -142,8 +136,7 @@ export function createPostgresNotifications({
   now,
 }: PostgresNotificationsOptions): PostgresNotifications {
   const channel = toChannel(schema);
-  const key = writeSleepKey(toName(schema));
-  const notifyText = `SELECT pg_notify($1, $2) WHERE NOT ${writeNobodySleeps(toName(schema))}`;
+  const notifyText = `SELECT pg_notify($1, $2) WHERE NOT "${schema}".nobody_sleeps()`;
   const watchers = createWatchers();
   let listeners = 0;
   let listener: Listener | undefined;
@@ -182,7 +175,7 @@ export function createPostgresNotifications({
     isConnecting = true;
     try {
       const client = await (await pool()).connect();
-      const own = new Listener(client, getClock(), key, () => {
+      const own = new Listener(client, getClock(), schema, () => {
         listener = undefined;
         listenLater();
       });

@@ -3,8 +3,6 @@
 import { createHash } from "node:crypto";
 import type { Columns, ParameterType } from "../sql/database.js";
 import type { SqlTable } from "../sql/table.js";
-import { writeForEach, writeFunctionCalls } from "./append-functions.js";
-import { type DeliveryCalls, writeDeliveryCalls } from "./delivery-functions.js";
 
 /** Statements for one row. Their parameters are its values. */
 export interface SingleRowStatements {
@@ -29,10 +27,8 @@ export interface PostgresStatements {
    * counts where the server keeps no plans.
    */
   readonly single: SingleRowStatements;
-  /** Calls of the functions that append events. */
-  readonly appends: { readonly read: string; readonly insert: string };
-  /** Calls of the functions that claim and settle. */
-  readonly deliveries: DeliveryCalls;
+  /** Returns a call of a function of the schema, whose parameters have these names. */
+  call(name: string, parameters: Columns): string;
   /**
    * Returns one statement that does what several do which each change another table. `count`: how
    * many parameters each of them has.
@@ -109,6 +105,21 @@ function createSingleRowStatements(toName: (name: string) => string): SingleRowS
 }
 
 /**
+ * Writes a query that runs `text`, whose parameters are `$1`, `$2` …, for each list of values. Its
+ * own parameters are arrays. Only a query with an order needs its place in it.
+ */
+function writeForEach(text: string, types: readonly ParameterType[]): string {
+  const inner = text.replace(/\$([1-9][0-9]?)/g, "r.a$1");
+  const arrays = types.map((type, index) => `$${index + 1}::${type === "int" ? "bigint" : "text"}[]`);
+  const names = types.map((_, index) => `a${index + 1}`);
+  const place = inner.includes("ORDER BY") ? "pg_catalog.row_number() OVER ()" : "1";
+  // Several arrays are syntax, and one is a function, which the host's schema may have too.
+  const unnest = arrays.length === 1 ? "pg_catalog.unnest" : "unnest";
+  return `SELECT q.* FROM ${unnest}(${arrays.join(", ")}) WITH ORDINALITY AS r(${names.join(", ")}, list)
+    CROSS JOIN LATERAL (SELECT ${place} AS place, i.* FROM (${inner}) AS i) AS q ORDER BY r.list, q.place`;
+}
+
+/**
  * `isPrepared`: the server keeps a plan for each text on a connection. A pooler of transactions
  * gives each transaction another connection.
  */
@@ -130,8 +141,10 @@ export function createPostgresStatements(schema: string, isPrepared: boolean): P
   return {
     query: fill,
     single: createSingleRowStatements(toName),
-    appends: writeFunctionCalls(toName),
-    deliveries: writeDeliveryCalls(toName),
+    call: memoize((name: string, parameters: Columns) => {
+      const list = parameters.map((parameter, index) => `${parameter} => $${index + 1}`).join(", ");
+      return `SELECT * FROM ${toName(name)}(${list})`;
+    }),
     combine: (parts) =>
       parts.length === 1 && parts[0]
         ? parts[0].text

@@ -3,25 +3,9 @@
  * several tables go together, and what is sent in one turn of the event loop leaves in one piece.
  */
 
-import type { SqlTransaction, SqlValue, SqlValues } from "../sql/database.js";
+import type { LeasedRound, SqlTransaction, SqlValue, SqlValues } from "../sql/database.js";
 import type { SqlTable } from "../sql/table.js";
-import {
-  ASSUMED_VALUES,
-  DELIVERY_VALUES,
-  decodeRead,
-  EVENT_VALUES,
-  KEY_VALUES,
-  listAssumed,
-  listEventValues,
-} from "./append-functions.js";
 import { type PgClient, runQuery } from "./client.js";
-import {
-  DELIVERED_ENDPOINT_VALUES,
-  decodeLeased,
-  listDelivered,
-  listDeliveredEndpoints,
-  REFUSED,
-} from "./delivery-functions.js";
 import type { PostgresStatements } from "./statements.js";
 
 const toText = (value: SqlValue): string =>
@@ -37,8 +21,6 @@ const toArrays = (count: number, rows: readonly SqlValues[]): string[] =>
     { length: count },
     (_, column) => `{${rows.map((row) => toText(row[column] ?? null)).join(",")}}`,
   );
-
-const NOTHING_ASSUMED = Array.from({ length: ASSUMED_VALUES }, () => null);
 
 export interface PostgresTransaction extends SqlTransaction {
   /** Sends the statements that begin the transaction. */
@@ -171,6 +153,9 @@ export function createPostgresTransaction(
     else sender.write({ table, text: forMany(), values: toArrays(count, rows) });
   };
   const { single } = statements;
+  /** Calls a function of the schema. `values`: by the names of its parameters. */
+  const call = <R>(name: string, values: Record<string, SqlValue>): Promise<readonly R[]> =>
+    sender.send<R>(statements.call(name, Object.keys(values)), Object.values(values));
 
   return {
     skipLocked: " FOR UPDATE SKIP LOCKED",
@@ -211,55 +196,49 @@ export function createPostgresTransaction(
       // A single row that was left out returns nothing.
       return rows.map((_, index) => inserted[index]?.position ?? undefined);
     },
-    appends: {
-      async read(keys, accounts) {
-        const names = accounts.map((name) => [name]);
-        const values = [...toArrays(KEY_VALUES, keys), ...toArrays(1, names)];
-        const [row] = await sender.send<Parameters<typeof decodeRead>[0]>(statements.appends.read, values);
-        return row === undefined ? { known: [], receivers: [] } : decodeRead(row);
-      },
-      async insert(added, now, assumed) {
-        const { times, events, deliveries } = listEventValues(added, now);
-        const accounts = listAssumed(assumed);
-        const rows = await sender.send<{ position: number | null }>(statements.appends.insert, [
-          ...times,
-          ...toArrays(EVENT_VALUES, events),
-          ...toArrays(DELIVERY_VALUES, deliveries),
-          deliveries.length > 0 ? (channel ?? null) : null,
-          ...(accounts === null ? NOTHING_ASSUMED : toArrays(ASSUMED_VALUES, accounts)),
-        ]);
-        // The function returns a row for each event, or none.
-        return rows.length < added.length ? undefined : rows.map(({ position }) => position ?? undefined);
-      },
+    async appendEvents(events, now, assumed) {
+      const hasDeliveries = events.some(({ endpoints }) => endpoints.length > 0);
+      const rows = await call<{ append_events: number | null }>("append_events", {
+        p_now: now,
+        p_events: JSON.stringify(events),
+        p_assumed: assumed === undefined ? null : JSON.stringify(assumed),
+        p_channel: hasDeliveries && channel !== undefined ? channel : null,
+      });
+      // The function returns a row for each event, or none.
+      return rows.length < events.length ? undefined : rows.map((row) => row.append_events ?? undefined);
     },
-    deliveries: {
-      async lease({ now, token, leaseUntil, room, perEndpoint, perSecond, turn, isChecking }) {
-        const limits = [Math.max(0, room.fast), Math.max(0, room.slow), perEndpoint];
-        const values = [now, token, leaseUntil, ...limits, turn, isChecking ? 1 : 0];
-        const { lease, ratedLease } = statements.deliveries;
-        return decodeLeased(
-          perSecond === null
-            ? await sender.send(lease, values)
-            : await sender.send(ratedLease, [...values, perSecond]),
-        );
-      },
-      async settle(batch) {
-        const { now, perEndpoint, perSecond, turn } = batch;
-        const { settle, ratedSettle } = statements.deliveries;
-        const text = perSecond === null ? settle : ratedSettle;
-        const [row] = await sender.send<{ wake_at: number | null }>(text, [
-          ...[now, perEndpoint, turn],
-          ...toArrays(DELIVERED_ENDPOINT_VALUES, listDeliveredEndpoints(batch)),
-          ...toArrays(
-            1,
-            batch.tokens.map((token) => [token]),
-          ),
-          ...listDelivered(batch),
-          ...(perSecond === null ? [] : [perSecond]),
-        ]);
-        const wakeAt = row?.wake_at ?? null;
-        return wakeAt === REFUSED ? undefined : { wakeAt };
-      },
+    async leaseDue({ now, token, leaseUntil, room, perEndpoint, perSecond, turn, isChecking }) {
+      const [row] = await call<Record<"leased_rows" | "served_endpoints" | "next_times", string>>(
+        "lease_due",
+        {
+          p_now: now,
+          p_token: token,
+          p_lease_until: leaseUntil,
+          p_fast_room: Math.max(0, room.fast),
+          p_slow_room: Math.max(0, room.slow),
+          p_per_endpoint: perEndpoint,
+          p_per_second: perSecond,
+          p_turn: turn,
+          p_is_checking: String(isChecking),
+        },
+      );
+      if (row?.next_times == null) return undefined;
+      return {
+        rows: JSON.parse(row.leased_rows) as LeasedRound["rows"],
+        endpoints: JSON.parse(row.served_endpoints) as LeasedRound["endpoints"],
+        next: JSON.parse(row.next_times) as LeasedRound["next"],
+      };
+    },
+    async settleDelivered({ now, perEndpoint, perSecond, turn, endpoints, deliveries }) {
+      const [row] = await call<{ is_settled: string; wake_at: number | null }>("settle_delivered", {
+        p_now: now,
+        p_per_endpoint: perEndpoint,
+        p_per_second: perSecond,
+        p_turn: turn,
+        p_endpoints: JSON.stringify(endpoints),
+        p_deliveries: JSON.stringify(deliveries),
+      });
+      return row?.is_settled === "t" ? { wakeAt: row.wake_at } : undefined;
     },
     update: (table, keys, columns, rows) =>
       write(

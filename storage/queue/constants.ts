@@ -1,7 +1,7 @@
 /**
  * Every number of the rules of the delivery queue. TypeScript imports them, the Lua scripts begin
- * with them (`toLua`), and the SQL functions get them when they are created. They are written
- * nowhere else.
+ * with them (`toLua`), and each is a function of the schema on Postgres. They are written nowhere
+ * else.
  */
 
 /** A first attempt is queued so much before its time that it comes before retries. */

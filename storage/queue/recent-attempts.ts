@@ -1,14 +1,14 @@
 /**
  * Counts the attempts of a webhook by the hour, for the storages. A storage keeps two things: the
- * recent hours, which each settlement changes, and the past ones, which it writes when an hour is
- * over. Recent is the newest hour; more only if an earlier version has written them. Pure.
+ * newest hour, which each settlement changes, and the past ones, which it writes when an hour is
+ * over. Pure.
  *
  * The newest hour has a sketch of the durations of its attempts: how many were in each of a hundred
  * classes. A quantile that is read from a sketch differs from the exact one by at most 5 %, and is
  * rounded to a millisecond. Durations above 73 s are in the last class. A sketch is a text,
  * `bd3ch1`: two letters name a class, and the number is how many attempts were in it. A class may
  * occur several times, so that attempts are added by appending them. Every storage keeps this text;
- * delivery-functions.ts appends as `addToSketch` does, recent.lua may add to the entry of a class.
+ * add_to_sketch.sql appends as `addToSketch` does, recent.lua may add to the entry of a class.
  */
 
 import type {
@@ -136,8 +136,7 @@ export function sumAttempts(settlements: readonly Settlement[]): AddedAttempts {
 /** The attempts of an hour that may go on. `hour`: whole hours since 1970. */
 export interface RecentHour extends RecentAttempts {
   readonly hour: number;
-  /** Absent if an earlier version has counted them. */
-  readonly sketch?: string;
+  readonly sketch: string;
 }
 
 /** The attempts of an hour that is over. */
@@ -150,36 +149,39 @@ const DAY_HOURS = 24;
 
 export const toHour = (now: number): number => Math.floor(now / MS_PER_HOUR);
 
-const toPastHour = ({ sketch = "", ...counts }: RecentHour): PastHour => ({
+const toPastHour = ({ sketch, ...counts }: RecentHour): PastHour => ({
   ...counts,
   ...readQuantiles(sketch),
 });
 
 /**
- * Returns the recent hours with attempts at `now` in the newest one, and the hours that are over
- * now, oldest first.
+ * Adds attempts at `now` to the newest hour. Returns the newest hour then, and in `past` the one
+ * before if that is over now.
+ *
+ * @param before `null` if there were no attempts before
  */
 export function addRecentAttempts(
-  hours: readonly RecentHour[],
+  before: RecentHour | null,
   now: number,
   added: AddedAttempts,
-): { readonly hours: readonly RecentHour[]; readonly ended: readonly PastHour[] } {
-  const [newest, ...others] = hours;
+): { newest: RecentHour; past: PastHour | null } {
   const hour = toHour(now);
   // A clock that went back counts in the newest hour.
-  if (newest === undefined || newest.hour < hour) {
+  if (before === null || before.hour < hour) {
     const { succeeded, failed, durationMs, sketch } = added;
-    const started = { hour, succeeded, failed, durationMs, sketch };
-    return { hours: [started], ended: hours.map(toPastHour).reverse() };
+    return {
+      newest: { hour, succeeded, failed, durationMs, sketch },
+      past: before === null ? null : toPastHour(before),
+    };
   }
-  const sum: RecentHour = {
-    hour: newest.hour,
-    succeeded: newest.succeeded + added.succeeded,
-    failed: newest.failed + added.failed,
-    durationMs: newest.durationMs + added.durationMs,
-    sketch: addToSketch(newest.sketch ?? "", added.sketch),
+  const newest: RecentHour = {
+    hour: before.hour,
+    succeeded: before.succeeded + added.succeeded,
+    failed: before.failed + added.failed,
+    durationMs: before.durationMs + added.durationMs,
+    sketch: addToSketch(before.sketch, added.sketch),
   };
-  return { hours: [sum, ...others], ended: [] };
+  return { newest, past: null };
 }
 
 /** Sums up the hours that are not over for more than 24 hours. */
@@ -217,10 +219,10 @@ function listHours(hours: readonly PastHour[], current: number): readonly HourSt
 
 /** Summarises what a storage has kept. The past hours may be in any order. */
 export function summariseAttempts(
-  recent: readonly RecentHour[],
+  newest: RecentHour | null,
   past: readonly PastHour[],
   now: number,
 ): Pick<DeliveryStats, "lastDay" | "hours"> {
-  const hours = [...past, ...recent.map(toPastHour).reverse()];
+  const hours = newest === null ? past : [...past, toPastHour(newest)];
   return { lastDay: sumLastDay(hours, toHour(now)), hours: listHours(hours, toHour(now)) };
 }

@@ -41,13 +41,13 @@ const decodePast = (text: string): readonly PastHour[] =>
       return { hour, succeeded, failed, durationMs, p50: readClass(words[4]), p95: readClass(words[5]) };
     });
 
-/** Decodes the newest hour, and what an earlier version has kept with it. */
-function decodeRecent(text: string): readonly RecentHour[] {
-  const [lines = "", sketch = ""] = text.split("\n");
-  return decodePast(lines).map(({ hour, succeeded, failed, durationMs }, index) => ({
-    ...{ hour, succeeded, failed, durationMs },
-    ...(index === 0 && { sketch }),
-  }));
+/** Decodes the newest hour. */
+function decodeRecent(text: string): RecentHour | null {
+  const [line = "", sketch = ""] = text.split("\n");
+  const [newest] = decodePast(line);
+  if (newest === undefined) return null;
+  const { hour, succeeded, failed, durationMs } = newest;
+  return { hour, succeeded, failed, durationMs, sketch };
 }
 
 export function createRedisDeliveryLog(

@@ -61,18 +61,15 @@ async function readForAppend(
   { receivers: cache }: SqlStoreContext,
 ): Promise<AppendState> {
   const names = listAccounts(items);
-  if (transaction.appends !== undefined) {
-    const { known, receivers } = await transaction.appends.read(listKeys(items), names);
-    const accounts = groupReceivers(names, receivers);
-    for (const [name, { webhooks }] of accounts) cache.set(name, webhooks);
-    return { known: groupKnown(known), accounts };
-  }
   const lists = names.map((name) => [name]);
   const [known, receivers] = await Promise.all([
     readKnown(transaction, items),
     transaction.forEach<ReceiverRow>(RECEIVERS, RECEIVERS_TYPES, lists),
   ]);
-  return { known: groupKnown(known), accounts: groupReceivers(names, receivers) };
+  const accounts = groupReceivers(names, receivers);
+  if (transaction.appendEvents !== undefined)
+    for (const [name, { webhooks }] of accounts) cache.set(name, webhooks);
+  return { known: groupKnown(known), accounts };
 }
 
 const toNewEvent = (own: PlannedEvent): NewEvent => {
@@ -135,7 +132,7 @@ async function appendAssumed(
 ): Promise<AppendPlan["results"] | undefined> {
   const names = listAccounts(items);
   const rows = names.flatMap((name) => context.receivers.get(name) ?? []);
-  if (transaction.appends === undefined || names.some((name) => !context.receivers.has(name)))
+  if (transaction.appendEvents === undefined || names.some((name) => !context.receivers.has(name)))
     return undefined;
   const accounts = groupReceivers(
     names,
@@ -150,10 +147,10 @@ async function appendAssumed(
   const assumed = [...accounts].map(([account, { webhooks, pending }]) => ({
     account,
     webhooks: webhooks.map(({ position, updated_at }) => `${position}:${updated_at}`).join(","),
-    mostPending: context.pendingPerAccount - pending,
+    maxPending: context.pendingPerAccount - pending,
   }));
   const now = items[0]?.now ?? 0;
-  const positions = await transaction.appends.insert(planned.map(toNewEvent), now, assumed);
+  const positions = await transaction.appendEvents(planned.map(toNewEvent), now, assumed);
   if (positions === undefined) return undefined;
   return listResults(
     transaction,
@@ -171,9 +168,9 @@ async function storeKept(
   const now = planned[0]?.item.now ?? 0;
   const added = planned.map(toNewEvent);
   const positions =
-    transaction.appends === undefined
+    transaction.appendEvents === undefined
       ? await insertEvents(transaction, added, now)
-      : await transaction.appends.insert(added, now);
+      : await transaction.appendEvents(added, now);
   return planned.filter((_, index) => positions?.[index] === undefined);
 }
 

@@ -18,6 +18,9 @@ const MOST_ROUNDS = 4;
 /** How often a claim is tried that finds the locks of all endpoints taken. */
 const MOST_TRIES = 5;
 
+/** The most characters of attempts of a delivery that are remembered until it is settled. */
+const MAX_REMEMBERED = 1_000;
+
 /** A minute: then a webhook whose secret could not be opened is tried again. */
 const UNREADABLE_MS = 60_000;
 
@@ -60,8 +63,9 @@ async function addClaims(claiming: Claiming, { rows, endpoints }: LeasedRound): 
     leased[lane] += 1;
     const event = getEvent(claiming, row, webhook.account);
     const id = toDeliveryId(webhook.id, event.id, row.serial);
-    // The row is kept until its delivery is settled; the payload is not.
+    // The row is kept until its delivery is settled; the payload and long attempts are not.
     row.payload = null;
+    if ((row.attempts?.length ?? 0) > MAX_REMEMBERED) row.attempts = null;
     claiming.rows.set(id, row);
     claims.push({
       id,
@@ -99,7 +103,7 @@ async function waitForReady({ transaction, request: { now, room } }: Claiming): 
   }
 }
 
-/** Leases from the endpoints that are ready, once. See `DeliveryStatements.lease`. */
+/** Leases from the endpoints that are ready, once. See `SqlTransaction.leaseDue`. */
 function serve(
   { transaction, context: { perEndpoint, perSecond }, request }: Claiming,
   room: Room,
@@ -107,7 +111,7 @@ function serve(
 ): Promise<LeasedRound | undefined> {
   const turn = reserveTurns(request.now, room.fast + room.slow);
   const round = { ...request, room, perEndpoint, perSecond, turn, isChecking };
-  return transaction.deliveries?.lease(round) ?? serveRound(transaction, round);
+  return transaction.leaseDue?.(round) ?? serveRound(transaction, round);
 }
 
 /** Returns the earliest of times; `null` for never. */

@@ -42,27 +42,7 @@ export interface AssumedAccount {
   /** The positions and versions of its webhooks, as `position:version,position:version`. */
   readonly webhooks: string;
   /** The most deliveries that may be pending before the events are added. */
-  readonly mostPending: number;
-}
-
-/** Reads and writes of appending events, in one round trip each. */
-export interface AppendStatements {
-  /** Runs `KNOWN` for each of `keys`, and `RECEIVERS` for each of `accounts`. */
-  read(
-    keys: readonly SqlValues[],
-    accounts: readonly string[],
-  ): Promise<{ readonly known: readonly KnownRow[]; readonly receivers: readonly ReceiverRow[] }>;
-  /**
-   * Inserts events with everything that belongs to them, as `insertEvents` of `new-events.ts` does.
-   * In a transaction of the host, it also notifies the workers once that commits. With `assumed`,
-   * it returns `undefined` and inserts nothing if one of the events is known, or an account is not
-   * as assumed.
-   */
-  insert(
-    events: readonly NewEvent[],
-    now: number,
-    assumed?: readonly AssumedAccount[],
-  ): Promise<readonly (number | undefined)[] | undefined>;
+  readonly maxPending: number;
 }
 
 /** The request for one round of a claim. */
@@ -119,13 +99,12 @@ export interface DeliveredEndpoint {
 
 /** A delivery in flight that was delivered. */
 export interface DeliveredRow {
-  /** Which of the tokens and which of the endpoints it has, counted from 1. */
-  readonly token: number;
-  readonly endpoint: number;
+  readonly token: string;
+  readonly account: string;
   readonly position: number;
   readonly event: number;
-  /** 1 if its event had no other delivery when it was claimed. */
-  readonly isOnly: 0 | 1;
+  /** True if its event had no other delivery when it was claimed. */
+  readonly isOnly: boolean;
   readonly startedAt: number;
   readonly endedAt: number;
   /** All attempts, as they are stored. */
@@ -139,19 +118,7 @@ export interface DeliveredBatch {
   readonly perSecond: number | null;
   readonly turn: number;
   readonly endpoints: readonly DeliveredEndpoint[];
-  readonly tokens: readonly string[];
   readonly deliveries: readonly DeliveredRow[];
-}
-
-/** Claims and settlements of the common kind, in one statement each. */
-export interface DeliveryStatements {
-  /** Leases what is due. Returns `undefined` if it has checked, and catching up comes first. */
-  lease(request: LeaseRoundRequest): Promise<LeasedRound | undefined>;
-  /**
-   * Settles deliveries that were delivered. Returns when workers should claim (`null`: no change),
-   * or `undefined` if one of the endpoints or deliveries is not as assumed: then nothing changed.
-   */
-  settle(batch: DeliveredBatch): Promise<{ readonly wakeAt: number | null } | undefined>;
 }
 
 /** A transaction. Its methods reject with the error of the database. */
@@ -194,10 +161,24 @@ export interface SqlTransaction {
   update(table: SqlTable, keys: Columns, columns: Columns, rows: readonly SqlValues[]): Promise<void>;
   /** Deletes the rows that have these keys. */
   remove(table: SqlTable, keys: Columns, rows: readonly SqlValues[]): Promise<void>;
-  /** Absent where the statements above cost no more. */
-  readonly appends?: AppendStatements;
-  /** Absent where the statements of the general way cost no more. */
-  readonly deliveries?: DeliveryStatements;
+  // Calls of the common kind, in one statement each. Absent where the general way costs no more.
+  /**
+   * Inserts events with everything that belongs to them, as `insertEvents` does. In a transaction of
+   * the host, it also notifies the workers once that commits. With `assumed`, it returns `undefined`
+   * and inserts nothing if one of the events is known, or an account is not as assumed.
+   */
+  appendEvents?(
+    events: readonly NewEvent[],
+    now: number,
+    assumed?: readonly AssumedAccount[],
+  ): Promise<readonly (number | undefined)[] | undefined>;
+  /** Leases what is due. Returns `undefined` if it has checked, and catching up comes first. */
+  leaseDue?(request: LeaseRoundRequest): Promise<LeasedRound | undefined>;
+  /**
+   * Settles deliveries that were delivered. Returns when workers should claim (`null`: no change),
+   * or `undefined` if one of the endpoints or deliveries is not as assumed: then nothing changed.
+   */
+  settleDelivered?(batch: DeliveredBatch): Promise<{ readonly wakeAt: number | null } | undefined>;
   /** Waits until no other transaction holds the lock of this name, and holds it until the end. */
   lock(name: string): Promise<void>;
   /** The text that ends a query which locks its rows and leaves out those that are locked. */
@@ -226,7 +207,7 @@ export interface SqlReadOptions {
 
 /** A database, whatever its kind. Its methods reject with `storage_unavailable` and its like. */
 export interface SqlDatabase {
-  /** True if its transactions have `deliveries`. */
+  /** True if its transactions have `settleDelivered`. */
   readonly hasDeliveryStatements: boolean;
   /** Runs `work` in a transaction. It may be run several times, until one of them commits. */
   write<T>(work: (transaction: SqlTransaction) => Promise<T>, options?: TransactionOptions): Promise<T>;

@@ -11,11 +11,12 @@ import type {
   WebhookStore,
 } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
-import { type RecentHour, summariseAttempts } from "../queue/recent-attempts.js";
+import { summariseAttempts } from "../queue/recent-attempts.js";
 import { decodeStoredText, encodeStoredText } from "../stored-text.js";
 import { readChangesOf } from "./changes.js";
 import type { SqlTransaction, SqlValue } from "./database.js";
 import { decodeEventRow, toDeliveryId } from "./delivery-rows.js";
+import { getRecentHour } from "./endpoint-rows.js";
 import type { SqlStoreContext } from "./store-context.js";
 import type { DeliveryRow, EndpointRow, EventTexts, HourRow } from "./webhook-tables.js";
 
@@ -158,7 +159,7 @@ async function readStats(
     failed: endpoint.failed + (added?.failed ?? 0),
     withheld: endpoint.withheld + (added?.withheld ?? 0),
     failedTests: endpoint.failed_tests + (added?.failed_tests ?? 0),
-    ...summariseAttempts(JSON.parse(endpoint.recent) as RecentHour[], past, now),
+    ...summariseAttempts(getRecentHour(endpoint), past, now),
     nextDueAt: head ? (head.extra_at ?? head.due_at) : null,
     lastAttempt: last && toSummary(last),
   };

@@ -8,6 +8,7 @@ import {
   isEarlier,
   keepsTurn,
 } from "../queue/endpoint.js";
+import type { RecentHour } from "../queue/recent-attempts.js";
 import type { SqlTransaction } from "./database.js";
 import { type AfterCommit, noteWake, type SqlStoreContext } from "./store-context.js";
 import type { EndpointRow, HourRow } from "./webhook-tables.js";
@@ -25,7 +26,11 @@ const QUEUE_COLUMNS = [
   "failed",
   "withheld",
   "failed_tests",
-  "recent",
+  "recent_hour",
+  "recent_succeeded",
+  "recent_failed",
+  "recent_duration_ms",
+  "recent_sketch",
   "last_attempt",
 ] as const satisfies readonly (keyof EndpointRow)[];
 
@@ -78,6 +83,18 @@ export async function lockEndpoint(
 
 export const countSlots = ({ slow_start, in_flight }: EndpointRow, perEndpoint: number): number =>
   countFreeSlots(slow_start, in_flight, perEndpoint);
+
+/** Returns the newest hour with attempts. */
+export const getRecentHour = (row: EndpointRow): RecentHour | null =>
+  row.recent_hour === null
+    ? null
+    : {
+        hour: row.recent_hour,
+        succeeded: row.recent_succeeded,
+        failed: row.recent_failed,
+        durationMs: row.recent_duration_ms,
+        sketch: row.recent_sketch,
+      };
 
 /** Returns what was claimed in the latest second; `null` if that was never limited. */
 export const getClaimed = ({ claimed_second, claimed_count }: EndpointRow): ClaimedSecond | null =>

@@ -1,6 +1,6 @@
 /**
  * One round of a claim, row by row: the endpoints that are ready share the room of their lane. On
- * Postgres, the function `lease_due` does the same (`storage/postgres/delivery-functions.ts`).
+ * Postgres, `storage/postgres/functions/lease_due.sql` does the same.
  */
 
 import { addClaimed, countLeft } from "../queue/endpoint.js";
@@ -11,17 +11,13 @@ import type { RowOf } from "./table.js";
 import type { EndpointRow } from "./webhook-tables.js";
 import { type DueRow, leases, queue } from "./webhook-tables.js";
 
-/** The most characters of attempts of a delivery that is remembered until it is settled. */
-const MOST_REMEMBERED = 1_000;
-
 /** There are changes to add up, or leases that have expired. Both may make endpoints ready. */
 const UPKEEP = `SELECT CASE WHEN EXISTS (SELECT 1 FROM {changes}) OR EXISTS (SELECT 1 FROM {leases} WHERE until <= $1) THEN 1 ELSE 0 END AS due`;
 
 const READY = "SELECT * FROM {endpoints} WHERE ready_at <= $1 AND lane = $2 ORDER BY ready_at, turn LIMIT $3";
 
 const DUE = `SELECT q.endpoint, q.at, d.position, d.event, d.serial, d.started_at, d.step, d.due_at, d.extra_at,
-    d.postponed, d.crashes, d.is_recovered, ev.id AS event_id, ev.type, ev.subject, ev.digest, b.payload, ev.deliveries AS event_deliveries,
-    CASE WHEN length(d.attempts) <= ${MOST_REMEMBERED} THEN d.attempts END AS attempts
+    d.postponed, d.crashes, d.is_recovered, ev.id AS event_id, ev.type, ev.subject, ev.digest, b.payload, ev.deliveries AS event_deliveries, d.attempts
   FROM {queue} q JOIN {deliveries} d ON d.position = q.delivery
     JOIN {events} ev ON ev.position = d.event LEFT JOIN {bodies} b ON b.event = d.event
   WHERE q.endpoint = $1 AND q.at <= $2 ORDER BY q.at, q.delivery LIMIT $3`;
@@ -92,7 +88,7 @@ function countClaimed(endpoints: readonly EndpointRow[], rows: readonly DueRow[]
   }
 }
 
-/** Leases due deliveries once. See {@link LeaseRoundRequest} and `DeliveryStatements.lease`. */
+/** Leases due deliveries once. See {@link LeaseRoundRequest} and `SqlTransaction.leaseDue`. */
 export async function serveRound(
   transaction: SqlTransaction,
   request: LeaseRoundRequest,

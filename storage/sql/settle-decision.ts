@@ -10,15 +10,10 @@ import {
 } from "../../src/webhooks/store.js";
 import { MAX_ATTEMPTS, MAX_HOURS } from "../queue/constants.js";
 import { applyReport } from "../queue/endpoint.js";
-import {
-  addRecentAttempts,
-  type PastHour,
-  type RecentHour,
-  sumAttempts,
-  toHour,
-} from "../queue/recent-attempts.js";
+import { addRecentAttempts, type PastHour, sumAttempts, toHour } from "../queue/recent-attempts.js";
 import { encodeStoredText } from "../stored-text.js";
 import { getQueuePlace } from "./delivery-rows.js";
+import { getRecentHour } from "./endpoint-rows.js";
 import type { DeliveryRow, EndpointRow, HourRow } from "./webhook-tables.js";
 
 /** The columns of a delivery that settlements read or change. */
@@ -89,25 +84,28 @@ export function countAttempts(endpoint: EndpointRow, settlements: readonly Settl
     (settlement) => settlement.attempt !== null && settlement.endpoint !== null,
   );
   if (counted.length === 0) return [];
-  let hours = JSON.parse(endpoint.recent) as readonly RecentHour[];
   const ended: PastHour[] = [];
   for (let from = 0; from < counted.length; ) {
     const { now } = counted[from] as Settlement;
     const others = counted.slice(from).findIndex((other) => toHour(other.now) !== toHour(now));
     const to = others < 0 ? counted.length : from + others;
-    const added = addRecentAttempts(hours, now, sumAttempts(counted.slice(from, to)));
-    hours = added.hours;
-    ended.push(...added.ended);
+    const added = sumAttempts(counted.slice(from, to));
+    const { newest, past } = addRecentAttempts(getRecentHour(endpoint), now, added);
+    endpoint.recent_hour = newest.hour;
+    endpoint.recent_succeeded = newest.succeeded;
+    endpoint.recent_failed = newest.failed;
+    endpoint.recent_duration_ms = newest.durationMs;
+    endpoint.recent_sketch = newest.sketch;
+    if (past !== null) ended.push(past);
     from = to;
   }
-  endpoint.recent = JSON.stringify(hours);
   return ended.map(({ hour, succeeded, failed, durationMs, p50, p95 }) => ({
     endpoint: endpoint.position,
     place: hour % MAX_HOURS,
     hour,
     succeeded,
     failed,
-    duration_ms: Math.round(durationMs),
+    duration_ms: durationMs,
     p50,
     p95,
   }));

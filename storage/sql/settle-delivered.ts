@@ -39,7 +39,6 @@ function toDelivered(settlement: Settlement, { claimed, retention }: SqlStoreCon
   if (retention.ms === 0 || !id.startsWith(`${webhookId}.`)) return undefined;
   const startedAt = settlement.startedAt ?? row.started_at;
   if (startedAt === null || attempt === null || seen?.ok !== true) return undefined;
-  if (!Number.isSafeInteger(attempt.durationMs)) return undefined;
   return { settlement, row, attempt, seen, startedAt };
 }
 
@@ -97,10 +96,8 @@ function listDelivered(
   const [head] = common;
   if (head === undefined) return { batch: undefined, others };
   const { now } = head.settlement;
-  const places = new Map<string, number>();
   const endpoints = [...sums].flatMap(([id, sum]) => {
     if (sum?.isCommon !== true) return [];
-    places.set(id, places.size + 1);
     const { attempt, seen, settlement } = sum.last;
     return {
       id,
@@ -114,14 +111,13 @@ function listDelivered(
       sketch: sketchDurations(sum.durations),
     };
   });
-  const tokens = [...new Set(common.map(({ settlement }) => settlement.token))];
   const deliveries = common.map(
     ({ settlement, row, attempt, startedAt }): DeliveredRow => ({
-      token: tokens.indexOf(settlement.token) + 1,
+      token: settlement.token,
+      account: settlement.account,
       position: row.position,
       event: row.event,
-      endpoint: places.get(settlement.webhookId) ?? 0,
-      isOnly: row.event_deliveries === 1 ? 1 : 0,
+      isOnly: row.event_deliveries === 1,
       startedAt,
       endedAt: settlement.now,
       attempts: addAttempt(row.attempts ?? "", attempt),
@@ -129,7 +125,7 @@ function listDelivered(
   );
   const { perEndpoint, perSecond } = context;
   const turn = reserveTurns(now, endpoints.length);
-  return { batch: { now, perEndpoint, perSecond, turn, endpoints, tokens, deliveries }, others };
+  return { batch: { now, perEndpoint, perSecond, turn, endpoints, deliveries }, others };
 }
 
 /** Settles what is common in one statement. Returns the settlements that are left. */
@@ -141,8 +137,8 @@ export async function settleDelivered(
   const { batch, others } = listDelivered(settlements, context);
   if (batch === undefined) return others;
   // The commit goes with the statement: one that is refused has changed nothing.
-  const { settled } = await context.database.write(async ({ deliveries: statements }) => {
-    const own = statements?.settle(batch) ?? Promise.resolve(undefined);
+  const { settled } = await context.database.write(async (transaction) => {
+    const own = transaction.settleDelivered?.(batch) ?? Promise.resolve(undefined);
     own.catch(() => {});
     return { settled: own };
   });

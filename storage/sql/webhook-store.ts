@@ -9,15 +9,14 @@ import type {
   WebhookStore,
 } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
-import { MAX_SECONDS_AHEAD } from "../queue/constants.js";
-import { toSecond } from "../queue/endpoint.js";
+import { countLeft } from "../queue/endpoint.js";
 import { encodeAccount, encodeStoredText } from "../stored-text.js";
 import { createAppender } from "./append.js";
 import { type CountChange, readAllChanges, type SummedChanges } from "./changes.js";
 import { claimDeliveries } from "./claim.js";
 import type { SqlTransaction } from "./database.js";
 import { createSqlDeliveryLog } from "./delivery-log.js";
-import { lockEndpoint, saveHealth } from "./endpoint-rows.js";
+import { countSlots, getClaimed, lockEndpoint, saveHealth } from "./endpoint-rows.js";
 import { createSqlRegistry } from "./registry.js";
 import { recover, resend } from "./resend.js";
 import { settleDeliveries } from "./settle.js";
@@ -99,7 +98,7 @@ export function createSqlWebhookStore(
 }
 
 /** Counting more would take long. A gauge that stays at this figure says enough. */
-const MOST_COUNTED = 100_000;
+const MAX_COUNTED = 100_000;
 
 const ENDPOINTS = `SELECT count(*) AS webhooks,
     coalesce(sum(pending), 0) AS pending, coalesce(sum(in_flight), 0) AS leased, coalesce(sum(delivered + failed + withheld), 0) AS ended,
@@ -110,31 +109,32 @@ const ENDPOINTS = `SELECT count(*) AS webhooks,
 
 const POSITIONS = "SELECT position FROM {endpoints}";
 
-const writeDue = (condition = ""): string => `SELECT count(*) AS due FROM (
-  SELECT 1 FROM {endpoints} ep JOIN {queue} q ON q.endpoint = ep.position AND q.at <= $1
-  WHERE ep.in_flight < coalesce(ep.slow_start, $2) AND ep.in_flight < $2${condition} LIMIT ${MOST_COUNTED}) AS due`;
+/** The endpoints with a delivery that is due. */
+const WITH_DUE =
+  "SELECT * FROM {endpoints} ep WHERE EXISTS (SELECT 1 FROM {queue} q WHERE q.endpoint = ep.position AND q.at <= $1)";
 
-const DUE = writeDue();
-
-/** Without the endpoints that wait for the next second. */
-const DUE_AT_RATE = writeDue(
-  " AND NOT (coalesce(ep.claimed_count, 0) >= $3 AND coalesce(ep.claimed_second, 0) BETWEEN $4 AND $5)",
-);
+const DUE = `SELECT count(*) AS due FROM (SELECT 1 FROM {queue} WHERE endpoint = $1 AND at <= $2 LIMIT ${MAX_COUNTED}) AS due`;
 
 /** Counts what is due, of endpoints that may be served. */
 async function countDue(
   transaction: SqlTransaction,
   now: number,
-  { perEndpoint, perSecond }: Pick<SqlStoreContext, "perEndpoint" | "perSecond">,
-): Promise<Counts | undefined> {
-  const second = toSecond(now);
-  const [due] =
-    perSecond === null
-      ? await transaction.all<Counts>(DUE, [now, perEndpoint])
-      : await transaction.all<Counts>(DUE_AT_RATE, [
-          ...[now, perEndpoint, perSecond, second, second + MAX_SECONDS_AHEAD],
-        ]);
-  return due;
+  { perEndpoint, perSecond }: SqlStoreContext,
+): Promise<number> {
+  const endpoints = await transaction.all<EndpointRow>(WITH_DUE, [now]);
+  const served = endpoints.filter(
+    (endpoint) =>
+      countSlots(endpoint, perEndpoint) > 0 && countLeft(perSecond, getClaimed(endpoint), now) > 0,
+  );
+  const counts = await transaction.forEach<{ due: number }>(
+    DUE,
+    ["int", "int"],
+    served.map(({ position }) => [position, now]),
+  );
+  return Math.min(
+    counts.reduce((total, { due }) => total + Number(due), 0),
+    MAX_COUNTED,
+  );
 }
 
 type Counts = Readonly<Record<string, number>>;
@@ -167,7 +167,6 @@ async function readStoreStats(
   const [totals] = await transaction.all<Counts>(
     "SELECT events, bytes FROM {totals} WHERE name = 'webhooks'",
   );
-  const due = await countDue(transaction, now, context);
   const sum = (name: string, ...rows: readonly (Counts | undefined)[]): number =>
     rows.reduce((total, row) => total + Number(row?.[name] ?? 0), 0);
   const webhooks = sum("webhooks", all);
@@ -181,7 +180,7 @@ async function readStoreStats(
     events: sum("events", totals) + changes.events,
     pending: sum("pending", all) + added.pending,
     leased: sum("leased", all),
-    due: sum("due", due),
+    due: await countDue(transaction, now, context),
     endpoints: { ok: webhooks - endpoints.failing - endpoints.warned - endpoints.disabled, ...endpoints },
     ended: sum("ended", all) + added.delivered + added.failed + added.withheld,
     bytes: sum("bytes", totals) + changes.bytes,

@@ -53,8 +53,12 @@ export const endpoints = {
     failed: "int",
     withheld: "int",
     failed_tests: "int",
-    /** A JSON list of `RecentHour`, newest first. */
-    recent: "text",
+    /** The newest hour with attempts, counted from 1970, and what it has counted. */
+    recent_hour: "int?",
+    recent_succeeded: "int",
+    recent_failed: "int",
+    recent_duration_ms: "int",
+    recent_sketch: "text",
     /** An attempt as JSON, without its excerpt. */
     last_attempt: "text?",
     /** A second, and how many deliveries were claimed in it, if the rate is limited. */
@@ -275,7 +279,7 @@ export type DueRow = Omit<
     /** How many deliveries its event had had. */
     readonly event_deliveries: number;
     /** Null if they are too long to be remembered. */
-    readonly attempts: string | null;
+    attempts: string | null;
     readonly event_id: string;
     /** Null if the database has lost it: the core then reports the event as unreadable. */
     payload: string | null;

@@ -1,4 +1,4 @@
-/** Sketches of durations, and records of versions that kept the last day without them. */
+/** Sketches of durations, and how many hours are stored. */
 
 import { Redis } from "ioredis";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -47,13 +47,7 @@ describe("a sketch of durations", () => {
   });
 });
 
-/** The counts of the newest hour, and of 23 hours before it. */
-const OLD_HOURS = (hour: number) => [
-  { hour, succeeded: 2, failed: 1, durationMs: 24 },
-  { hour: hour - 23, succeeded: 4, failed: 0, durationMs: 72 },
-];
-
-/** A storage, and the function that writes the hours of its first webhook as they were before. */
+/** A storage, and a function that counts the stored hours. */
 function openRedis() {
   const client = new Redis(redisUrl());
   const prefix = freshPrefix();
@@ -62,16 +56,11 @@ function openRedis() {
     await storage.close();
     client.disconnect();
   });
-  const write = async (hour: number) => {
-    const lines = OLD_HOURS(hour).map((own) => `${Object.values(own).join(" ")};`);
-    await client.hset(`{${prefix}:0}:tallies`, "1", `6,1,0,0\n\n${lines.join("")}`);
-  };
-  /** Counts the stored hours. */
   const count = async () => {
     const values = await client.hvals(`{${prefix}:0}:tallies`);
     return values.join("").split(";").length - 1;
   };
-  return { storage, write, count };
+  return { storage, count };
 }
 
 function openSqlite() {
@@ -83,14 +72,12 @@ function openSqlite() {
     database.close();
     file.destroy();
   });
-  const write = async (hour: number) =>
-    database.exec(`UPDATE postbell_endpoints SET recent = '${JSON.stringify(OLD_HOURS(hour))}'`);
   const count = async () => {
     const rows = database.prepare("SELECT endpoint, hour FROM postbell_hours").all();
-    const recent = database.prepare("SELECT recent FROM postbell_endpoints").all();
+    const recent = database.prepare("SELECT recent_hour FROM postbell_endpoints").all();
     return rows.length + recent.length;
   };
-  return { storage, write, count };
+  return { storage, count };
 }
 
 const STORAGES = [
@@ -116,35 +103,5 @@ test.each(STORAGES)(
     await s.remove(id);
     await s.tidy();
     expect(await count()).toBe(0);
-  },
-);
-
-test.each(STORAGES)(
-  "on $name, a day that a version without sketches has counted is kept",
-  async ({ open }) => {
-    const { storage, write } = open();
-    const s = createScenario({ storage });
-    const { id } = await s.register();
-    const first = s.now();
-    await write(first / HOUR);
-    const read = async () => {
-      const stats = await s.store.deliveryStats(id, s.now());
-      return [stats?.lastDay, stats?.hours];
-    };
-    const past = { at: first - 23 * HOUR, delivered: 4, failed: 0, p50: null, p95: null };
-    const newest = { at: first, delivered: 2, failed: 1, p50: null, p95: null };
-    expect(await read()).toEqual([{ succeeded: 6, failed: 1, durationMs: 96 }, [past, newest]]);
-    const deliver = async () => {
-      await s.emit();
-      for (const claim of await s.claim()) await s.deliver(claim);
-    };
-    await deliver();
-    const measured = { ...newest, delivered: 3, p50: 12, p95: 12 };
-    expect(await read()).toEqual([{ succeeded: 7, failed: 1, durationMs: 108 }, [past, measured]]);
-    await s.advance(2 * HOUR);
-    await deliver();
-    const current = { at: s.now(), delivered: 1, failed: 0, p50: 12, p95: 12 };
-    const lastDay = { succeeded: 4, failed: 1, durationMs: 48 };
-    expect(await read()).toEqual([lastDay, [past, measured, current]]);
   },
 );
