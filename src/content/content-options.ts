@@ -18,6 +18,7 @@ import type { MenuLocationsOptions } from "./menu-locations/menu-locations.js";
 import type { MetaOptions } from "./posts/declared-meta.js";
 import type { TypeFeature } from "./records/content-model.js";
 import type { ContentChanged } from "./records/record-changes.js";
+import type { ShortCodes } from "./rendering/run-short-codes.js";
 import type { SettingsOptions } from "./settings/setting-fields.js";
 import type { Render, SiteOptions } from "./site.js";
 import type { ContentStorage } from "./store.js";
@@ -94,6 +95,13 @@ export interface ContentOptions {
    * removes block delimiters and sanitises. Set it if your site renders blocks or Markdown itself.
    */
   readonly render?: Render | undefined;
+  /**
+   * Short codes of your own, at most 100, in addition to WordPress's: `{ price: ({ id }) => "<b>9
+   * €</b>" }`. Default: none. The HTML is shown as it is, at most 1 MiB in one content, and cached
+   * until something on the site changes. A function that throws, or takes more than 5 s, is logged,
+   * and the short code shown as it is written.
+   */
+  readonly shortcodes?: ShortCodes | undefined;
   /** Called after every change that this process made. Its errors are logged. Default: none. */
   readonly changed?: ((change: ContentChanged) => unknown) | undefined;
   /** Embeds of other sites' pages, which editors get from the route `/oembed/1.0/proxy`. */

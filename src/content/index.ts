@@ -53,6 +53,7 @@ export type {
   PostType,
   User,
 } from "./records/records.js";
+export type { RenderShortCode, ShortCodeContext, ShortCodes } from "./rendering/run-short-codes.js";
 export type { ApplicationPassword } from "./repository/small-records.js";
 export {
   type Content,

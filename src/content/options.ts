@@ -23,6 +23,7 @@ import type { ImageTool } from "./media/image-tool.js";
 import { checkMenuLocations, type MenuLocationsOptions } from "./menu-locations/menu-locations.js";
 import type { MetaOptions } from "./posts/declared-meta.js";
 import type { ContentChanged } from "./records/record-changes.js";
+import type { ShortCodes } from "./rendering/run-short-codes.js";
 import {
   checkSettingOptions,
   type HostSetting,
@@ -64,6 +65,15 @@ const isProviderList = (given: unknown): boolean =>
       provider.pages.every(isPattern) &&
       typeof provider.endpoint === "string" &&
       checkUrl(provider.endpoint, { allowHttp: true, allowPrivateNetworks: true }).ok,
+  );
+
+const MAX_OWN_SHORT_CODES = 100;
+
+const isShortCodes = (given: unknown): boolean =>
+  isObject(given) &&
+  Object.keys(given as object).length <= MAX_OWN_SHORT_CODES &&
+  Object.entries(given as object).every(
+    ([name, render]) => /^[\p{L}\p{N}_-]{1,64}$/u.test(name) && typeof render === "function",
   );
 
 const address = (what: string) =>
@@ -150,6 +160,12 @@ export const contentOptions = {
   types: value<TypeOptions>("an object of types", isObject, Object.freeze({}), "object"),
   taxonomies: value<TaxonomyOptions>("an object of taxonomies", isObject, Object.freeze({}), "object"),
   render: hook<Render>(),
+  shortcodes: value<ShortCodes>(
+    "an object of at most 100 functions, by names of letters, digits, '-' and '_'",
+    isShortCodes,
+    Object.freeze({}),
+    "object",
+  ),
   changed: hook<(change: ContentChanged) => unknown>(),
   embeds: {
     enabled: flag(true),

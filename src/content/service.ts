@@ -44,6 +44,7 @@ import { createRevisionKeeper } from "./posts/revisions/keep-revisions.js";
 import { createRestoreRevision } from "./posts/revisions/restore-revision.js";
 import { revisionRoutes } from "./posts/revisions/revision-routes.js";
 import type { ContentChanged } from "./records/record-changes.js";
+import { createContentRenderer } from "./rendering/content-renderer.js";
 import { createChangePoller } from "./repository/change-poller.js";
 import { createContentRepository } from "./repository/content-repository.js";
 import { guardContentStore } from "./repository/guarded-store.js";
@@ -55,7 +56,7 @@ import { createRestServer } from "./rest/server.js";
 import type { RestRoute } from "./rest/types.js";
 import { searchRoutes } from "./search/search-routes.js";
 import { createSettings, type Settings, settingsRoutes } from "./settings/settings.js";
-import { createSite, type Site } from "./site.js";
+import { type ContentRenderer, createSite, type Site } from "./site.js";
 import type { ContentStore } from "./store.js";
 import { termRoutes } from "./terms/term-routes.js";
 import { createSiteZone } from "./text/dates.js";
@@ -220,7 +221,8 @@ function createBase(
     site: config.site,
     options: config.settings,
   });
-  const site = createConfiguredSite(config, settings.read);
+  const contents = createContentRenderer({ repository, clock, logger, shortCodes: config.shortcodes });
+  const site = createConfiguredSite(config, settings.read, contents);
   const menuLocations = createMenuLocations(config.menuLocations, repository);
 
   const users = createUsers({ users: config.users, clock, logger });
@@ -237,7 +239,11 @@ function createBase(
   const postTypes = createPostTypes(rules, model);
   const cacheBytes = Math.max(cacheShare * 2, 1);
   const { anonymous } = callers;
-  const renderer = createPostRenderer({ repository, postTypes, site, anonymous, namespace, cacheBytes });
+  const stamp = (): number => repository.stamp() + users.stamp();
+  const renderer = createPostRenderer({
+    ...{ repository, postTypes, site, anonymous, namespace, cacheBytes },
+    stamp,
+  });
   return {
     ...{ clock, logger, namespace, model, repository, site, settings, menuLocations },
     ...{ users, roles, callers, files, images, postTypes, renderer },
@@ -251,6 +257,7 @@ function createBase(
 const createConfiguredSite = (
   { site, render, limits }: ContentConfig,
   readSettings: Settings["read"],
+  contents: ContentRenderer,
 ): Site => ({
   ...createSite(site, createSiteZone(site.timezone ?? "UTC"), render, {
     filteredCharacters: limits.filteredCharacters,
@@ -259,6 +266,7 @@ const createConfiguredSite = (
       return show_on_front === "page" ? page_on_front : 0;
     },
     hasSmilies: () => readSettings().use_smilies,
+    contents,
   }),
   get name() {
     return readSettings().title;

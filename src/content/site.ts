@@ -12,8 +12,9 @@ import { hasSlugPerParent } from "./records/unique-names.js";
 import type { SiteZone } from "./text/dates.js";
 import { excerptSteps } from "./text/excerpt.js";
 import { stripAll } from "./text/markup.js";
-import { contentSteps, renderedExcerptSteps, titleSteps } from "./text/render.js";
+import { contentSteps, type RenderOptions, renderedExcerptSteps, titleSteps } from "./text/render.js";
 import { footnoteSteps, sanitiseSteps, sanitiseTitleSteps } from "./text/sanitise-html.js";
+import { type IsShortCode, isBuiltInShortCode } from "./text/short-codes.js";
 import { toSlug } from "./text/slug.js";
 
 /** The texts of a post that are HTML. */
@@ -29,6 +30,14 @@ export type Render = (
   raw: string,
   details: { readonly field: "title" | "content" | "excerpt"; readonly post: Post },
 ) => string;
+
+/** Renders contents with what they show of other records. */
+export interface ContentRenderer {
+  readonly isShortCode: IsShortCode;
+  /** True if the rendered content may show other records of the site. */
+  readonly showsOthers: (content: string) => boolean;
+  readonly render: (post: Post, options: RenderOptions, site: Site) => Promise<string>;
+}
 
 /** The website whose content this is. */
 export interface SiteOptions {
@@ -69,6 +78,8 @@ export interface Site {
     /** `words`: the length of an excerpt that is generated from the content. */
     readonly excerpt: (post: Post, words: number) => Promise<string>;
   };
+  /** True if the rendered content of the post may show other records, whose changes change it. */
+  readonly showsOthers: (post: Post) => boolean;
   /**
    * Sanitises text from users without `unfiltered_html` before it is stored. Other requests run
    * meanwhile.
@@ -134,10 +145,13 @@ export function createSite(
     filteredCharacters = DEFAULT_FILTERED_CHARACTERS,
     frontPage = () => 0,
     hasSmilies = () => true,
+    contents,
   }: {
     readonly filteredCharacters?: number;
     readonly frontPage?: () => number;
     readonly hasSmilies?: () => boolean;
+    /** Default: contents show no other records. */
+    readonly contents?: ContentRenderer | undefined;
   } = {},
 ): Site {
   const query = ({ type, id }: PostColumns): string =>
@@ -164,9 +178,12 @@ export function createSite(
     sanitised.set(digestOf(html), true);
     return html;
   }
+  const isShortCode = contents?.isShortCode ?? isBuiltInShortCode;
   const shown = async (raw: string, field: HtmlField, post: Post): Promise<string> => {
     if (renderShared === undefined) {
-      const options = { isTrusted: post.isTrusted, sanitise: sanitiseHtml, smilies: hasSmilies() };
+      const { isTrusted } = post;
+      const options = { isTrusted, sanitise: sanitiseHtml, smilies: hasSmilies(), isShortCode };
+      if (field === "content" && contents !== undefined) return contents.render(post, options, made);
       return runInTurns(RENDERED[field](raw, options), raw.length);
     }
     try {
@@ -175,7 +192,7 @@ export function createSite(
       return "";
     }
   };
-  return {
+  const made: Site = {
     name,
     description,
     url,
@@ -189,10 +206,11 @@ export function createSite(
       caption: (post) => shown(post.excerpt, "excerpt", post),
       async excerpt(post, words) {
         const { content, excerpt } = post;
-        const raw = excerpt || (await runInTurns(excerptSteps(content, words), content.length));
+        const raw = excerpt || (await runInTurns(excerptSteps(content, words, isShortCode), content.length));
         return shown(raw, "excerpt", post);
       },
     },
+    showsOthers: ({ content }) => renderShared === undefined && contents?.showsOthers(content) === true,
     frontPage,
     hasSmilies,
     filteredCharacters,
@@ -218,4 +236,5 @@ export function createSite(
       ),
     termLink: (base, slug) => `${home}/${base}/${slug}/`,
   };
+  return made;
 }

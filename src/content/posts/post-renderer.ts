@@ -69,6 +69,7 @@ export function createPostRenderer({
   anonymous,
   namespace,
   cacheBytes,
+  stamp,
 }: {
   readonly repository: ContentRepository;
   readonly postTypes: PostTypes;
@@ -78,9 +79,11 @@ export function createPostRenderer({
   /** `core/v2` */
   readonly namespace: string;
   readonly cacheBytes: number;
+  /** Another number after every change of the site. */
+  readonly stamp: () => number;
 }): PostRenderer {
   const { index } = repository;
-  const cache = createRenderedPosts(index, cacheBytes);
+  const cache = createRenderedPosts({ index, site, maxBytes: cacheBytes, stamp });
 
   /** Like in WordPress, the links tell editors which methods they may use on an item. */
   const listMethods = (post: PostColumns | undefined, caller: Caller): readonly string[] => {
@@ -206,7 +209,21 @@ interface RenderedPosts {
 /** Bytes that an entry takes beside its item. */
 const OVERHEAD_BYTES = 200;
 
-function createRenderedPosts(index: SiteIndex, maxBytes: number): RenderedPosts {
+/** Stands for all records of the site: contents that show other records depend on it. */
+const WHOLE_SITE = "site";
+
+function createRenderedPosts({
+  index,
+  site,
+  maxBytes,
+  stamp,
+}: {
+  readonly index: SiteIndex;
+  readonly site: Pick<Site, "showsOthers">;
+  readonly maxBytes: number;
+  readonly stamp: () => number;
+}): RenderedPosts {
+  const versionOf = (record: string): number => (record === WHOLE_SITE ? stamp() : index.version(record));
   const cache = new LRUCache<string, RenderedPost>({
     maxSize: maxBytes,
     sizeCalculation: ({ item }) => OVERHEAD_BYTES + item.bytes().length,
@@ -214,7 +231,7 @@ function createRenderedPosts(index: SiteIndex, maxBytes: number): RenderedPosts 
   const inProgress = new Map<string, { readonly item: Promise<Item>; readonly versions: Versions }>();
   const areCurrent = (versions: Versions): boolean => {
     for (const [record, version] of versions) {
-      if (index.version(record) !== version) return false;
+      if (versionOf(record) !== version) return false;
     }
     return true;
   };
@@ -223,8 +240,11 @@ function createRenderedPosts(index: SiteIndex, maxBytes: number): RenderedPosts 
       const found = cache.get(key);
       return found !== undefined && areCurrent(found.versions) ? found.item : undefined;
     },
-    readVersions: (post, type) =>
-      new Map(listDependencies(post, type, index).map((record) => [record, index.version(record)])),
+    readVersions(post, type) {
+      const records = listDependencies(post, type, index);
+      const all = site.showsOthers(post) ? [...records, WHOLE_SITE] : records;
+      return new Map(all.map((record) => [record, versionOf(record)]));
+    },
     async shareRendering(key, versions, render) {
       const other = inProgress.get(key);
       if (other !== undefined && areCurrent(other.versions)) return other.item;

@@ -3,6 +3,7 @@
 import { runSteps, type Steps } from "../../core/next-turn.js";
 import { splitBlocks } from "./blocks.js";
 import { stripToken, tokenGroups } from "./markup.js";
+import { type IsShortCode, isBuiltInShortCode, stripShortCodes } from "./short-codes.js";
 
 /** WordPress's list of blocks whose text reads on its own, and of those that only hold others. */
 const READABLE_BLOCKS: ReadonlySet<string> = new Set(
@@ -23,11 +24,16 @@ const READABLE_BLOCKS: ReadonlySet<string> = new Set(
 export const makeExcerpt = (content: string, words = 55): string => runSteps(excerptSteps(content, words));
 
 /** Does the same in steps. */
-export function* excerptSteps(content: string, words: number): Steps<string> {
+export function* excerptSteps(
+  content: string,
+  words: number,
+  isShortCode: IsShortCode = isBuiltInShortCode,
+): Steps<string> {
   const found: string[] = [];
   // The text since the last blank, whose word may go on.
   let rest: string[] = [];
-  for (const group of tokenGroups(readableBlocks(withoutShortCodes(teaserOf(content))))) {
+  const teaser = yield* stripShortCodes(teaserOf(content), isShortCode);
+  for (const group of tokenGroups(readableBlocks(teaser))) {
     const text = group.map((token) => stripToken(token, { apart: true })).join("");
     rest.push(text);
     if (/[\n\r\t ]/.test(text)) {
@@ -62,24 +68,4 @@ function readableBlocks(content: string): string {
     }
   }
   return text;
-}
-
-const SHORT_CODE = /\[(caption|wp_caption|gallery|playlist|audio|video|embed)(?![\w-])[^[\]]*\]/g;
-
-/** Those of WordPress, with what they enclose. */
-function withoutShortCodes(content: string): string {
-  let text = "";
-  let from = 0;
-  const unclosed = new Set<string>();
-  for (const match of content.matchAll(SHORT_CODE)) {
-    const [code, name = ""] = match;
-    if (match.index < from) continue;
-    text += content.slice(from, match.index);
-    from = match.index + code.length;
-    if (code.endsWith("/]") || unclosed.has(name)) continue;
-    const end = content.indexOf(`[/${name}]`, from);
-    if (end === -1) unclosed.add(name);
-    else from = end + name.length + 3;
-  }
-  return text + content.slice(from);
 }

@@ -8,9 +8,18 @@ import { trimEnd } from "../../core/trim-end.js";
 import { hasBlocks, renderBlocks } from "./blocks.js";
 import { BLOCK_ELEMENTS, type HtmlToken, tokenGroups } from "./markup.js";
 import { sanitiseSteps, sanitiseTitleSteps } from "./sanitise-html.js";
+import {
+  type IsShortCode,
+  isBuiltInShortCode,
+  putShortCodesBack,
+  splitAtMarks,
+  type TakenText,
+  takeShortCodes,
+  unwrapShortCodes,
+} from "./short-codes.js";
 import { texturiseSteps } from "./typography.js";
 
-interface RenderOptions {
+export interface RenderOptions {
   /**
    * True if its author may write free HTML. The text of any other author is sanitised before it is
    * shown, even if it was sanitised before it was stored.
@@ -20,11 +29,16 @@ interface RenderOptions {
   readonly sanitise?: (raw: string) => Steps<string>;
   /** Shows smilies in contents and excerpts as emoji. Default: `true`. */
   readonly smilies?: boolean;
+  /** Default: those of WordPress. */
+  readonly isShortCode?: IsShortCode;
 }
 
 /** The title with typographic signs, on one line of HTML. */
-export function* titleSteps(raw: string, { isTrusted }: RenderOptions): Steps<string> {
-  return trimBlanks(yield* texturiseSteps(isTrusted ? raw : yield* sanitiseTitleSteps(raw)));
+export function* titleSteps(raw: string, { isTrusted, isShortCode }: RenderOptions): Steps<string> {
+  const safe = isTrusted ? raw : yield* sanitiseTitleSteps(raw);
+  const taken = yield* takeShortCodes(safe, isShortCode ?? isBuiltInShortCode);
+  const html = trimBlanks(yield* texturiseSteps(taken.html));
+  return putShortCodesBack(splitAtMarks(html, taken.tags), "written");
 }
 
 /**
@@ -32,20 +46,43 @@ export function* titleSteps(raw: string, { isTrusted }: RenderOptions): Steps<st
  * WordPress sets them. Short codes and blocks that a program fills are shown as they are written.
  */
 export function* contentSteps(raw: string, options: RenderOptions): Steps<string> {
-  const safe = yield* safeHtml(raw, options);
-  if (hasBlocks(safe)) return yield* texturiseSteps(renderBlocks(safe), withSmilies(options));
-  return yield* paragraphSteps(yield* texturiseSteps(safe, withSmilies(options)));
+  const safe = yield* safeSteps(raw, options);
+  const hasParagraphs = hasBlocks(safe);
+  const html = hasParagraphs ? renderBlocks(safe) : safe;
+  const taken = yield* typesetSteps(html, { ...options, hasParagraphs });
+  return putShortCodesBack(taken, "shown");
 }
 
 /** The excerpt, written or made, as HTML in paragraphs. */
 export function* renderedExcerptSteps(raw: string, options: RenderOptions): Steps<string> {
-  return yield* paragraphSteps(yield* texturiseSteps(yield* safeHtml(raw, options), withSmilies(options)));
+  return putShortCodesBack(yield* typesetSteps(yield* safeSteps(raw, options), options), "written");
 }
 
-const withSmilies = ({ smilies = true }: RenderOptions) => ({ smilies });
-
-function* safeHtml(raw: string, { isTrusted, sanitise = sanitiseSteps }: RenderOptions): Steps<string> {
+/** The text, sanitised if its author is not trusted. */
+export function* safeSteps(
+  raw: string,
+  { isTrusted, sanitise = sanitiseSteps }: RenderOptions,
+): Steps<string> {
   return isTrusted ? raw : yield* sanitise(raw);
+}
+
+/**
+ * Sets the typographic signs of safe HTML, and its paragraphs unless `hasParagraphs`. The short
+ * codes are still to be run or put back.
+ */
+export function* typesetSteps(
+  html: string,
+  {
+    smilies = true,
+    isShortCode = isBuiltInShortCode,
+    hasParagraphs = false,
+  }: Pick<RenderOptions, "smilies" | "isShortCode"> & { readonly hasParagraphs?: boolean },
+): Steps<TakenText> {
+  const marked = yield* takeShortCodes(html, isShortCode);
+  const signs = yield* texturiseSteps(marked.html, { smilies });
+  const taken = splitAtMarks(hasParagraphs ? signs : yield* paragraphSteps(signs), marked.tags);
+  unwrapShortCodes(taken);
+  return taken;
 }
 
 const atOnce =

@@ -38,7 +38,8 @@ export function* texturiseSteps(
   return parts.join("");
 }
 
-const escapeAmpersands = (text: string): string =>
+/** Writes an `&` that begins no reference as one. */
+export const escapeAmpersands = (text: string): string =>
   text.includes("&") ? text.replace(AMPERSAND, "&#038;") : text;
 
 const OPENING_DOUBLE = "&#8220;";

@@ -1,0 +1,44 @@
+/**
+ * Renders the contents of posts, with what they show of other records: the short codes that they
+ * run.
+ */
+
+import type { Clock } from "../../core/clock.js";
+import type { Logger } from "../../core/logger.js";
+import { runInTurns } from "../../core/next-turn.js";
+import type { ContentRepository } from "../repository/content-repository.js";
+import type { ContentRenderer } from "../site.js";
+import { hasBlocks, renderBlocks } from "../text/blocks.js";
+import { safeSteps, typesetSteps } from "../text/render.js";
+import { hasShortCode } from "../text/short-codes.js";
+import { PublicRecords } from "./public-records.js";
+import { createShortCodeRunner, type ShortCodes } from "./run-short-codes.js";
+
+export function createContentRenderer({
+  repository,
+  clock,
+  logger,
+  shortCodes,
+}: {
+  readonly repository: Pick<ContentRepository, "index" | "posts" | "texts">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly shortCodes: ShortCodes;
+}): ContentRenderer {
+  const { index } = repository;
+  const records = new PublicRecords(repository);
+  const runner = createShortCodeRunner({ clock, logger, index, records, shortCodes });
+  const { isShortCode } = runner;
+  return {
+    isShortCode,
+    showsOthers: (content) => hasShortCode(content, isShortCode),
+    async render(post, options, site) {
+      const { content } = post;
+      const safe = await runInTurns(safeSteps(content, options), content.length);
+      const hasParagraphs = hasBlocks(safe);
+      const html = hasParagraphs ? renderBlocks(safe) : safe;
+      const typeset = typesetSteps(html, { ...options, isShortCode, hasParagraphs });
+      return runner.run(await runInTurns(typeset, html.length), post, site);
+    },
+  };
+}
