@@ -12,7 +12,7 @@ import { playCase } from "./play.js";
 import { STORAGES } from "./storages.js";
 
 /** All that were recorded; whoever adds or removes one changes this. */
-const RECORDED = 869;
+const RECORDED = 871;
 /** Of one failing case and of one of its steps, what is printed. */
 const STEPS_SHOWN = 3;
 const DIFFERENCES_SHOWN = 6;

@@ -9,7 +9,7 @@ import { tokenGroups } from "./markup.js";
 /** Elements whose text is shown as written. */
 const VERBATIM: ReadonlySet<string> = new Set(["pre", "code", "kbd", "style", "script", "tt"]);
 
-const AMPERSAND = /&(?!#\d{1,8};|#x[\da-f]{1,7};|[a-z][a-z1-4]{0,31};)/gi;
+const AMPERSAND = /&(?!#\d{1,8};|#x[\da-f]{1,7};|[a-z1-4]{1,8};)/gi;
 
 /**
  * Replaces quotes, dashes and ellipses by numeric references. Tags, comments and verbatim elements
@@ -118,24 +118,35 @@ function replaceDouble(open: OpenQuotes, before: string, after: string): string 
     open.isDouble = true;
     return OPENING_DOUBLE;
   }
-  if (/\d$/.test(before) && !open.isDouble) return DOUBLE_PRIME;
+  if (isUnit(before) && !open.isDouble) return DOUBLE_PRIME;
   open.isDouble = false;
   return CLOSING_DOUBLE;
 }
 
+/**
+ * The words that WordPress knows to begin with an apostrophe. In lower case only; a longer word that
+ * begins like one counts, too.
+ */
+const ELIDED = /^(?:tain't|twere|twas|tis|twill|til|bout|nuff|round|cause|em)/;
+
+/** '99 is a year, as in '99s; '99% and '99.5 are numbers. */
+const YEAR = /^\d\d(?![%\d]|[.,]\d)/;
+const YEAR_BEFORE = /'\d\d$/;
+
 function replaceSingle(open: OpenQuotes, before: string, after: string): string {
-  // '99 is a year.
-  if (/^\d\d(?:$|[^%\d])/.test(after) && !open.isSingle) return APOSTROPHE;
+  if (ELIDED.test(after) || YEAR.test(after)) return APOSTROPHE;
   if (opensAfter(before)) {
     open.isSingle = true;
     return OPENING_SINGLE;
   }
   const closes = after === "" || isBlankStart(after) || /^(?:[.,:;!?"'(){}[\]-]|&[lg]t;)/.test(after);
-  if (closes && /\d$/.test(before) && !open.isSingle) return PRIME;
+  if (closes && isUnit(before) && !open.isSingle) return PRIME;
   if (closes) open.isSingle = false;
   return APOSTROPHE;
 }
 
+/** True if a quote after it stands for feet or inches: after a number that is no year. */
+const isUnit = (before: string): boolean => /\d$/.test(before) && !YEAR_BEFORE.test(before);
 const opensAfter = (before: string): boolean => before === "" || /(?:[([{"\s-]|&lt;|&nbsp;)$/.test(before);
 const isBlankStart = (after: string): boolean => /^(?:\s|&nbsp;)/.test(after);
 
