@@ -1,6 +1,6 @@
 /**
- * Renders the contents of posts, with what they show of other records: the short codes that they
- * run.
+ * Renders the contents of posts, with what they show of other records: dynamic blocks and short
+ * codes.
  */
 
 import type { Clock } from "../../core/clock.js";
@@ -8,10 +8,12 @@ import type { Logger } from "../../core/logger.js";
 import { runInTurns } from "../../core/next-turn.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import type { ContentRenderer } from "../site.js";
-import { hasBlocks, renderBlocks } from "../text/blocks.js";
+import { hasBlocks } from "../text/blocks.js";
 import { safeSteps, typesetSteps } from "../text/render.js";
 import { hasShortCode } from "../text/short-codes.js";
+import { createDynamicBlocks } from "./dynamic-blocks.js";
 import { PublicRecords } from "./public-records.js";
+import { hasDynamicBlock, renderDynamicBlocks } from "./render-blocks.js";
 import { createShortCodeRunner, type ShortCodes } from "./run-short-codes.js";
 
 export function createContentRenderer({
@@ -29,14 +31,15 @@ export function createContentRenderer({
   const records = new PublicRecords(repository);
   const runner = createShortCodeRunner({ clock, logger, index, records, shortCodes });
   const { isShortCode } = runner;
+  const blocks = createDynamicBlocks({ index, records });
   return {
     isShortCode,
-    showsOthers: (content) => hasShortCode(content, isShortCode),
+    showsOthers: (content) => hasShortCode(content, isShortCode) || hasDynamicBlock(content, blocks),
     async render(post, options, site) {
       const { content } = post;
       const safe = await runInTurns(safeSteps(content, options), content.length);
       const hasParagraphs = hasBlocks(safe);
-      const html = hasParagraphs ? renderBlocks(safe) : safe;
+      const html = hasParagraphs ? await renderDynamicBlocks(safe, { post, site, blocks }) : safe;
       const typeset = typesetSteps(html, { ...options, isShortCode, hasParagraphs });
       return runner.run(await runInTurns(typeset, html.length), post, site);
     },

@@ -66,6 +66,13 @@ export class PublicRecords {
     return this.#read(ids, 0);
   }
 
+  /** Returns a published pattern without a password. */
+  async pattern(id: number): Promise<Post | undefined> {
+    const [pattern] = await this.#repository.posts([id]);
+    const isShown = pattern?.type === "wp_block" && pattern.status === "publish" && pattern.password === "";
+    return isShown ? pattern : undefined;
+  }
+
   /** A record may have changed during the read. */
   async #read(ids: readonly number[], owner: number): Promise<readonly Post[]> {
     const posts = await this.#repository.posts(ids);

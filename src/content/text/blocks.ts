@@ -7,7 +7,7 @@ import type { Steps } from "../../core/next-turn.js";
 import { stripTags, tokenise } from "./markup.js";
 import { isScriptUrl } from "./urls.js";
 
-interface BlockDelimiter {
+export interface BlockDelimiter {
   readonly kind: "open" | "close" | "void";
   /** With its namespace: `core/paragraph`. */
   readonly name: string;
