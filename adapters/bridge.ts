@@ -33,9 +33,9 @@ async function closeIfUnread(req: IncomingMessage, pending: MaybeResponse): Prom
 
 /** Node's messages, and the host's way on. */
 export interface NodeExchange {
-  readonly req: IncomingMessage;
-  readonly res: ServerResponse;
-  readonly next: (error?: unknown) => void;
+  req: IncomingMessage;
+  res: ServerResponse;
+  next: (error?: unknown) => void;
 }
 
 /**

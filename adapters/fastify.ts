@@ -27,12 +27,12 @@ export type { MountOptions } from "./mount.js";
 /** The options of `register(fastifyAdapter, …)`. */
 export interface FastifyAdapterOptions extends MountOptions {
   /** The service. It starts when the server is ready and stops when the server closes. */
-  readonly service: Service;
+  service: Service;
   /**
    * The name of a property of the instance that holds the service: `"webhooks"` sets
    * `app.webhooks`. Default: no property. Set it if your routes call the service.
    */
-  readonly decorate?: string | undefined;
+  decorate?: string | undefined;
 }
 
 const OPTIONS = {
@@ -72,7 +72,7 @@ const plugin: FastifyPluginAsync<FastifyAdapterOptions> = async (app, options) =
 };
 
 /** Adds the routes in a scope of their own, so that its settings stay inside. */
-function mount(scope: FastifyInstance, root: string, services: readonly Service[]): void {
+function mount(scope: FastifyInstance, root: string, services: Service[]): void {
   passContentTypes(scope);
   const handler = createHandler(scope, services);
   const isRoot = root === "";
@@ -115,7 +115,7 @@ function passContentTypes(scope: FastifyInstance): void {
   });
 }
 
-function createHandler(scope: FastifyInstance, services: readonly Service[]) {
+function createHandler(scope: FastifyInstance, services: Service[]) {
   return (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> | undefined => {
     const context = buildContext(request, scope.prefix);
     const call: Call = (service) => callService(service, request.raw, reply.raw, context);
@@ -136,7 +136,7 @@ function createHandler(scope: FastifyInstance, services: readonly Service[]) {
 }
 
 /** Fastify's own list. `preValidation` restores the header for a bodyless method of the host. */
-const BODYLESS: ReadonlySet<string> = new Set(["GET", "HEAD", "TRACE"]);
+const BODYLESS: Set<string> = new Set(["GET", "HEAD", "TRACE"]);
 
 const OPAQUE = "application/octet-stream";
 
@@ -165,7 +165,7 @@ type Call = (service: Service) => ReturnType<typeof callService>;
 /** Returns the pending response, or the first one of the other services. */
 async function findResponse(
   pending: ReturnType<Call>,
-  others: readonly Service[],
+  others: Service[],
   call: Call,
 ): Promise<HttpResponse | undefined> {
   let response = await pending;
@@ -176,7 +176,7 @@ async function findResponse(
 function buildContext(request: FastifyRequest, prefix: string): AdapterContext {
   const { raw, protocol, host, body } = request;
   const stream = body instanceof Readable ? body : undefined;
-  const { rawBody } = request as { readonly rawBody?: unknown };
+  const { rawBody } = request as { rawBody?: unknown };
   const mount = cutSegments(prefix, raw.url ?? "/");
   return { mount, protocol, host, stream, body: undefined, rawBody, hostRequest: request };
 }

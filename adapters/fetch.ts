@@ -17,7 +17,7 @@ export interface FetchAdapterOptions extends MountOptions {
    * Responds to a path that is not the service's. Default: a plain 404. Set it to pass such
    * requests on to the rest of the host.
    */
-  readonly notFound?: ((request: Request) => Response | Promise<Response>) | undefined;
+  notFound?: ((request: Request) => Response | Promise<Response>) | undefined;
 }
 
 /**

@@ -10,18 +10,18 @@ export interface MountOptions {
    * The path below which the service is mounted, such as `/api`. Default: `""`, the root. Set it if
    * the host serves other paths too.
    */
-  readonly prefix?: string | undefined;
+  prefix?: string | undefined;
 }
 
 /** A request target, split at the mount point. */
 export interface Mount {
   /** Below the mount point, still encoded, with its leading slash. */
-  readonly path: string;
-  readonly query: string;
+  path: string;
+  query: string;
   /**
    * The mount point's own path as the client sent it, without a trailing slash; empty at the root.
    */
-  readonly basePath: string;
+  basePath: string;
 }
 
 export const prefixOption: Option<string> = value(
@@ -48,7 +48,7 @@ export const readPrefix = (factory: string, options: MountOptions | undefined): 
   withoutTrailingSlash(readOptions(factory, { prefix: prefixOption }, options).prefix);
 
 /** Splits a request target into path and query, also one in absolute form (RFC 9112 §3.2). */
-function splitTarget(target: string): { readonly path: string; readonly query: string } {
+function splitTarget(target: string): { path: string; query: string } {
   const own = target.startsWith("/") ? target : target.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?]*/i, "");
   const mark = own.indexOf("?");
   return mark < 0 ? { path: own, query: "" } : { path: own.slice(0, mark), query: own.slice(mark + 1) };

@@ -7,21 +7,21 @@ import type { Mount } from "./mount.js";
 
 /** The facts about a request that only the host knows. */
 export interface AdapterContext {
-  readonly mount: Mount;
+  mount: Mount;
   /** `http` or `https`, according to the host's proxy settings. */
-  readonly protocol: string;
+  protocol: string;
   /** The name and port by which the client addressed the host. */
-  readonly host: string | undefined;
+  host: string | undefined;
   /** The stream of the body, if it is not the message itself. */
-  readonly stream?: Readable | undefined;
+  stream?: Readable | undefined;
   /** The value that a body parser of the host made of the body. */
-  readonly body: unknown;
+  body: unknown;
   /** The bytes that a body parser of the host kept. */
-  readonly rawBody: unknown;
+  rawBody: unknown;
   /** True if a route of the host has matched the whole path. */
-  readonly isRouted?: boolean | undefined;
+  isRouted?: boolean | undefined;
   /** The request as the host's hooks know it. */
-  readonly hostRequest: object;
+  hostRequest: object;
 }
 
 /**

@@ -25,9 +25,9 @@ export type NodeHandler = (
 
 /** A request with the members that connect-style hosts and body parsers add. */
 type ConnectRequest = IncomingMessage & {
-  readonly originalUrl?: string;
-  readonly body?: unknown;
-  readonly rawBody?: unknown;
+  originalUrl?: string;
+  body?: unknown;
+  rawBody?: unknown;
 };
 
 /**

@@ -33,9 +33,9 @@ import { createReaders } from "./telemetry-readers.js";
 /** Options of `openTelemetry`. Default: the providers that the host has registered. */
 export interface OpenTelemetryOptions {
   /** Default: the provider that is registered with the API when the first span begins. */
-  readonly tracerProvider?: TracerProvider | undefined;
+  tracerProvider?: TracerProvider | undefined;
   /** Default: the provider that is registered with the API at the time of this call. */
-  readonly meterProvider?: MeterProvider | undefined;
+  meterProvider?: MeterProvider | undefined;
 }
 
 const provider = <T>(method: string) =>
@@ -59,7 +59,7 @@ const SCOPE = "postbell";
 const KINDS = { producer: SpanKind.PRODUCER, consumer: SpanKind.CONSUMER, client: SpanKind.CLIENT } as const;
 
 /** Labels that have a name in the semantic conventions. */
-const KNOWN: Readonly<Record<string, string>> = {
+const KNOWN: Record<string, string> = {
   error: "error.type",
   method: "http.request.method",
   route: "http.route",
@@ -146,7 +146,7 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
       if ("add" in instrument) instrument.add(amount, toAttributes(labels));
       else instrument.record(amount, toAttributes(labels));
     },
-    observe(read: () => Promise<readonly Reading[]>) {
+    observe(read: () => Promise<Reading[]>) {
       observe();
       return readers.add(read);
     },

@@ -21,12 +21,12 @@ export interface PrometheusOptions {
    * Returns true if this request may read the metrics. For any other value, the response is 401.
    * Default: everybody may read them.
    */
-  readonly authorize?: ((request: HttpRequest) => Awaitable<boolean>) | undefined;
+  authorize?: ((request: HttpRequest) => Awaitable<boolean>) | undefined;
   /**
    * The registry of prom-client that gets the metrics, such as its `register`. Whoever serves it
    * serves them too. Default: a registry of their own.
    */
-  readonly registry?: Registry | undefined;
+  registry?: Registry | undefined;
 }
 
 /** Collects the metrics and serves them. */
@@ -136,7 +136,7 @@ export function prometheus(options: PrometheusOptions = {}): Prometheus {
       { field: "registry" },
     );
   }
-  const adds: ReadonlyMap<string, Add> = new Map(
+  const adds: Map<string, Add> = new Map(
     Object.entries(metrics).map(([key, { labels }]) => [
       key,
       limitSeries(labels, registerMetric(key, registry, readers)),

@@ -8,34 +8,34 @@ import type { ReadableBody } from "../src/http/types.js";
 
 /** The options of requests, after their check. */
 export interface S3Config {
-  readonly endpoint: string;
-  readonly bucket: string;
-  readonly region: string;
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken: string | undefined;
-  readonly timeoutMs: number;
-  readonly clock: Clock;
+  endpoint: string;
+  bucket: string;
+  region: string;
+  accessKeyId: string;
+  secretAccessKey: string;
+  sessionToken: string | undefined;
+  timeoutMs: number;
+  clock: Clock;
 }
 
 export const unavailable = (what: string, reason = what, isPermanent = false): PostbellError =>
   new PostbellError("storage_unavailable", `s3Files: ${what}.`, { reason, isPermanent });
 
 export interface S3Request {
-  readonly method: "GET" | "HEAD" | "PUT" | "DELETE";
+  method: "GET" | "HEAD" | "PUT" | "DELETE";
   /** Empty for the bucket. */
-  readonly key: string;
-  readonly query?: Readonly<Record<string, string>>;
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-  readonly upload?: { readonly bytes: number; readonly type: string; readonly read: () => ReadableBody };
+  key: string;
+  query?: Record<string, string>;
+  headers?: Record<string, string> | undefined;
+  upload?: { bytes: number; type: string; read: () => ReadableBody };
   /** The statuses that the caller handles; any other one is an error. */
-  readonly accept: readonly number[];
+  accept: number[];
 }
 
 export interface S3Response {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly body: AsyncGenerator<Uint8Array>;
+  status: number;
+  headers: Headers;
+  body: AsyncGenerator<Uint8Array>;
 }
 
 const MOST_ERROR_BYTES = 16_384;
@@ -156,7 +156,7 @@ function toConnectionError(error: unknown, signal: AbortSignal, { endpoint, time
   return unavailable(`the connection to ${endpoint} failed (${reason})`, reason);
 }
 
-const REMEDIES: { readonly [status: number]: string } = {
+const REMEDIES: { [status: number]: string } = {
   301: "the bucket is in another region; check endpoint and region",
   307: "the bucket is at another address; check endpoint and region",
   400: "check region and the credentials",

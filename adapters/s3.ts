@@ -27,23 +27,23 @@ import { createS3Sender, readElement, readText, type S3Config, unavailable } fro
 /** The options of {@link s3Files}. */
 export interface S3FilesOptions {
   /** Required. The address of the service, such as `https://s3.eu-central-1.amazonaws.com`. */
-  readonly endpoint: string;
+  endpoint: string;
   /** The region of the bucket. Default: `us-east-1`, which most compatible stores expect. */
-  readonly region?: string | undefined;
+  region?: string | undefined;
   /** Required. The bucket, which must exist. It is addressed as the first segment of the path. */
-  readonly bucket: string;
+  bucket: string;
   /** A folder in the bucket, such as `media/2026`. Default: the bucket itself. */
-  readonly prefix?: string | undefined;
+  prefix?: string | undefined;
   /** Required. The id of the access key. */
-  readonly accessKeyId: string;
+  accessKeyId: string;
   /** Required. The secret of the access key. It is never sent. */
-  readonly secretAccessKey: string;
+  secretAccessKey: string;
   /** The token of temporary credentials. Default: none. */
-  readonly sessionToken?: string | undefined;
+  sessionToken?: string | undefined;
   /** How long a request may make no progress. Default: 30 seconds. */
-  readonly timeoutMs?: number | undefined;
+  timeoutMs?: number | undefined;
   /** As in `createWebhooks`. */
-  readonly clock?: Clock | undefined;
+  clock?: Clock | undefined;
 }
 
 /** A file store on S3, which can also be checked. */
@@ -271,9 +271,9 @@ const invalidName = (): PostbellError =>
 // Temporary files: an upload needs its length beforehand, and may have to be sent again.
 
 interface TemporaryFile {
-  readonly handle: FileHandle;
-  readonly bytes: number;
-  readonly remove: () => Promise<void>;
+  handle: FileHandle;
+  bytes: number;
+  remove: () => Promise<void>;
 }
 
 /** The file has no name any more while it is open, so that none is left if the process dies. */

@@ -8,14 +8,14 @@ export interface Readers {
    * Returns the sums over all services of readings with the same labels. Concurrent calls are
    * coalesced. Never rejects.
    */
-  read(): Promise<readonly Reading[]>;
+  read(): Promise<Reading[]>;
 }
 
 export function createReaders(): Readers {
   const all = new Set<() => Promise<readonly Reading[]>>();
-  let inFlight: Promise<readonly Reading[]> | undefined;
+  let inFlight: Promise<Reading[]> | undefined;
 
-  const readAll = async (): Promise<readonly Reading[]> => {
+  const readAll = async (): Promise<Reading[]> => {
     const sums = new Map<string, Reading>();
     for (const result of await Promise.allSettled([...all].map((read) => read()))) {
       for (const reading of result.status === "fulfilled" ? result.value : []) {

@@ -45,7 +45,7 @@ FILE must not be a symbolic link.
   },
 });
 
-const listFiles = (path: string): readonly string[] => SIDE_FILES.map((suffix) => path + suffix);
+const listFiles = (path: string): string[] => SIDE_FILES.map((suffix) => path + suffix);
 
 /** Loads a driver from where Postbell is installed, or from the folder that the command runs in. */
 const loadDriver = (name: string): Promise<unknown> =>

@@ -8,13 +8,13 @@ import type { Screen } from "./progress.js";
 
 /** The process that a command runs in. */
 export interface CliIo {
-  readonly stdin: AsyncIterable<Uint8Array>;
-  readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean | undefined };
-  readonly stderr: Screen;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly openStorage: (options: { readonly url: string; readonly prefix?: string }) => ContentStorage;
+  stdin: AsyncIterable<Uint8Array>;
+  stdout: NodeJS.WritableStream & { isTTY?: boolean | undefined };
+  stderr: Screen;
+  env: Record<string, string | undefined>;
+  openStorage: (options: { url: string; prefix?: string }) => ContentStorage;
   /** Aborted when the user interrupts the command. */
-  readonly signal: AbortSignal;
+  signal: AbortSignal;
 }
 
 export const EXIT = { done: 0, failed: 1, usage: 2, invalid: 3, interrupted: 130 } as const;
@@ -25,20 +25,20 @@ export type Action = (io: CliIo) => Promise<ExitCode>;
 
 export interface Command {
   /** Such as `import FILE --redis URL [options]`. */
-  readonly usage: string;
-  readonly summary: string;
+  usage: string;
+  summary: string;
   /** Describes the options in the help. */
-  readonly details: string;
+  details: string;
   /** @throws `Error` whose message is for the user, if the arguments are wrong. */
-  readonly prepare: (args: readonly string[]) => Action;
+  prepare: (args: string[]) => Action;
 }
 
 interface OptionConfig {
-  readonly type: "string" | "boolean";
-  readonly multiple?: boolean;
-  readonly default?: string | boolean | string[];
+  type: "string" | "boolean";
+  multiple?: boolean;
+  default?: string | boolean | string[];
 }
-type Options = Readonly<Record<string, OptionConfig>>;
+type Options = Record<string, OptionConfig>;
 type Values<O extends Options> = ReturnType<typeof parseArgs<{ options: O }>>["values"];
 
 /**
@@ -50,14 +50,14 @@ export function defineCommand<const O extends Options, S>({
   run,
   ...words
 }: Omit<Command, "prepare"> & {
-  readonly options: O;
+  options: O;
   /** Pure. @throws `Error` whose message is for the user. */
-  readonly read: (values: Values<O>, operands: readonly string[]) => S;
-  readonly run: (settings: S, io: CliIo) => Promise<ExitCode>;
+  read: (values: Values<O>, operands: string[]) => S;
+  run: (settings: S, io: CliIo) => Promise<ExitCode>;
 }): Command {
   return Object.freeze({
     ...words,
-    prepare(args: readonly string[]): Action {
+    prepare(args: string[]): Action {
       const { values, positionals } = parseOptions(args, options);
       const settings = read(values as Values<O>, positionals);
       return (io) => run(settings, io);
@@ -66,7 +66,7 @@ export function defineCommand<const O extends Options, S>({
 }
 
 /** Parses arguments. @throws `Error` that names the option that an unknown one is near to. */
-function parseOptions(args: readonly string[], options: Options) {
+function parseOptions(args: string[], options: Options) {
   try {
     return parseArgs({ args: [...args], allowPositionals: true, options });
   } catch (error) {
@@ -80,7 +80,7 @@ function parseOptions(args: readonly string[], options: Options) {
 export function readWholeNumber(
   text: string,
   name: string,
-  { min, max }: { readonly min: number; readonly max: number },
+  { min, max }: { min: number; max: number },
 ): number {
   const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (number >= min && number <= max) return number;
@@ -97,7 +97,7 @@ export function readUrl(text: string, name: string): string {
  */
 export const wrongUsage = (message: string): PostbellError => new PostbellError("invalid_option", message);
 
-export function refuseOperands(operands: readonly string[]): void {
+export function refuseOperands(operands: string[]): void {
   if (operands.length > 0)
     throw new Error(`There is an unexpected argument: '${printable(operands[0] ?? "")}'.`);
 }

@@ -5,16 +5,16 @@ import { request as requestHttps } from "node:https";
 import { trimEnd } from "../../src/core/trim-end.js";
 
 export interface HttpMessage {
-  readonly method: string;
-  readonly path: string;
+  method: string;
+  path: string;
   /** In order, with their names as written. */
-  readonly headers: readonly (readonly [name: string, value: string])[];
-  readonly body: Uint8Array;
+  headers: readonly (readonly [name: string, value: string])[];
+  body: Uint8Array;
 }
 
 export interface ReadMessage extends HttpMessage {
   /** Notes for the user about how the text was read. */
-  readonly notes: readonly string[];
+  notes: string[];
 }
 
 /** Returns the values of a header, joined as in HTTP. The case of its name does not matter. */
@@ -45,7 +45,7 @@ export function readMessage(bytes: Uint8Array): ReadMessage {
   const lines = head.split(/\r?\n/).filter((line) => line !== "");
   const [, method = "POST", path = "/"] = REQUEST_LINE.exec(lines[0] ?? "") ?? [];
   const isNamed = REQUEST_LINE.test(lines[0] ?? "");
-  const headers = lines.slice(isNamed ? 1 : 0).map((line, index): readonly [string, string] => {
+  const headers = lines.slice(isNamed ? 1 : 0).map((line, index): [string, string] => {
     const [, name, value] = HEADER.exec(line) ?? [];
     if (name === undefined || value === undefined)
       throw new Error(
@@ -57,13 +57,13 @@ export function readMessage(bytes: Uint8Array): ReadMessage {
   return { ...message, ...cutToLength(message) };
 }
 
-function split(text: string): { readonly head: string; readonly body: string } {
+function split(text: string): { head: string; body: string } {
   const end = /\r?\n\r?\n/.exec(text);
   if (end === null) return { head: text, body: "" };
   return { head: text.slice(0, end.index), body: text.slice(end.index + end[0].length) };
 }
 
-function splitCurl(text: string): { readonly head: string; readonly body: string } {
+function splitCurl(text: string): { head: string; body: string } {
   const lines = text.split("\n");
   return {
     head: lines
@@ -78,7 +78,7 @@ function splitCurl(text: string): { readonly head: string; readonly body: string
 }
 
 /** Cuts the body to its `Content-Length`, and notes if the length is wrong. */
-function cutToLength(message: HttpMessage): { readonly body: Uint8Array; readonly notes: readonly string[] } {
+function cutToLength(message: HttpMessage): { body: Uint8Array; notes: string[] } {
   const { body } = message;
   const announced = getHeader(message, "content-length");
   const length = announced !== undefined && /^\d{1,15}$/.test(announced) ? Number(announced) : body.length;
@@ -115,7 +115,7 @@ export function writeMessage({ method, path, headers, body }: HttpMessage): Uint
 
 const TIMEOUT_MS = 15_000;
 /** Headers that belong to the earlier connection, in addition to `proxy-*`. */
-const HOP_HEADERS: ReadonlySet<string> = new Set(
+const HOP_HEADERS: Set<string> = new Set(
   "connection keep-alive te trailer transfer-encoding upgrade host content-length expect".split(" "),
 );
 

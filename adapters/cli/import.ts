@@ -74,7 +74,7 @@ function readId(text: string, what: string): number {
   throw new Error(`${what} must be the id of a user, a whole number from 1 (got ${printable(text)}).`);
 }
 
-function readAuthor(text: string): readonly [string, number] {
+function readAuthor(text: string): [string, number] {
   const at = text.lastIndexOf("=");
   if (at < 1) throw new Error(`--author must be LOGIN=ID (got ${printable(text)}).`);
   return [text.slice(0, at), readId(text.slice(at + 1), "--author")];

@@ -101,8 +101,8 @@ export function toLocalPort(url: string | undefined): number | undefined {
 }
 
 interface TlsFiles {
-  readonly cert: string;
-  readonly key: string;
+  cert: string;
+  key: string;
 }
 
 function readTls(cert: string | undefined, key: string | undefined): TlsFiles | undefined {

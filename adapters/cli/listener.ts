@@ -12,20 +12,20 @@ import { checkSignature, formatAge, type SignatureReport, typeOfNotification } f
 const MAX_REMEMBERED = 10_000;
 
 export interface ListenSettings {
-  readonly secrets: readonly string[];
-  readonly header: string;
-  readonly toleranceSeconds: number;
+  secrets: string[];
+  header: string;
+  toleranceSeconds: number;
   /** Statuses of the responses to valid requests, in turn. The last one repeats. */
-  readonly statuses: readonly number[];
-  readonly forward: string | undefined;
-  readonly save: string | undefined;
-  readonly body: boolean;
-  readonly json: boolean;
+  statuses: number[];
+  forward: string | undefined;
+  save: string | undefined;
+  body: boolean;
+  json: boolean;
 }
 
 interface Reply {
-  readonly status: number;
-  readonly forwardError?: string;
+  status: number;
+  forwardError?: string;
 }
 
 export function createListener(settings: ListenSettings, io: CliIo) {
@@ -80,14 +80,14 @@ async function readRequest(request: IncomingMessage): Promise<HttpMessage | unde
   return { method, path, headers: toPairs(rawHeaders), body };
 }
 
-const toPairs = (raw: readonly string[]): HttpMessage["headers"] =>
+const toPairs = (raw: string[]): HttpMessage["headers"] =>
   raw.flatMap((name, index) => (index % 2 === 0 ? [[name, raw[index + 1] ?? ""] as const] : []));
 
 // Saves received requests to numbered files of a folder.
 
 interface RequestFiles {
   /** Saves a request, and returns the path of its file. `name` becomes part of it. */
-  readonly save: (message: HttpMessage, name: string) => Promise<string>;
+  save: (message: HttpMessage, name: string) => Promise<string>;
 }
 
 function createRequestFiles(folder: string): RequestFiles {
@@ -111,24 +111,24 @@ function createRequestFiles(folder: string): RequestFiles {
 
 /** A line of `--json`. */
 interface CapturedRequest {
-  readonly at: string;
-  readonly method: string;
-  readonly path: string;
-  readonly type: string | null;
-  readonly id: string | null;
-  readonly timestamp: string | null;
+  at: string;
+  method: string;
+  path: string;
+  type: string | null;
+  id: string | null;
+  timestamp: string | null;
   /** Type of the focal resource. */
-  readonly resourceType: string | null;
-  readonly code: SignatureReport["code"] | "method_not_allowed";
-  readonly message: string;
-  readonly ageSeconds: number | null;
+  resourceType: string | null;
+  code: SignatureReport["code"] | "method_not_allowed";
+  message: string;
+  ageSeconds: number | null;
   /** True if the event was received before, since the command started. */
-  readonly repeated: boolean;
-  readonly bytes: number;
-  readonly status: number;
-  readonly saved?: string | undefined;
-  readonly forwardError?: string | undefined;
-  readonly body?: unknown;
+  repeated: boolean;
+  bytes: number;
+  status: number;
+  saved?: string | undefined;
+  forwardError?: string | undefined;
+  body?: unknown;
 }
 
 /** Returns the id and type that the body claims; `null` if it is not an event notification. */
@@ -165,7 +165,7 @@ function getFocalType({ notification }: SignatureReport): string | null {
   return typeof type === "string" ? type : null;
 }
 
-const COLOURS: { readonly [code in CapturedRequest["code"]]?: "green" | "yellow" } = {
+const COLOURS: { [code in CapturedRequest["code"]]?: "green" | "yellow" } = {
   valid: "green",
   unverified: "yellow",
 };
@@ -191,7 +191,7 @@ function formatReceived(received: CapturedRequest, io: CliIo): string {
   return `${lines.join("\n")}\n`;
 }
 
-const listDetails = ({ saved, forwardError, body }: CapturedRequest): readonly string[] => [
+const listDetails = ({ saved, forwardError, body }: CapturedRequest): string[] => [
   ...(saved === undefined ? [] : [`  saved as ${printable(saved)}`]),
   ...(forwardError === undefined ? [] : [`  not forwarded: ${printable(forwardError)}`]),
   ...(body === undefined ? [] : JSON.stringify(body, null, 2).split("\n").map(printable)),

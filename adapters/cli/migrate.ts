@@ -53,5 +53,5 @@ export const migratePostgres = defineCommand({
 });
 
 /** Each version is one transaction, as `postbell migrate` runs it. */
-const formatSql = (migrations: readonly { readonly version: number; readonly sql: string }[]): string =>
+const formatSql = (migrations: readonly { version: number; sql: string }[]): string =>
   migrations.map(({ version, sql }) => `-- Layout ${version}\nBEGIN;\n${sql}\nCOMMIT;\n`).join("\n");

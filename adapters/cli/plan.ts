@@ -67,10 +67,10 @@ export const plan = defineCommand({
 });
 
 interface Timeline {
-  readonly attempts: readonly PlannedAttempt[];
-  readonly endpoints: { readonly warnAfterMs: number; readonly disableAfterMs: number };
+  attempts: PlannedAttempt[];
+  endpoints: { warnAfterMs: number; disableAfterMs: number };
   /** Time of the first attempt. */
-  readonly from: number;
+  from: number;
 }
 
 function toJson({ attempts, endpoints, from }: Timeline): object {
@@ -116,7 +116,7 @@ function formatTimeline(timeline: Timeline, paint: ReturnType<typeof createPaint
   return `Hours and minutes after the first attempt; dates in ${zone}.\n\n${lines.join("\n")}\n\n${axis}\n`;
 }
 
-const FLAGS: Readonly<Record<string, string>> = {
+const FLAGS: Record<string, string> = {
   "retry.intervalsMs": "--intervals",
   "retry.everyMs": "--every",
   "retry.windowMs": "--window",
@@ -159,12 +159,12 @@ function readPart(text: string): number {
 }
 
 interface PlannedAttempt {
-  readonly offsetMs: number;
+  offsetMs: number;
   /** Time with the largest jitter. */
-  readonly latestMs: number;
+  latestMs: number;
 }
 
-function listAttempts(retry: RetryPolicy): readonly PlannedAttempt[] {
+function listAttempts(retry: RetryPolicy): PlannedAttempt[] {
   const schedule = buildSchedule(retry);
   return schedule.map((offsetMs, step) => {
     const interval = offsetMs - (schedule[step - 1] ?? 0);
@@ -195,7 +195,7 @@ const TICKS = 4;
  * Draws attempts as `o`, or as their number if several fall together, and warning and disabling as
  * `W` and `D`. The line below has hours and minutes.
  */
-export function drawTimeAxis(attempts: readonly number[], warnMs: number, disableMs: number): string {
+export function drawTimeAxis(attempts: number[], warnMs: number, disableMs: number): string {
   const end = Math.max(...attempts, warnMs, disableMs);
   const toCell = (ms: number): number => Math.round((ms / end) * AXIS_WIDTH);
   const cells = Array.from({ length: AXIS_WIDTH + 1 }, () => "-");

@@ -5,14 +5,14 @@ import type { ImportProgress } from "../../src/content/wxr/options.js";
 import type { Clock } from "../../src/core/clock.js";
 
 export interface Screen {
-  readonly write: (text: string) => unknown;
-  readonly isTTY?: boolean | undefined;
+  write: (text: string) => unknown;
+  isTTY?: boolean | undefined;
 }
 
 export interface ProgressBar<P> {
-  readonly show: (progress: P) => void;
+  show: (progress: P) => void;
   /** Ends the line, so that the next output begins a new one. */
-  readonly end: () => void;
+  end: () => void;
 }
 
 const WIDTH = 30;

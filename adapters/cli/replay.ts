@@ -69,7 +69,7 @@ function signAgain<M extends HttpMessage>(message: M, header: string, secret: st
   const timestamp = Math.floor(now / 1000);
   const { body } = message;
   const id = getHeader(message, "webhook-id");
-  const made: readonly (readonly [string, string])[] = [
+  const made: [string, string][] = [
     [header, signatureHeader({ secret, timestamp, body })],
     ...(id === undefined ? [] : Object.entries(standardHeaders({ secrets: [secret], id, timestamp, body }))),
   ];

@@ -18,23 +18,20 @@ export const secretDetails = `  --secret-file FILE  file with the webhook's secr
   --header NAME       header of the signature; default X-Service-Signature`;
 
 export interface SecretSource {
-  readonly given: readonly string[];
-  readonly files: readonly string[];
+  given: string[];
+  files: string[];
 }
 
 /** @throws `Error` whose message is for the user. */
-export function readSecretSource(values: {
-  readonly secret: readonly string[];
-  readonly "secret-file": readonly string[];
-}): SecretSource {
+export function readSecretSource(values: { secret: string[]; "secret-file": string[] }): SecretSource {
   if (!values.secret.every(isSecret)) throw new Error("--secret is empty, or a public key.");
   return { given: values.secret, files: values["secret-file"] };
 }
 
 export interface FoundSecrets {
-  readonly secrets: readonly string[];
+  secrets: string[];
   /** The URL of the webhook, if a file is the response of its registration. */
-  readonly url?: string | undefined;
+  url?: string | undefined;
 }
 
 /**

@@ -13,25 +13,25 @@ import { type SignatureProblem, verifySignature } from "../../src/signature/sign
 import { getHeader, type HttpMessage } from "./http-message.js";
 
 export interface SignatureCheck {
-  readonly secrets: readonly string[];
-  readonly toleranceSeconds: number;
-  readonly signatureHeader: string;
+  secrets: string[];
+  toleranceSeconds: number;
+  signatureHeader: string;
   /** Epoch milliseconds. */
-  readonly now: number;
+  now: number;
 }
 
 export interface SignatureReport {
   /** `unverified`: there is no secret to verify with. */
-  readonly code: "valid" | "unverified" | "invalid_notification" | SignatureProblem;
+  code: "valid" | "unverified" | "invalid_notification" | SignatureProblem;
   /** Says what was found, and what to change unless the code is `valid`. */
-  readonly message: string;
+  message: string;
   /**
    * Age of the signature in seconds, negative if it is in the future. `null` if the signature does
    * not match the body.
    */
-  readonly ageSeconds: number | null;
+  ageSeconds: number | null;
   /** The content that the body claims. Do not trust it unless the code is `valid`. */
-  readonly notification: EventNotification | PlainNotification | undefined;
+  notification: EventNotification | PlainNotification | undefined;
 }
 
 /** Returns the event type that a notification claims. */
@@ -124,25 +124,25 @@ function explainAge(
 // Finds out why a signature does not match, by trying the usual mistakes. Pure.
 
 interface SignedBody {
-  readonly body: Uint8Array;
-  readonly header: string | undefined;
-  readonly secrets: readonly string[];
-  readonly now: number;
+  body: Uint8Array;
+  header: string | undefined;
+  secrets: string[];
+  now: number;
 }
 
 /** A body or secrets as they would be without the mistake. */
 interface Correction {
-  readonly body?: string | undefined;
-  readonly secrets?: readonly string[];
+  body?: string | undefined;
+  secrets?: string[];
 }
 
 interface Mistake {
   /** `text` has one character for each byte of the body. */
-  readonly correct: (text: string, secrets: readonly string[]) => readonly Correction[];
-  readonly advice: string;
+  correct: (text: string, secrets: string[]) => Correction[];
+  advice: string;
 }
 
-const MISTAKES: readonly Mistake[] = [
+const MISTAKES: Mistake[] = [
   {
     correct: (text) => [{ body: text.replace(/\r?\n$/, "") }],
     advice: "A line end was added at the end of the body: it is not part of it.",

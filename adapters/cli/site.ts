@@ -12,15 +12,15 @@ import { type CliIo, wrongUsage } from "./command.js";
 
 export interface OpenedSite {
   /** Empty if the environment variable has it. */
-  readonly redis: string;
-  readonly prefix: string | undefined;
+  redis: string;
+  prefix: string | undefined;
   /** Has no slash at its end; may be empty. */
-  readonly url: string;
-  readonly timezone: string;
+  url: string;
+  timezone: string;
   /** Folder of the uploaded files; may be empty. */
-  readonly files: string;
+  files: string;
   /** Path of a file with the types and taxonomies of the site; may be empty. */
-  readonly types: string;
+  types: string;
 }
 
 export const siteOptions = {
@@ -51,12 +51,12 @@ export function readSite({
   files,
   types,
 }: {
-  readonly redis: string;
-  readonly prefix?: string | undefined;
-  readonly site: string;
-  readonly timezone: string;
-  readonly files: string;
-  readonly types: string;
+  redis: string;
+  prefix?: string | undefined;
+  site: string;
+  timezone: string;
+  files: string;
+  types: string;
 }): OpenedSite {
   return { redis, prefix, url: trimEnd(site, "/"), timezone, files, types };
 }

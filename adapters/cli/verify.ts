@@ -63,10 +63,7 @@ export function readTimeOption(text: string, name: string): number {
   return time;
 }
 
-function toJson(
-  { code, message, ageSeconds, notification }: SignatureReport,
-  notes: readonly string[],
-): object {
+function toJson({ code, message, ageSeconds, notification }: SignatureReport, notes: string[]): object {
   const { id = null, timestamp = null } = notification ?? {};
   const type = notification === undefined ? null : typeOfNotification(notification);
   return { valid: code === "valid", code, message, ageSeconds, id, type, timestamp, notes };
@@ -74,7 +71,7 @@ function toJson(
 
 function printReport(
   { code, message, ageSeconds, notification }: SignatureReport,
-  notes: readonly string[],
+  notes: string[],
   io: CliIo,
 ): void {
   const paint = createPainter(io);

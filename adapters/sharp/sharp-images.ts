@@ -125,12 +125,12 @@ export function sharpImages(options: SharpImagesOptions = {}): ImageTool {
 }
 
 interface JudgedImage {
-  readonly bytes: Uint8Array;
-  readonly mimeType: string;
-  readonly size: ImageSize;
-  readonly makeSharp: MakeSharp;
+  bytes: Uint8Array;
+  mimeType: string;
+  size: ImageSize;
+  makeSharp: MakeSharp;
   /** Monotonic ms. */
-  readonly deadline: number;
+  deadline: number;
 }
 
 async function encoded(image: Sharp, mimeType: string, deadline: number): Promise<MadeImage> {
@@ -198,24 +198,24 @@ export interface SharpImagesOptions {
    * Larger images are refused at upload, judged by their header; each pixel takes up to four bytes
    * of memory. Default: 50 million.
    */
-  readonly maxPixels?: number | undefined;
+  maxPixels?: number | undefined;
   /**
    * Largest AVIF image that is created; its encoder cannot be interrupted, at about four million
    * pixels per second. Default: 8 million.
    */
-  readonly maxAvifPixels?: number | undefined;
+  maxAvifPixels?: number | undefined;
   /** An animated image with more frames gets no smaller versions. Default: 1000. */
-  readonly maxFrames?: number | undefined;
+  maxFrames?: number | undefined;
   /** Images processed at the same time. Default: 2. */
-  readonly concurrency?: number | undefined;
+  concurrency?: number | undefined;
   /**
    * Images waiting to be processed; beyond it, uploads are stored without smaller versions, and
    * edits get 503. Default: 32.
    */
-  readonly maxWaiting?: number | undefined;
+  maxWaiting?: number | undefined;
   /**
    * Time limit of one image with all its versions; AVIF may take longer, see `maxAvifPixels`.
    * Default: 30.
    */
-  readonly timeoutSeconds?: number | undefined;
+  timeoutSeconds?: number | undefined;
 }

@@ -9,22 +9,22 @@ import { rotateSize } from "../../src/content/media/image-edits.js";
 /** One pass over the pixels. Its steps are applied in this order. */
 export interface Stage {
   /** In pixels of the input; `undefined` keeps all of it. */
-  readonly crop: Area | undefined;
+  crop: Area | undefined;
   /** Swaps left and right. */
-  readonly isMirrored: boolean;
+  isMirrored: boolean;
   /** Clockwise turns by 90 degrees: 0 to 3. */
-  readonly quarterTurns: number;
+  quarterTurns: number;
   /** A clockwise rotation by any angle. If it is not 0, the stage neither turns nor mirrors. */
-  readonly degrees: number;
+  degrees: number;
   /** Size of the output. After a rotation by `degrees` it may be off by a pixel. */
-  readonly size: PixelSize;
+  size: PixelSize;
 }
 
 /**
  * How to show an image upright, by its EXIF orientation: mirror the stored pixels or not, then turn
  * them.
  */
-const ORIENTATIONS: readonly (readonly [isMirrored: boolean, quarterTurns: number])[] = [
+const ORIENTATIONS: [isMirrored: boolean, quarterTurns: number][] = [
   [false, 0],
   [false, 0],
   [true, 0],
@@ -49,9 +49,9 @@ const turned = ({ left, top, width, height }: Area, within: PixelSize): Area => 
  * one, before the EXIF `orientation` turns the image upright.
  */
 export function planStages(
-  operations: readonly PixelOperation[],
-  { size, orientation }: { readonly size: PixelSize; readonly orientation: number },
-): readonly Stage[] {
+  operations: PixelOperation[],
+  { size, orientation }: { size: PixelSize; orientation: number },
+): Stage[] {
   const plan = createStagePlan(size, orientation);
   for (const operation of operations) {
     if (operation.kind === "crop") plan.crop(operation);
@@ -107,7 +107,7 @@ function createStagePlan(size: PixelSize, orientation: number) {
       if (degrees % 90 === 0) turn(degrees / 90);
       else endStage(degrees);
     },
-    finish(): readonly Stage[] {
+    finish(): Stage[] {
       const isOpen = isCropped() || quarterTurns > 0 || isMirrored;
       if (isOpen || stages.length === 0) endStage(0);
       return stages;

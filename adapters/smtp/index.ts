@@ -154,7 +154,7 @@ const MAX_PERIODS = 10_000;
 /** The mail about one webhook, kind and period of failing. */
 interface MailPeriod {
   /** Addresses that need no further try: they have the mail, or are refused. */
-  readonly served: Set<string>;
+  served: Set<string>;
   /** True if somebody has the mail. */
   isSent: boolean;
   /** Monotonic time. */
@@ -164,13 +164,9 @@ interface MailPeriod {
 }
 
 interface MailPeriods {
-  readonly get: (messageId: string) => MailPeriod;
+  get: (messageId: string) => MailPeriod;
   /** @throws `mail_not_sent` while a recipient has to be retried. */
-  readonly record: (
-    period: MailPeriod,
-    outcome: MailOutcome,
-    about: { readonly kind: string; readonly webhook: string },
-  ) => void;
+  record: (period: MailPeriod, outcome: MailOutcome, about: { kind: string; webhook: string }) => void;
 }
 
 function createMailPeriods(clock: Clock, logger: Logger): MailPeriods {
@@ -215,7 +211,7 @@ async function findRecipients(
   webhook: Webhook,
   to: SmtpNotifierOptions["to"],
   logger: Logger,
-): Promise<readonly MailAddress[]> {
+): Promise<MailAddress[]> {
   const named = typeof to === "function" ? await to(webhook) : to;
   if (named === null || named === undefined) return [];
   const list: unknown = typeof named === "string" ? [named] : named;

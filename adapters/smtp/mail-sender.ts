@@ -11,21 +11,21 @@ const MAX_WAITING = 1_000;
 
 export interface MailToSend {
   /** In nodemailer's form. */
-  readonly mail: object;
-  readonly recipients: readonly string[];
+  mail: object;
+  recipients: string[];
   /** Monotonic time. */
-  readonly deadline: number;
+  deadline: number;
   /**
    * Called if the deadline passes while the mail is sent. The promise has the final outcome, or
    * `undefined` if the mail was not sent.
    */
-  readonly onLate: (outcome: Promise<MailOutcome | undefined>) => void;
+  onLate: (outcome: Promise<MailOutcome | undefined>) => void;
 }
 
 export interface MailSender {
   /** @throws `mail_not_sent` if the outcome for the recipients is unknown at the deadline. */
-  readonly send: (mail: MailToSend) => Promise<MailOutcome>;
-  readonly close: () => Promise<void>;
+  send: (mail: MailToSend) => Promise<MailOutcome>;
+  close: () => Promise<void>;
 }
 
 export function createMailSender(
@@ -86,8 +86,8 @@ export function createMailSender(
 // Opens the connection to the mail server, or uses the host's own transporter.
 
 interface OpenTransport {
-  readonly transporter: Transporter;
-  readonly close: () => void;
+  transporter: Transporter;
+  close: () => void;
 }
 
 /** Time until a connection without mails closes. Endpoints often fail together. */
@@ -122,7 +122,7 @@ async function openTransport(
 const isTransporter = (given: string | object): given is Transporter =>
   typeof given === "object" && "sendMail" in given && typeof given.sendMail === "function";
 
-type Preset = Readonly<Record<string, string | number | boolean>>;
+type Preset = Record<string, string | number | boolean>;
 
 /**
  * Adds the preset to the query of the URL, where every version of nodemailer reads it. Values of
@@ -150,24 +150,24 @@ type CreateTransport = (options: string | object) => Transporter & { close(): vo
  * A recipient that the server did not accept. `status` is the SMTP reply code, or 0 without one.
  */
 interface Unserved {
-  readonly address: string;
-  readonly status: number;
+  address: string;
+  status: number;
 }
 
 export interface MailOutcome {
-  readonly accepted: readonly string[];
+  accepted: string[];
   /** 5xx: a retry would get the same response. */
-  readonly refused: readonly Unserved[];
+  refused: Unserved[];
   /** 4xx: greylisting, a full mailbox. */
-  readonly deferred: readonly Unserved[];
+  deferred: Unserved[];
 }
 
 /** Fields of nodemailer's results and errors. */
 interface SmtpResponse {
-  readonly code?: unknown;
-  readonly responseCode?: unknown;
-  readonly command?: unknown;
-  readonly rejectedErrors?: unknown;
+  code?: unknown;
+  responseCode?: unknown;
+  command?: unknown;
+  rejectedErrors?: unknown;
 }
 
 const getStatus = ({ responseCode }: SmtpResponse): number =>
@@ -179,16 +179,16 @@ const toResponse = (given: unknown): SmtpResponse =>
 /**
  * Interprets the result of `sendMail`. Recipients that it does not name as rejected are accepted.
  */
-function toMailOutcome(result: unknown, recipients: readonly string[]): MailOutcome {
+function toMailOutcome(result: unknown, recipients: string[]): MailOutcome {
   const { rejectedErrors } = toResponse(result);
   const unserved = new Map(
-    (Array.isArray(rejectedErrors) ? (rejectedErrors as readonly unknown[]) : []).map((error) => {
-      const { recipient } = error as { readonly recipient?: unknown };
+    (Array.isArray(rejectedErrors) ? (rejectedErrors as unknown[]) : []).map((error) => {
+      const { recipient } = error as { recipient?: unknown };
       return [String(recipient).toLowerCase(), getStatus(toResponse(error))];
     }),
   );
   const responses = recipients.map((address) => ({ address, status: unserved.get(address.toLowerCase()) }));
-  const withStatus = (isWanted: (status: number) => boolean): readonly Unserved[] =>
+  const withStatus = (isWanted: (status: number) => boolean): Unserved[] =>
     responses.flatMap(({ address, status }) =>
       status !== undefined && isWanted(status) ? [{ address, status }] : [],
     );
@@ -204,7 +204,7 @@ function toMailOutcome(result: unknown, recipients: readonly string[]): MailOutc
  * or the message itself was refused. Returns `undefined` if the server was not reached, refuses the
  * credentials or the sender, or has a transient problem.
  */
-function toFailedOutcome(error: unknown, recipients: readonly string[]): MailOutcome | undefined {
+function toFailedOutcome(error: unknown, recipients: string[]): MailOutcome | undefined {
   const response = toResponse(error);
   if (Array.isArray(response.rejectedErrors) && response.rejectedErrors.length > 0) {
     const outcome = toMailOutcome(response, recipients);

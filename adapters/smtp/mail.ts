@@ -58,7 +58,7 @@ function formatDuration(ms: number): string {
   return `${count} ${unit}${count === 1 ? "" : "s"}`;
 }
 
-const FAILURES: Readonly<Record<string, string>> = {
+const FAILURES: Record<string, string> = {
   dns: "The host name has no usable address",
   connect: "No connection",
   tls: "The TLS handshake failed",
@@ -72,9 +72,9 @@ const formatFailure = ({ at, kind, status, code }: EndpointFailure): string =>
 
 /** One health notification. */
 export interface HealthMail extends FailingEndpoint {
-  readonly kind: MailFacts["kind"];
-  readonly disableAt: Date | null;
-  readonly retriedUntil: Date | null;
+  kind: MailFacts["kind"];
+  disableAt: Date | null;
+  retriedUntil: Date | null;
 }
 
 export function toMailFacts({
@@ -87,7 +87,7 @@ export function toMailFacts({
   retriedUntil,
   portalUrl,
   now,
-}: HealthMail & { readonly portalUrl: string | null; readonly now: number }): MailFacts {
+}: HealthMail & { portalUrl: string | null; now: number }): MailFacts {
   const { origin, pathname, hostname } = new URL(webhook.url);
   return {
     kind,
@@ -108,7 +108,7 @@ export function toMailFacts({
   };
 }
 
-type Block = { readonly text: string } | { readonly endpoint: string } | { readonly link: string };
+type Block = { text: string } | { endpoint: string } | { link: string };
 
 const countDeliveries = (count: number): string =>
   count === 1 ? "1 delivery is waiting" : `${count} deliveries are waiting`;
@@ -120,7 +120,7 @@ function writePending({ pending, retriedUntilText }: MailFacts): string {
 }
 
 /** Writes the sentences about an endpoint that is to be disabled. */
-function writeWarning(facts: MailFacts): readonly string[] {
+function writeWarning(facts: MailFacts): string[] {
   const { failingFor, failingSinceText, pending, disableIn, disableAtText } = facts;
   return [
     `has not returned a 2xx response for ${failingFor}, since ${failingSinceText}.`,
@@ -131,7 +131,7 @@ function writeWarning(facts: MailFacts): readonly string[] {
 }
 
 /** Writes the sentences about an endpoint that was disabled. */
-function writeDisabled({ failingFor, failingSinceText, pending }: MailFacts): readonly string[] {
+function writeDisabled({ failingFor, failingSinceText, pending }: MailFacts): string[] {
   return [
     `was disabled: it had not returned a 2xx response for ${failingFor}, since ${failingSinceText}.`,
     `It receives no events until it is enabled again.${pending === 0 ? "" : ` ${countDeliveries(pending)} and will not be attempted before that.`}`,
@@ -147,7 +147,7 @@ export function defaultMail(facts: MailFacts): Mail {
       ? `Webhook endpoint ${host} is failing and will be disabled ${disableIn}`
       : `Webhook endpoint ${host} was disabled`;
   const [first, ...rest] = kind === "warning" ? writeWarning(facts) : writeDisabled(facts);
-  const blocks: readonly Block[] = [
+  const blocks: Block[] = [
     { text: "The webhook endpoint" },
     { endpoint },
     { text: first ?? "" },
@@ -182,7 +182,7 @@ function asHtml(block: Block): string {
   return `<p><a href="${escapeHtml(block.link)}">${escapeHtml(block.link)}</a></p>`;
 }
 
-const ENTITIES: Readonly<Record<string, string>> = {
+const ENTITIES: Record<string, string> = {
   "&": "&amp;",
   "<": "&lt;",
   ">": "&gt;",

@@ -34,24 +34,24 @@ export interface SmtpNotifierOptions {
    * those of nodemailer's `createTransport`, and a transporter is never closed. For URLs and
    * options, a single connection is opened, which closes after 10 s without mails.
    */
-  readonly transport: string | object;
+  transport: string | object;
   /** The sender. */
-  readonly from: string;
+  from: string;
   /**
    * The recipients; a function gets the webhook and may return `null` for nobody. If it throws, the
    * mail is retried later.
    */
-  readonly to: string | readonly string[] | Recipients;
+  to: string | readonly string[] | Recipients;
   /** Returns the absolute http: or https: URL of a page with the webhook's deliveries. */
-  readonly portalUrl?: ((webhook: Webhook) => string | null | undefined) | undefined;
-  readonly templates?: MailTemplates | undefined;
+  portalUrl?: ((webhook: Webhook) => string | null | undefined) | undefined;
+  templates?: MailTemplates | undefined;
   /**
    * Time limit of one mail, less than `limits.hookMs`; for a slow server raise both. Default 4000.
    */
-  readonly timeoutMs?: number | undefined;
-  readonly clock?: Clock | undefined;
+  timeoutMs?: number | undefined;
+  clock?: Clock | undefined;
   /** Default: `console`, for warnings and errors; `false` logs nothing. */
-  readonly logger?: Logger | false | undefined;
+  logger?: Logger | false | undefined;
 }
 
 const isObject = (given: unknown): given is object => typeof given === "object" && given !== null;
@@ -92,9 +92,9 @@ export const smtpNotifierOptions = {
 
 export interface MailAddress {
   /** Empty without a name. */
-  readonly name: string;
+  name: string;
   /** `local@domain`, the domain in ASCII and lower case. */
-  readonly address: string;
+  address: string;
 }
 
 const LOCAL = /^[^\s\p{Cc}\p{Cf}<>()[\]\\,;:"@]{1,64}$/u;

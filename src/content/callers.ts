@@ -100,11 +100,11 @@ export interface ApplicationPasswords {
 }
 
 export interface Callers {
-  readonly anonymous: Caller;
+  anonymous: Caller;
   /** Returns a user with the permissions of his roles. */
-  readonly toCaller: (user: User) => Caller;
+  toCaller: (user: User) => Caller;
   /** @throws RestError 401 if there is no user with this id */
-  readonly load: (id: number) => Promise<Caller>;
+  load: (id: number) => Promise<Caller>;
   /**
    * Asks the host who makes a request. Synchronous for an anonymous caller whom the host knows at
    * once.
@@ -112,7 +112,7 @@ export interface Callers {
    * @throws RestError with the status and code of a refusal by the host; 500 `rest_internal_error`
    *   if the host returned something else, which is logged; 401 if there is no such user
    */
-  readonly authenticate: (request: HttpRequest) => Caller | Promise<Caller>;
+  authenticate: (request: HttpRequest) => Caller | Promise<Caller>;
 }
 
 type Authentication = Awaited<ReturnType<AuthenticateContent>>;
@@ -124,11 +124,11 @@ export function createCallers({
   authenticate,
   logger,
 }: {
-  readonly users: { readonly get: (id: number) => User | null | Promise<User | null> };
-  readonly roles: Roles;
-  readonly model: ContentModel;
-  readonly authenticate: AuthenticateContent;
-  readonly logger: Logger;
+  users: { get: (id: number) => User | null | Promise<User | null> };
+  roles: Roles;
+  model: ContentModel;
+  authenticate: AuthenticateContent;
+  logger: Logger;
 }): Callers {
   const toCaller = createAuthorization({ roles, model });
   const anonymous = toCaller(null);

@@ -13,7 +13,7 @@ import { COLLECTION_NAMES } from "./records/records.js";
  * Every status that a list accepts, in WordPress's order. A plug-in that most sites have registers
  * `dp-rewrite-republish`.
  */
-const LISTED_STATUSES: readonly string[] = [
+const LISTED_STATUSES: string[] = [
   ...STATUSES,
   "request-pending",
   "request-confirmed",
@@ -44,7 +44,7 @@ const ORDERS = [
   "slug",
   "include_slugs",
   "title",
-] as const satisfies readonly PostOrder[];
+] as const satisfies PostOrder[];
 
 const LIST = {
   perPage: 10,
@@ -213,7 +213,7 @@ export const collections = {
     hasRevisions: true,
     hasAttachments: true,
   },
-} as const satisfies { readonly [base: string]: BuiltInCollection };
+} as const satisfies { [base: string]: BuiltInCollection };
 
 /** The rows of declared types begin with these values, which they share with posts. */
 export const DECLARED = {
@@ -226,6 +226,6 @@ export const DECLARED = {
 
 /** A row of the table. The model of the content adds what other tables say about the type. */
 export interface BuiltInCollection extends Omit<Collection, "taxonomies" | "capabilities"> {
-  readonly type: BuiltInPostType;
-  readonly taxonomies: readonly BuiltInTaxonomy[];
+  type: BuiltInPostType;
+  taxonomies: BuiltInTaxonomy[];
 }

@@ -11,16 +11,16 @@ import type { Site } from "./site.js";
 import type { Users } from "./users/users.js";
 
 export interface ContentBase {
-  readonly clock: Clock;
+  clock: Clock;
   /** Guarded: it never throws. */
-  readonly logger: Logger;
+  logger: Logger;
   /** The first two segments of the content routes: `core/v2`. */
-  readonly namespace: string;
-  readonly model: ContentModel;
-  readonly repository: ContentRepository;
-  readonly site: Site;
-  readonly menuLocations: MenuLocations;
-  readonly users: Users;
-  readonly callers: Callers;
-  readonly lists: ListLimits;
+  namespace: string;
+  model: ContentModel;
+  repository: ContentRepository;
+  site: Site;
+  menuLocations: MenuLocations;
+  users: Users;
+  callers: Callers;
+  lists: ListLimits;
 }

@@ -5,17 +5,14 @@ import { type Reading, seconds, type Telemetry } from "../core/telemetry.js";
 import type { DirectHandler, HttpResponse } from "../http/types.js";
 import type { ContentRepository } from "./repository/content-repository.js";
 
-const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+const METHODS: Set<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
 export interface ContentTelemetry {
-  readonly countResponseLookUp: (isHit: boolean) => void;
-  readonly countRecordLookUps: (hits: number, misses: number) => void;
+  countResponseLookUp: (isHit: boolean) => void;
+  countRecordLookUps: (hits: number, misses: number) => void;
   /** Wraps a handler to measure its responses. A path is reported as the path of its route. */
-  readonly timed: (
-    handle: DirectHandler,
-    findRoutePath: (path: string) => string | undefined,
-  ) => DirectHandler;
-  readonly observe: (repository: Pick<ContentRepository, "index" | "held">) => () => void;
+  timed: (handle: DirectHandler, findRoutePath: (path: string) => string | undefined) => DirectHandler;
+  observe: (repository: Pick<ContentRepository, "index" | "held">) => () => void;
 }
 
 export function createContentTelemetry(telemetry: Telemetry, clock: Clock): ContentTelemetry {
@@ -45,7 +42,7 @@ export function createContentTelemetry(telemetry: Telemetry, clock: Clock): Cont
     },
     observe: ({ index, held }) =>
       telemetry.observe(
-        async (): Promise<readonly Reading[]> => [
+        async (): Promise<Reading[]> => [
           { metric: "contentRecords", labels: { held: "columns" }, value: index.size() },
           { metric: "contentRecords", labels: { held: "whole" }, value: held() },
         ],

@@ -24,7 +24,7 @@ const FEATURES = [
   "revisions",
   "page-attributes",
   "post-formats",
-] as const satisfies readonly TypeFeature[];
+] as const satisfies TypeFeature[];
 
 const MAX_DECLARED = 50;
 const MAX_TEXT = 500;
@@ -36,14 +36,14 @@ const CAPABILITY_TYPE = /^[a-z0-9_-]{1,32}$/;
 const PATH = /^[a-z0-9_-]{1,32}(?:\/[a-z0-9_-]{1,32}){0,3}$/;
 
 /** Names that WordPress, or the indexes of this service, use for something else. */
-const RESERVED_NAMES: ReadonlySet<string> = new Set([
+const RESERVED_NAMES: Set<string> = new Set([
   ...["action", "all", "any", "attachments", "author", "comment", "custom_css", "customize_changeset"],
   ...["link_category", "oembed_cache", "order", "orphan", "parent", "post_format", "revision"],
   ...["settings", "status", "tag", "taxonomy", "term", "theme", "type", "user", "user_request"],
 ]);
 
 /** Segments of the built-in routes, of WordPress's other routes, fields and arguments of posts. */
-const RESERVED_BASES: ReadonlySet<string> = new Set([
+const RESERVED_BASES: Set<string> = new Set([
   ...["autosaves", "batch", "block-directory", "block-patterns", "block-renderer", "block-types"],
   ...["comments", "font-collections", "font-families", "global-styles", "icons", "menu-locations"],
   ...["oembed", "openapi", "pattern-directory", "plugins", "revisions", "search", "settings"],
@@ -73,11 +73,7 @@ const isListOf = (is: (given: unknown) => boolean) => (given: unknown) =>
 
 const label = value<string>("a text of 1 to 100 characters", isText(100), "");
 const name = value<string | undefined>("1 to 32 of a-z, 0-9, dash and underscore", matches(BASE), undefined);
-const names = value<readonly string[]>(
-  "a list of different names",
-  isListOf(matches(NAME)),
-  Object.freeze([]),
-);
+const names = value<string[]>("a list of different names", isListOf(matches(NAME)), []);
 
 /** The members that types and taxonomies share. */
 const common = {
@@ -91,13 +87,13 @@ const common = {
 
 const typeOptions = {
   ...common,
-  supports: value<readonly TypeFeature[]>(
+  supports: value<TypeFeature[]>(
     `a list of ${FEATURES.join(", ")}`,
     isListOf((given) => FEATURES.some((feature) => feature === given)),
-    Object.freeze(["title", "editor"] as const),
+    ["title", "editor"],
   ),
   taxonomies: names,
-  capabilityType: value<string | readonly [string, string]>(
+  capabilityType: value<string | [string, string]>(
     "a name such as 'recipe', or a pair such as ['story', 'stories']",
     (given) =>
       matches(CAPABILITY_TYPE)(given) ||
@@ -124,8 +120,8 @@ type DeclaredType = OptionValues<typeof typeOptions>;
 type DeclaredTaxonomy = OptionValues<typeof taxonomyOptions>;
 
 /** Built-in types that may have declared taxonomies, and the other way round. */
-const OPEN_TYPES: ReadonlySet<string> = new Set(["post", "page"]);
-const OPEN_TAXONOMIES: ReadonlySet<string> = new Set(["category", "post_tag"]);
+const OPEN_TYPES: Set<string> = new Set(["post", "page"]);
+const OPEN_TAXONOMIES: Set<string> = new Set(["category", "post_tag"]);
 
 const refuse = (field: string, message: string): never => {
   throw new PostbellError("invalid_option", `createContent: ${field} ${message}`, { field });
@@ -141,8 +137,8 @@ export function createContentModel({
   types = {},
   taxonomies = {},
 }: {
-  readonly types?: TypeOptions;
-  readonly taxonomies?: TaxonomyOptions;
+  types?: TypeOptions;
+  taxonomies?: TaxonomyOptions;
 } = {}): ContentModel {
   const declaredTypes = readDeclared("types", types, typeOptions);
   const declaredTaxonomies = readDeclared("taxonomies", taxonomies, taxonomyOptions);
@@ -167,7 +163,7 @@ export function createContentModel({
       { ...row, types: typeNames.filter((type) => held.get(type)?.includes(taxonomy)) },
     ]),
   );
-  const list = (type: PostType): readonly TaxonomyDefinition[] =>
+  const list = (type: PostType): TaxonomyDefinition[] =>
     (held.get(type) ?? []).flatMap((taxonomy) => definitions.get(taxonomy) ?? []);
   const rows = Object.values<BuiltInCollection>(collections).map((row): [PostType, Collection] => [
     row.type,
@@ -185,7 +181,7 @@ function readDeclared<T extends typeof typeOptions | typeof taxonomyOptions>(
   field: "types" | "taxonomies",
   given: object,
   table: T,
-): ReadonlyMap<string, OptionValues<T>> {
+): Map<string, OptionValues<T>> {
   const entries = Object.entries(given);
   if (entries.length > MAX_DECLARED) refuse(field, `has at most ${MAX_DECLARED} members.`);
   return new Map(
@@ -212,10 +208,7 @@ function assertNameFree(field: string, name: string): void {
 }
 
 /** Routes, fields and arguments have these names. */
-function assertBasesFree(
-  types: ReadonlyMap<string, DeclaredType>,
-  taxonomies: ReadonlyMap<string, DeclaredTaxonomy>,
-): void {
+function assertBasesFree(types: Map<string, DeclaredType>, taxonomies: Map<string, DeclaredTaxonomy>): void {
   const taken = new Set(
     [...Object.values(collections), ...Object.values(builtInTaxonomies)].map(({ base }) => base as string),
   );
@@ -236,9 +229,9 @@ function assertBasesFree(
 
 /** Returns the names of the taxonomies of each type. Either of the two may name the other. */
 function joinTypesAndTaxonomies(
-  types: ReadonlyMap<string, DeclaredType>,
-  taxonomies: ReadonlyMap<string, DeclaredTaxonomy>,
-): ReadonlyMap<PostType, readonly Taxonomy[]> {
+  types: Map<string, DeclaredType>,
+  taxonomies: Map<string, DeclaredTaxonomy>,
+): Map<PostType, Taxonomy[]> {
   const held = new Map<PostType, Set<Taxonomy>>(
     Object.values<BuiltInCollection>(collections).map((row) => [row.type, new Set(row.taxonomies)]),
   );

@@ -28,11 +28,11 @@ export function createHealthStatus({
   checkStorage,
   isStarted: isServiceStarted,
 }: {
-  readonly repository: Pick<ContentRepository, "current">;
-  readonly poller: Pick<ChangePoller, "behindMs">;
-  readonly clock: Clock;
-  readonly checkStorage: () => StorageStatus;
-  readonly isStarted: () => boolean;
+  repository: Pick<ContentRepository, "current">;
+  poller: Pick<ChangePoller, "behindMs">;
+  clock: Clock;
+  checkStorage: () => StorageStatus;
+  isStarted: () => boolean;
 }): () => Promise<HealthStatus> {
   let storageDownSince: number | undefined;
 

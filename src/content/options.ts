@@ -84,7 +84,7 @@ const address = (what: string) =>
     "URL",
   );
 
-const list = <T>(what: string) => value<readonly T[]>(what, Array.isArray, Object.freeze([]), "list");
+const list = <T>(what: string) => value<T[]>(what, Array.isArray, [], "list");
 
 /** Names, defaults and ranges; the table in docs/options.md is checked against it. */
 export const contentOptions = {
@@ -113,11 +113,7 @@ export const contentOptions = {
     home: address("the address of its first page"),
     timezone: value<string>("an IANA time zone or an offset such as '+05:30'", isText, "UTC", "a time zone"),
     uploads: address("the address of the uploaded files"),
-    templates: value<readonly string[]>(
-      "a list of names",
-      (given) => Array.isArray(given) && given.every(isText),
-      Object.freeze([]),
-    ),
+    templates: value<string[]>("a list of names", (given) => Array.isArray(given) && given.every(isText), []),
   },
   consistency: oneOf(["strong", "eventual"], "strong"),
   namespace: value<string>(
@@ -149,7 +145,7 @@ export const contentOptions = {
       isObject,
       Object.freeze({}),
     ),
-    writable: value<readonly WritableSetting[]>("a list of names", Array.isArray, Object.freeze([])),
+    writable: value<WritableSetting[]>("a list of names", Array.isArray, []),
     write: hook<WriteSettings>(),
   },
   roles: value<RoleOptions | undefined>(
@@ -169,10 +165,10 @@ export const contentOptions = {
   changed: hook<(change: ContentChanged) => unknown>(),
   embeds: {
     enabled: flag(true),
-    providers: value<readonly EmbedProvider[]>(
+    providers: value<EmbedProvider[]>(
       "a list of { pages, endpoint }, where pages are such as 'https://*.example.org/videos/*'",
       isProviderList,
-      Object.freeze([]),
+      [],
       "list",
     ),
     discover: flag(true),
@@ -193,18 +189,8 @@ export const contentOptions = {
     renderBlock: hook<RenderBlock>(),
   },
   cors: {
-    origins: value<readonly string[]>(
-      "a list of origins such as 'https://www.example.org'",
-      isOriginList,
-      Object.freeze([]),
-      "list",
-    ),
-    allowedHeaders: value<readonly string[]>(
-      "a list of at most 100 names of headers",
-      isHeaderList,
-      Object.freeze([]),
-      "list",
-    ),
+    origins: value<string[]>("a list of origins such as 'https://www.example.org'", isOriginList, [], "list"),
+    allowedHeaders: value<string[]>("a list of at most 100 names of headers", isHeaderList, [], "list"),
   },
   unknownPaths: oneOf(["pass", "answer"], "pass"),
   limits: {
@@ -258,10 +244,10 @@ export type ContentConfig = Omit<
   OptionValues<typeof contentOptions>,
   "storage" | "authenticate" | "users" | "site"
 > & {
-  readonly storage: ContentStorage;
-  readonly authenticate: AuthenticateContent;
-  readonly users: UsersOption;
-  readonly site: SiteOptions;
+  storage: ContentStorage;
+  authenticate: AuthenticateContent;
+  users: UsersOption;
+  site: SiteOptions;
 };
 
 /** @throws PostbellError `invalid_option`, with the path of the option as `field` */

@@ -72,7 +72,7 @@ export type { Content, ContentAnswer, ContentPreview, ContentRequest } from "./c
 const STARTED_WITHOUT_STORAGE = "the content could not be read; it will be when the storage is there";
 
 /** Methods whose responses may be as old as `consistency` allows. A write sees the newest state. */
-const READS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+const READS: Set<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /**
  * Creates the content service: the REST interface of a website, to mount with an adapter. It does
@@ -192,10 +192,10 @@ const shareOfCache = ({ limits }: ContentConfig): number => Math.floor(limits.ca
 /** The base of the rooms, and what only one or two of them need. */
 interface AssembledBase extends PostBase {
   /** WordPress's settings. The options of the host are the config. */
-  readonly settings: Settings;
-  readonly roles: Roles;
-  readonly files: JournaledFiles | undefined;
-  readonly images: StoredImages | undefined;
+  settings: Settings;
+  roles: Roles;
+  files: JournaledFiles | undefined;
+  images: StoredImages | undefined;
 }
 
 /** The repository and the site first, then files and media, then the types of posts. */
@@ -285,11 +285,11 @@ const listRoutes = (
     foreign,
     pages,
   }: {
-    readonly own: OwnEmbeds;
-    readonly foreign: ForeignEmbeds | undefined;
-    readonly pages: LinkedPages | undefined;
+    own: OwnEmbeds;
+    foreign: ForeignEmbeds | undefined;
+    pages: LinkedPages | undefined;
   },
-): readonly RestRoute[] => [
+): RestRoute[] => [
   ...base.postTypes.all.flatMap((type) => [
     ...postRoutes(type, base),
     ...revisionRoutes(type, base),

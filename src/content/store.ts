@@ -86,7 +86,7 @@ export interface ContentStore {
    * Returns the records in the order of `keys`, with `undefined` for missing ones. At most 1 000
    * keys.
    */
-  read(keys: readonly string[]): Promise<readonly (ContentRecord | undefined)[]>;
+  read(keys: string[]): Promise<(ContentRecord | undefined)[]>;
   /**
    * Reserves `count` consecutive ids that were never handed out before, and returns the first. Each
    * kind starts at 1.
@@ -98,7 +98,7 @@ export interface ContentStore {
    * `basis`: records that the writes depend on without changing them. If one has another version by
    * now, the result is a conflict.
    */
-  commit(writes: readonly ContentWrite[], basis?: readonly ContentBasis[]): Promise<ContentCommit>;
+  commit(writes: ContentWrite[], basis?: ContentBasis[]): Promise<ContentCommit>;
   /**
    * Returns each record that changed after `since`, once, in its newest state. Records that never
    * had columns may be left out.

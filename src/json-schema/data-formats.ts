@@ -77,8 +77,8 @@ const NOT_IN_HOST = /[^\w.~!$&'()*+,;=%-]|%(?![\da-f]{2})/i;
 const FUTURE_ADDRESS = /^v[\da-f]+\.[\w.~!$&'()*+,;=:-]+$/i;
 
 interface UriParts {
-  readonly scheme: string | undefined;
-  readonly authority: string | undefined;
+  scheme: string | undefined;
+  authority: string | undefined;
 }
 
 /** Returns the beginning of a URI or a relative reference; `undefined` for another text. */
@@ -134,7 +134,7 @@ const test =
     text.length <= MAX_FORMATTED_TEXT && expression.test(text);
 
 /** The formats that are checked, by name. */
-export const DATA_FORMATS: ReadonlyMap<string, (text: string) => boolean> = new Map([
+export const DATA_FORMATS: Map<string, (text: string) => boolean> = new Map([
   ["date", isDate],
   ["time", isTime],
   ["date-time", isDateTime],

@@ -42,19 +42,17 @@ export class DataSchema {
 }
 
 /** Reads the schema of a host, or returns its first mistake. */
-export function parseDataSchema(
-  given: unknown,
-): { readonly schema: DataSchema } | { readonly mistake: SchemaMistake } {
+export function parseDataSchema(given: unknown): { schema: DataSchema } | { mistake: SchemaMistake } {
   const read = readSchema(given);
   return "mistake" in read ? read : { schema: new DataSchema(read) };
 }
 
-type Members = readonly (readonly [name: string, schema: CompiledSchema])[];
+type Members = [name: string, schema: CompiledSchema][];
 
 /** Compiles each schema once, so that a recursive one refers to itself. */
 class Compiler {
-  readonly #references: ReadonlyMap<JsonObject, Json>;
-  readonly #compiled = new Map<Json, CompiledSchema>();
+  #references: Map<JsonObject, Json>;
+  #compiled = new Map<Json, CompiledSchema>();
 
   constructor({ references }: ReadSchema) {
     this.#references = references;
@@ -185,7 +183,7 @@ const checkNames =
     return names.every((name) => schema.accepts(name, validation)) || validation.fail("propertyNames");
   };
 
-function checkProperties(byName: ReadonlyMap<string, CompiledSchema>): Check {
+function checkProperties(byName: Map<string, CompiledSchema>): Check {
   const known = [...byName.keys()];
   return (value, validation, evaluated) => {
     if (!isJsonObject(value)) return true;
@@ -202,7 +200,7 @@ function checkProperties(byName: ReadonlyMap<string, CompiledSchema>): Check {
 
 /** `patternProperties`, and `additionalProperties` for the names that no other keyword states. */
 function checkOtherProperties(
-  byName: ReadonlyMap<string, CompiledSchema>,
+  byName: Map<string, CompiledSchema>,
   byPattern: readonly (readonly [Pattern, CompiledSchema])[],
   others: CompiledSchema | undefined,
 ): Check {
@@ -237,10 +235,10 @@ function noteAll(rest: CompiledSchema | undefined, evaluated: Evaluated | undefi
 const failOfOthers = (others: CompiledSchema, validation: Validation): false =>
   others.isFalse ? validation.fail("additionalProperties") : validation.failWithin(undefined);
 
-function checkEachItem(first: readonly CompiledSchema[], rest: CompiledSchema | undefined): Check {
+function checkEachItem(first: CompiledSchema[], rest: CompiledSchema | undefined): Check {
   return (value, validation, evaluated) => {
     if (!Array.isArray(value)) return true;
-    const items: readonly Json[] = value;
+    const items: Json[] = value;
     for (let index = 0; index < items.length; index += 1) {
       const schema = first[index] ?? rest;
       if (schema === undefined) break;
@@ -252,11 +250,11 @@ function checkEachItem(first: readonly CompiledSchema[], rest: CompiledSchema | 
   };
 }
 
-function checkContains(schema: CompiledSchema, [min, max]: readonly [number, number]): Check {
+function checkContains(schema: CompiledSchema, [min, max]: [number, number]): Check {
   return (value, validation, evaluated) => {
     if (!Array.isArray(value)) return true;
     let count = 0;
-    for (const [index, item] of (value as readonly Json[]).entries()) {
+    for (const [index, item] of (value as Json[]).entries()) {
       if (!schema.accepts(item, validation)) continue;
       count += 1;
       evaluated?.addItem(index);
@@ -267,7 +265,7 @@ function checkContains(schema: CompiledSchema, [min, max]: readonly [number, num
   };
 }
 
-function checkCondition(condition: CompiledSchema, branches: readonly CompiledSchema[]): Check {
+function checkCondition(condition: CompiledSchema, branches: CompiledSchema[]): Check {
   return (value, validation, evaluated) => {
     const own = evaluated && new Evaluated(validation.budget);
     const isMet = condition.accepts(value, validation, own);
@@ -276,7 +274,7 @@ function checkCondition(condition: CompiledSchema, branches: readonly CompiledSc
   };
 }
 
-function checkAlternatives(alternatives: readonly CompiledSchema[], keyword: "anyOf" | "oneOf"): Check {
+function checkAlternatives(alternatives: CompiledSchema[], keyword: "anyOf" | "oneOf"): Check {
   const isOne = keyword === "oneOf";
   return (value, validation, evaluated) => {
     let count = 0;
@@ -308,7 +306,7 @@ function checkUnevaluatedProperties(schema: CompiledSchema): Check {
 function checkUnevaluatedItems(schema: CompiledSchema): Check {
   return (value, validation, evaluated) => {
     if (!Array.isArray(value) || evaluated === undefined || evaluated.isComplete) return true;
-    for (const [index, item] of (value as readonly Json[]).entries()) {
+    for (const [index, item] of (value as Json[]).entries()) {
       validation.budget.spend(1);
       if (evaluated.hasItem(index)) continue;
       if (!schema.accepts(item, validation)) return validation.fail("unevaluatedItems");

@@ -4,7 +4,7 @@ import { findNearest } from "../core/known-names.js";
 import type { Json, JsonObject } from "../schema/types.js";
 import { Pattern, PatternError } from "./pattern.js";
 
-const TYPES: readonly unknown[] = ["string", "integer", "number", "boolean", "array", "object", "null"];
+const TYPES: unknown[] = ["string", "integer", "number", "boolean", "array", "object", "null"];
 
 /** Returns what the value of a keyword must be, or `undefined` if it is that. */
 type ValueCheck = (value: Json) => string | undefined;
@@ -42,7 +42,7 @@ const type = must("the name of a type, such as 'string', or a list of them", (va
   return list.length > 0 && list.every((one) => TYPES.includes(one));
 });
 
-const VALUES: { readonly [keyword: string]: ValueCheck } = {
+const VALUES: { [keyword: string]: ValueCheck } = {
   type,
   const: anything,
   enum: must("a list of values", (value) => Array.isArray(value) && value.length > 0),
@@ -114,14 +114,14 @@ const MEMBERS = [
 type Form = "schema" | "list" | "members";
 
 /** The keywords whose value is a schema, a list of schemas or an object of schemas. */
-const APPLICATORS: ReadonlyMap<string, Form> = new Map<string, Form>([
+const APPLICATORS: Map<string, Form> = new Map<string, Form>([
   ...SCHEMA.map((keyword) => [keyword, "schema"] as const),
   ...LIST.map((keyword) => [keyword, "list"] as const),
   ...MEMBERS.map((keyword) => [keyword, "members"] as const),
 ]);
 
 /** The value of an applicator. The schemas in it are checked when they are read. */
-const FORMS: { readonly [form in Form]: ValueCheck } = {
+const FORMS: { [form in Form]: ValueCheck } = {
   schema: anything,
   list: must("a list of schemas", (value) => Array.isArray(value) && value.length > 0),
   members: must("an object of schemas", isJsonObject),
@@ -151,7 +151,7 @@ export function listInnerSchemas(keyword: string, value: Json): [name: string, s
   const form = APPLICATORS.get(keyword);
   // `items` is a list in draft 7.
   if (form === "list" || (keyword === "items" && Array.isArray(value)))
-    return (value as readonly Json[]).map((one, index) => [String(index), one]);
+    return (value as Json[]).map((one, index) => [String(index), one]);
   if (form === "schema") return [["", value]];
   if (form !== "members") return [];
   // The draft 7 keyword `dependencies` has schemas and lists of names.

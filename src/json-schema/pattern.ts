@@ -11,7 +11,7 @@ import type { Budget } from "./budget.js";
 
 /** Thrown for a pattern that is no regular expression, or cannot be matched in linear time. */
 export class PatternError extends Error {
-  override readonly name = "PatternError";
+  override name = "PatternError";
 }
 
 const MAX_LENGTH = 4_096;
@@ -30,10 +30,10 @@ const TEXT_STEPS = 4;
 type Assertion = "^" | "$" | "\\b" | "\\B";
 
 type Expression =
-  | { readonly kind: "character"; readonly atom: string }
-  | { readonly kind: "assertion"; readonly assertion: Assertion }
-  | { readonly kind: "sequence" | "choice"; readonly parts: readonly Expression[] }
-  | { readonly kind: "repeat"; readonly part: Expression; readonly min: number; readonly max: number };
+  | { kind: "character"; atom: string }
+  | { kind: "assertion"; assertion: Assertion }
+  | { kind: "sequence" | "choice"; parts: Expression[] }
+  | { kind: "repeat"; part: Expression; min: number; max: number };
 
 const CLASS = /\[(?:\\.|[^\]\\])*\]/suy;
 const ESCAPE =
@@ -45,7 +45,7 @@ const GROUP = /\((?:\?:|\?<(?![=!])[^>]*>|(?!\?))/uy;
 class PatternReader {
   #at = 0;
   #level = 0;
-  readonly #source: string;
+  #source: string;
 
   constructor(source: string) {
     this.#source = source;
@@ -124,9 +124,9 @@ class PatternReader {
 
 /** Decides whether one character belongs to an atom such as `[a-z]` or `\p{L}`. */
 class CharacterTest {
-  readonly #expression: RegExp;
+  #expression: RegExp;
   /** 0: not asked yet, 1: no, 2: yes. */
-  readonly #remembered = new Uint8Array(REMEMBERED);
+  #remembered = new Uint8Array(REMEMBERED);
 
   constructor(atom: string) {
     this.#expression = new RegExp(`^${atom}$`, "u");
@@ -144,11 +144,11 @@ class CharacterTest {
 
 interface State {
   /** For a state that takes a character. */
-  readonly test?: CharacterTest;
+  test?: CharacterTest;
   /** For a state that takes none: it is passed if this holds. */
-  readonly assertion?: Assertion;
+  assertion?: Assertion;
   /** The states that follow. The accepting state has none. */
-  readonly next: number[];
+  next: number[];
 }
 
 const isWord = (code: number): boolean =>
@@ -173,9 +173,9 @@ function isAnchored(expression: Expression): boolean {
 
 /** The states that the text so far leads to, and the positions that follow. */
 interface Position {
-  readonly reached: readonly number[];
+  reached: number[];
   /** The next position, or the result if it is certain. By {@link toKey}. */
-  readonly after: Map<number, Position | boolean>;
+  after: Map<number, Position | boolean>;
 }
 
 /** Node hashes numbers without a secret: chosen characters could all fall in one bucket. */
@@ -191,13 +191,13 @@ function toKey(before: number, code: number): number {
 
 /** A regular expression of ECMAScript with the flag `u`, without lookaround and back references. */
 export class Pattern {
-  readonly #states: State[] = [];
-  readonly #tests = new Map<string, CharacterTest>();
-  readonly #start: number;
-  readonly #isAnchored: boolean;
+  #states: State[] = [];
+  #tests = new Map<string, CharacterTest>();
+  #start: number;
+  #isAnchored: boolean;
   #emitted = 0;
   /** Positions by the states that are reached, so that a text that repeats itself costs little. */
-  readonly #positions = new Map<string, Position>();
+  #positions = new Map<string, Position>();
   #remembered = 0;
   #first: Position | undefined;
 
@@ -290,7 +290,7 @@ export class Pattern {
 
   #advance(
     { reached }: Position,
-    [before, code]: readonly [before: number, code: number],
+    [before, code]: [before: number, code: number],
     budget: Budget,
   ): Position | boolean {
     const taking = this.#follow(reached, [before, code], budget);
@@ -306,7 +306,7 @@ export class Pattern {
     return next.size === 0 ? false : this.#toPosition([...next].sort((one, other) => one - other));
   }
 
-  #toPosition(reached: readonly number[]): Position {
+  #toPosition(reached: number[]): Position {
     if (this.#remembered > MAX_REMEMBERED) {
       this.#positions.clear();
       this.#first = undefined;
@@ -326,8 +326,8 @@ export class Pattern {
    * accepting state does.
    */
   #follow(
-    reached: readonly number[],
-    [before, after]: readonly [before: number, after: number],
+    reached: number[],
+    [before, after]: [before: number, after: number],
     budget: Budget,
   ): number[] | undefined {
     const added = new Set<number>();

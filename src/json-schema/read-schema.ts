@@ -9,13 +9,13 @@ import { findKeywordMistake, isJsonObject, listInnerSchemas, showJson } from "./
 
 /** A schema that can be compiled. */
 export interface ReadSchema {
-  readonly schema: JsonObject;
+  schema: JsonObject;
   /** By each schema with a `$ref`: the schema that it means. */
-  readonly references: ReadonlyMap<JsonObject, Json>;
+  references: Map<JsonObject, Json>;
 }
 
 /** Reads the schema of a host, or returns the first mistake. */
-export function readSchema(given: unknown): ReadSchema | { readonly mistake: SchemaMistake } {
+export function readSchema(given: unknown): ReadSchema | { mistake: SchemaMistake } {
   try {
     const schema = copyPlainJson(given);
     if (!isJsonObject(schema)) throw new MistakeError("", "must be a JSON Schema, an object");
@@ -31,7 +31,7 @@ export function readSchema(given: unknown): ReadSchema | { readonly mistake: Sch
 
 /** Ends the reading at the first mistake. */
 class MistakeError extends Error {
-  readonly mistake: SchemaMistake;
+  mistake: SchemaMistake;
 
   constructor(path: string, message: string) {
     super(message);
@@ -106,12 +106,12 @@ function copyValues(given: unknown): Json {
 const MAX_SCHEMAS = 5_000;
 
 interface FoundSchema {
-  readonly path: string;
+  path: string;
   /** The nearest schema around it, or itself, that has an `$id`; the outermost if none has. */
-  readonly resource: JsonObject;
+  resource: JsonObject;
 }
 
-type FoundSchemas = ReadonlyMap<JsonObject, FoundSchema>;
+type FoundSchemas = Map<JsonObject, FoundSchema>;
 
 const isResourceId = (id: Json | undefined): id is string => typeof id === "string" && !id.startsWith("#");
 
@@ -143,7 +143,7 @@ function getAnchor({ $anchor: anchor, $id: id }: JsonObject): string | undefined
   return typeof id === "string" && id.startsWith("#") ? id.slice(1) : undefined;
 }
 
-function resolveReferences(found: FoundSchemas): ReadonlyMap<JsonObject, Json> {
+function resolveReferences(found: FoundSchemas): Map<JsonObject, Json> {
   const resources = new Map<string, JsonObject>();
   const anchors = new Map<JsonObject, Map<string, JsonObject>>();
   for (const [schema, { resource }] of found) {
@@ -204,7 +204,7 @@ const MAX_CHAIN = 200;
 const IN_PLACE = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"];
 
 /** A schema may contain itself through a property or an item. Otherwise no check would end. */
-function refuseCycles(found: FoundSchemas, references: ReadonlyMap<JsonObject, Json>): void {
+function refuseCycles(found: FoundSchemas, references: Map<JsonObject, Json>): void {
   const finished = new Set<JsonObject>();
   const chain = new Set<JsonObject>();
   const visit = (schema: Json | undefined, path: string): void => {

@@ -14,7 +14,7 @@ export class Evaluated {
   // Made when needed: an alternative of `anyOf` has an object of this class, and most add nothing.
   #names: Set<string> | undefined;
   #items: Set<number> | undefined;
-  readonly #budget: Budget;
+  #budget: Budget;
 
   constructor(budget: Budget) {
     budget.spend(EVALUATED_STEPS);
@@ -54,9 +54,9 @@ const UNKNOWN_NAME = "*";
 const MAX_PATH = 300;
 
 export class Validation {
-  readonly budget: Budget;
+  budget: Budget;
   /** Results by schema that a `$ref` means, and by object or array. */
-  readonly #results = new Map<CompiledSchema, Map<object, boolean>>();
+  #results = new Map<CompiledSchema, Map<object, boolean>>();
   #keyword = "";
   /** From the place of the mistake outwards. */
   #path: string[] = [];
@@ -79,7 +79,7 @@ export class Validation {
   }
 
   /** The mistake that was noted last. */
-  get mistake(): { readonly path: string; readonly keyword: string } {
+  get mistake(): { path: string; keyword: string } {
     const path = [...this.#path]
       .reverse()
       .map((name) => `.${name}`)
@@ -112,11 +112,11 @@ export type Check = (value: Json, validation: Validation, evaluated: Evaluated |
 
 export class CompiledSchema {
   /** In the order in which they run; the first that fails ends the validation. */
-  readonly checks: Check[] = [];
+  checks: Check[] = [];
   /** True if one of the checks has to know what the others have looked at. */
   isTracking = false;
   /** True for the schema `false`, which accepts nothing. */
-  readonly isFalse: boolean;
+  isFalse: boolean;
 
   constructor(isFalse: boolean) {
     this.isFalse = isFalse;

@@ -36,7 +36,7 @@ function canonicalise(value: Json, budget: Budget): string {
   if (typeof value !== "object" || value === null) return String(value);
   let text = "";
   if (Array.isArray(value)) {
-    for (const item of value as readonly Json[]) text += `${canonicalise(item, budget)},`;
+    for (const item of value as Json[]) text += `${canonicalise(item, budget)},`;
   } else {
     const members = value as JsonObject;
     const names = Object.keys(members).sort();
@@ -50,11 +50,11 @@ function canonicalise(value: Json, budget: Budget): string {
 
 /** The values of a schema that data may equal. */
 class ValueSet {
-  readonly #scalars = new Set<Json>();
+  #scalars = new Set<Json>();
   /** Arrays and objects, in canonical form. */
-  readonly #containers = new Set<string>();
+  #containers = new Set<string>();
 
-  constructor(values: readonly Json[]) {
+  constructor(values: Json[]) {
     const unlimited = new Budget(Number.POSITIVE_INFINITY);
     for (const value of values) {
       if (typeof value === "object" && value !== null) this.#containers.add(canonicalise(value, unlimited));
@@ -68,12 +68,12 @@ class ValueSet {
   }
 }
 
-function toChoice(choices: readonly Json[]): ValueTest {
+function toChoice(choices: Json[]): ValueTest {
   const allowed = new ValueSet(choices);
   return (value, { budget }) => allowed.has(value, budget);
 }
 
-const TYPE_TESTS: { readonly [type: string]: (value: Json) => boolean } = {
+const TYPE_TESTS: { [type: string]: (value: Json) => boolean } = {
   string: (value) => typeof value === "string",
   number: (value) => typeof value === "number",
   integer: (value) => Number.isInteger(value),
@@ -103,7 +103,7 @@ function isMultiple(value: number, divisor: number): boolean {
 }
 
 /** Compares UTF-16 units first, so that only texts that may fit are counted in code points. */
-function hasLength(value: string, [min, max]: readonly [number, number], validation: Validation): boolean {
+function hasLength(value: string, [min, max]: [number, number], validation: Validation): boolean {
   if (value.length < min || value.length > 2 * max) return false;
   if (value.length >= 2 * min && value.length <= max) return true;
   spendText(value.length, validation);
@@ -121,14 +121,14 @@ type ValueTest = (value: Json, validation: Validation) => boolean;
 type MakeValueTest = (argument: Json) => ValueTest;
 
 /** By keyword, in the order in which they run: bounds first. */
-export const VALUE_TESTS: { readonly [keyword: string]: MakeValueTest } = {
+export const VALUE_TESTS: { [keyword: string]: MakeValueTest } = {
   type: (argument) => {
     const tests = [argument].flat().map((name) => TYPE_TESTS[name as string] ?? (() => false));
     const [only] = tests;
     return tests.length === 1 && only !== undefined ? only : (value) => tests.some((test) => test(value));
   },
   const: (argument) => toChoice([argument]),
-  enum: (argument) => toChoice(argument as readonly Json[]),
+  enum: (argument) => toChoice(argument as Json[]),
   minimum: ofNumber((value, limit) => value >= limit),
   maximum: ofNumber((value, limit) => value <= limit),
   exclusiveMinimum: ofNumber((value, limit) => value > limit),
@@ -151,7 +151,7 @@ export const VALUE_TESTS: { readonly [keyword: string]: MakeValueTest } = {
   maxProperties: (max) => (value, validation) =>
     !isJsonObject(value) || countMembers(value, validation) <= (max as number),
   required: (argument) => {
-    const names = argument as readonly string[];
+    const names = argument as string[];
     return (value, { budget }) => {
       if (!isJsonObject(value)) return true;
       budget.spend(FIND_STEPS * names.length);
@@ -159,7 +159,7 @@ export const VALUE_TESTS: { readonly [keyword: string]: MakeValueTest } = {
     };
   },
   dependentRequired: (argument) => {
-    const rules = Object.entries(argument as { readonly [name: string]: readonly string[] });
+    const rules = Object.entries(argument as { [name: string]: string[] });
     return (value, { budget }) =>
       !isJsonObject(value) ||
       rules.every(([name, names]) => {

@@ -12,7 +12,7 @@ export interface EventRow {
   readonly event: string;
 }
 
-const KEYS: Readonly<Record<keyof EventInput | keyof PlainEventInput, true>> = {
+const KEYS: Record<keyof EventInput | keyof PlainEventInput, true> = {
   type: true,
   account: true,
   resource: true,
@@ -67,7 +67,7 @@ function toEventRow(event: AnyEventInput): EventRow {
  *
  * @throws `invalid_argument`
  */
-export const toEventRows = (events: AnyEventInput | readonly AnyEventInput[]): readonly EventRow[] =>
+export const toEventRows = (events: AnyEventInput | readonly AnyEventInput[]): EventRow[] =>
   isList(events) ? Array.from(events, toEventRow) : [toEventRow(events)];
 
 const isList = (events: AnyEventInput | readonly AnyEventInput[]): events is readonly AnyEventInput[] =>
@@ -76,8 +76,8 @@ const isList = (events: AnyEventInput | readonly AnyEventInput[]): events is rea
 /** Returns the result of `add`: one id for one event, a list for a list. */
 export const listRowIds = (
   events: AnyEventInput | readonly AnyEventInput[],
-  rows: readonly EventRow[],
-): string | readonly string[] => (isList(events) ? rows.map(({ id }) => id) : (rows[0]?.id ?? ""));
+  rows: EventRow[],
+): string | string[] => (isList(events) ? rows.map(({ id }) => id) : (rows[0]?.id ?? ""));
 
 /**
  * Converts a row to the event to emit, which is the same in every try.

@@ -14,12 +14,12 @@ export interface MemorySource extends OutboxSource {
    */
   add(event: AnyEventInput): Promise<string>;
   /** Adds several events. */
-  add(events: readonly AnyEventInput[]): Promise<readonly string[]>;
+  add(events: readonly AnyEventInput[]): Promise<string[]>;
 }
 
 interface Row extends EventRow {
-  readonly key: string;
-  readonly addedAt: number;
+  key: string;
+  addedAt: number;
   claims: number;
   retries: number;
   /** `null` while the row is parked. */
@@ -38,7 +38,7 @@ const memorySourceOptions = {
  *
  * @throws `invalid_option`
  */
-export function memorySource(options?: { readonly clock?: Clock | undefined }): MemorySource {
+export function memorySource(options?: { clock?: Clock | undefined }): MemorySource {
   const { clock } = readOptions("memorySource", memorySourceOptions, options);
   const rows = new Map<string, Row>();
   let lastKey = 0;
@@ -69,8 +69,8 @@ export function memorySource(options?: { readonly clock?: Clock | undefined }): 
   const listParked = (): Row[] => [...rows.values()].filter(({ dueAt }) => dueAt === null);
 
   function add(event: AnyEventInput): Promise<string>;
-  function add(events: readonly AnyEventInput[]): Promise<readonly string[]>;
-  async function add(events: AnyEventInput | readonly AnyEventInput[]): Promise<string | readonly string[]> {
+  function add(events: AnyEventInput[]): Promise<string[]>;
+  async function add(events: AnyEventInput | AnyEventInput[]): Promise<string | string[]> {
     const added = toEventRows(events);
     added.forEach(insert);
     return listRowIds(events, added);

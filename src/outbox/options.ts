@@ -16,21 +16,21 @@ export interface Emitter {
 /** Options of `outbox`. */
 export interface OutboxOptions {
   /** It need not be started: another process may deliver. */
-  readonly webhooks: Emitter;
+  webhooks: Emitter;
   /** The table that your transactions write events to. */
-  readonly source: OutboxSource;
+  source: OutboxSource;
   /** Rows leased together and emitted concurrently, at most 1 000. Default 100. */
-  readonly batch?: number | undefined;
+  batch?: number | undefined;
   /** Time until the next poll, if the last one found less than a batch. Default 1 000. */
-  readonly pollMs?: number | undefined;
+  pollMs?: number | undefined;
   /**
    * How long a row belongs to the process that leased it, 20 s to 30 min; if that process dies,
    * another takes the row over afterwards. Default 60 000.
    */
-  readonly leaseMs?: number | undefined;
-  readonly clock?: Clock | undefined;
+  leaseMs?: number | undefined;
+  clock?: Clock | undefined;
   /** Default: `console`, for warnings and errors; `false` logs nothing. */
-  readonly logger?: Logger | false | undefined;
+  logger?: Logger | false | undefined;
 }
 
 export const outboxOptions = {

@@ -51,12 +51,12 @@ export interface OutboxSource {
    * over. Never waits for a locked row, and leaves no transaction open. From now on, the result for
    * a row counts as unknown, until `retry` says otherwise.
    */
-  claim(request: { readonly limit: number; readonly leaseMs: number }): Promise<readonly OutboxClaim[]>;
+  claim(request: { readonly limit: number; readonly leaseMs: number }): Promise<OutboxClaim[]>;
   /**
    * Removes rows whose events were emitted or are not wanted, also after their lease, and also
    * parked rows. Ignores rows that do not exist.
    */
-  remove(keys: readonly string[]): Promise<void>;
+  remove(keys: string[]): Promise<void>;
   /**
    * Makes a row due after `delayMs`. `isUnsure` is false if it is certain that neither this claim
    * nor an earlier one emitted the event. Changes nothing if the row was claimed again or is
@@ -69,11 +69,11 @@ export interface OutboxSource {
    */
   park(request: ClaimedRow & { readonly reason: string }): Promise<void>;
   /** Lists parked rows, the longest parked first, at most `limit`. */
-  parked(request: { readonly limit: number }): Promise<readonly ParkedRow[]>;
+  parked(request: { readonly limit: number }): Promise<ParkedRow[]>;
   /**
    * Makes parked rows due now, and forgets their unknown results and crashes. Ignores other rows.
    */
-  release(keys: readonly string[]): Promise<void>;
+  release(keys: string[]): Promise<void>;
   /**
    * Counts the rows to emit and the parked rows. `oldestMs` is the age in milliseconds of the
    * oldest row to emit, or `null` if there are no such rows.

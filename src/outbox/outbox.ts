@@ -47,7 +47,7 @@ export interface Outbox {
    * Lists refused rows, and rows that may or may not have been emitted. The longest
    * parked come first; at most `limit` (default 100, at most 1 000). `reason` begins with a code.
    */
-  parked(options?: { readonly limit?: number | undefined }): Promise<readonly ParkedRow[]>;
+  parked(options?: { readonly limit?: number | undefined }): Promise<ParkedRow[]>;
   /**
    * Retries parked rows, by their `key`. For a row that is `unsure`, this may add a second event
    * with the same id.
@@ -72,7 +72,7 @@ function readLimit(limit: number): number {
   );
 }
 
-function readKeys(keys: readonly string[]): readonly string[] {
+function readKeys(keys: readonly string[]): string[] {
   if (Array.isArray(keys) && keys.length <= MAX_PARKED && keys.every((key) => typeof key === "string"))
     return keys;
   throw new PostbellError("invalid_argument", `keys must be a list of at most ${MAX_PARKED} keys of rows.`, {
@@ -195,7 +195,7 @@ function limitCallTime(source: OutboxSource, clock: Clock, ms: number): OutboxSo
   const createError = (): Error =>
     new PostbellError("storage_unavailable", `The outbox's source did not respond within ${ms} ms.`);
   const limit =
-    <A extends readonly unknown[], R>(call: (...given: A) => Promise<R>): ((...given: A) => Promise<R>) =>
+    <A extends unknown[], R>(call: (...given: A) => Promise<R>): ((...given: A) => Promise<R>) =>
     (...given) =>
       withTimeout(clock, ms, call(...given), createError);
   return {

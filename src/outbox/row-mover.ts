@@ -19,19 +19,19 @@ export type PassProgress = "moved" | "full" | "failed";
 
 export interface PassResult {
   /** Rows that were due and are leased now. */
-  readonly count: number;
+  count: number;
   /** True if more rows may be due. */
-  readonly isFull: boolean;
-  readonly progress: PassProgress;
+  isFull: boolean;
+  progress: PassProgress;
   /** Set if the claim failed. */
-  readonly error?: unknown;
+  error?: unknown;
 }
 
 export interface RowMover {
-  readonly runPass: () => Promise<PassResult>;
+  runPass: () => Promise<PassResult>;
   /** Number of consecutive passes that failed. */
-  readonly countFailures: () => number;
-  readonly countEmitted: () => { readonly emitted: number; readonly duplicates: number };
+  countFailures: () => number;
+  countEmitted: () => { emitted: number; duplicates: number };
 }
 
 /** An outage of the source is logged this often. */
@@ -47,12 +47,12 @@ export function createRowMover({
   batch,
   leaseMs,
 }: {
-  readonly webhooks: Emitter;
-  readonly source: OutboxSource;
-  readonly logger: Logger;
-  readonly clock: Clock;
-  readonly batch: number;
-  readonly leaseMs: number;
+  webhooks: Emitter;
+  source: OutboxSource;
+  logger: Logger;
+  clock: Clock;
+  batch: number;
+  leaseMs: number;
 }): RowMover {
   let emitted = 0;
   let duplicates = 0;
@@ -96,7 +96,7 @@ export function createRowMover({
   };
 
   /** Emits rows concurrently and records their results. */
-  const move = async (claims: readonly OutboxClaim[], until: number): Promise<PassProgress> => {
+  const move = async (claims: OutboxClaim[], until: number): Promise<PassProgress> => {
     const results = await Promise.all(
       claims.map(async (claim) => [claim, await process(claim, until)] as const),
     );
@@ -117,7 +117,7 @@ export function createRowMover({
     return errors.every((error) => isPostbellError(error, "storage_full")) ? "full" : "failed";
   };
 
-  const moveAll = async (claims: readonly OutboxClaim[], until: number): Promise<PassProgress> => {
+  const moveAll = async (claims: OutboxClaim[], until: number): Promise<PassProgress> => {
     if (claims.length === 0) return "moved";
     const moved: PassProgress[] = [];
     const others = claims.filter((claim) => !isPoison(claim));
@@ -133,7 +133,7 @@ export function createRowMover({
       // After a failure, one row is enough to test the storage, and leaves only one result unsure.
       const limit = failures > 0 ? 1 : batch;
       const until = clock.monotonic() + leaseMs;
-      let claims: readonly OutboxClaim[];
+      let claims: OutboxClaim[];
       try {
         claims = await source.claim({ limit, leaseMs });
         outage.end();
@@ -153,7 +153,7 @@ export function createRowMover({
 
 /** Logs an outage of the source when it begins, each minute, and when it is over. */
 function createOutageLog(logger: Logger, clock: Clock) {
-  let outage: { readonly since: number; failed: number; loggedAt: number } | undefined;
+  let outage: { since: number; failed: number; loggedAt: number } | undefined;
   return {
     note(error: unknown): void {
       const now = clock.monotonic();
@@ -174,7 +174,7 @@ function createOutageLog(logger: Logger, clock: Clock) {
   };
 }
 
-function shuffle<T>(items: readonly T[], clock: Clock): readonly T[] {
+function shuffle<T>(items: T[], clock: Clock): T[] {
   return items
     .map((item) => ({ item, place: clock.random() }))
     .sort((a, b) => a.place - b.place)
@@ -184,9 +184,9 @@ function shuffle<T>(items: readonly T[], clock: Clock): readonly T[] {
 // Decides if a row is emitted, retried, parked or removed. Pure.
 
 type RowResult =
-  | { readonly kind: "remove" }
-  | { readonly kind: "retry"; readonly delayMs: number; readonly isUnsure: boolean; readonly error?: unknown }
-  | { readonly kind: "park"; readonly reason: string };
+  | { kind: "remove" }
+  | { kind: "retry"; delayMs: number; isUnsure: boolean; error?: unknown }
+  | { kind: "park"; reason: string };
 
 const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 300_000;
@@ -203,7 +203,7 @@ const MAX_CRASHES = 20;
 const REPEATABLE_MS = REMEMBER_MS - 3_600_000;
 
 /** Errors that every further try would cause again. */
-const REFUSALS: ReadonlySet<ErrorCode> = new Set([
+const REFUSALS: Set<ErrorCode> = new Set([
   "invalid_argument",
   "unknown_event_type",
   "event_too_large",

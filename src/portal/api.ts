@@ -9,10 +9,10 @@ import type { Visitor } from "./options.js";
 
 /** A request of the page. The visitor is authenticated, and a change came from the page itself. */
 export interface ApiCall {
-  readonly request: HttpRequest;
-  readonly parameter: PathParameter;
-  readonly query: URLSearchParams;
-  readonly visitor: Visitor;
+  request: HttpRequest;
+  parameter: PathParameter;
+  query: URLSearchParams;
+  visitor: Visitor;
 }
 
 /** A row of the portal's route table. Paths begin with `/api/`. */

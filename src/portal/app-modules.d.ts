@@ -8,7 +8,7 @@ declare module "virtual:portal-app" {
 
 /** The programs of docs/guides/subscribe.md that verify a signature. */
 declare module "virtual:verification-snippets" {
-  export const snippets: readonly { readonly language: string; readonly code: string }[];
+  export const snippets: { language: string; code: string }[];
 }
 
 /** A style sheet of the page. They are joined in the order of their imports. */

@@ -17,7 +17,7 @@ import type { EditableRecord, PortalSettings } from "./options.js";
 import { escapeMarkup, toFrameSource } from "./page.js";
 
 /** Query parameters that are forwarded. `_method` is not: it would turn a request into another. */
-const PARAMETERS: ReadonlySet<string> = new Set([
+const PARAMETERS: Set<string> = new Set([
   "context",
   "page",
   "per_page",
@@ -39,9 +39,9 @@ function getUserId({ visitor }: ApiCall): number {
 
 /** An error of the content service. */
 interface ContentError {
-  readonly code: string;
-  readonly message: string;
-  readonly data?: { readonly params?: { readonly [name: string]: string } };
+  code: string;
+  message: string;
+  data?: { params?: { [name: string]: string } };
 }
 
 /** Returns the error for the visitor, about the first invalid field if there is any. */
@@ -78,7 +78,7 @@ async function toAnswer(response: HttpResponse | undefined): Promise<HttpRespons
 }
 
 /** Compares the name, since the class may be loaded twice. */
-const isContentError = (error: unknown): error is ContentError & { readonly status: number } =>
+const isContentError = (error: unknown): error is ContentError & { status: number } =>
   error instanceof Error && error.name === "RestError";
 
 /** A file shares the origin of the page, so a browser must not treat it as a page or a script. */
@@ -151,8 +151,8 @@ const fileRoute = (content: Content): ApiRoute => ({
 
 /** The parts of the portal that the routes for content use. */
 export interface ContentApi extends Pick<PortalSettings, "editUrl" | "clock" | "frameAncestors"> {
-  readonly content: Content;
-  readonly logger: Logger;
+  content: Content;
+  logger: Logger;
 }
 
 /** Asks the content service for a value, on behalf of the visitor. Throws its errors. */
@@ -170,8 +170,8 @@ const siteRoute = (content: Content): ApiRoute => ({
   async handle(call) {
     const query = "_fields=timezone_string,gmt_offset";
     const { timezone_string: zone, gmt_offset: offset } = await read<{
-      readonly timezone_string: string;
-      readonly gmt_offset: string;
+      timezone_string: string;
+      gmt_offset: string;
     }>(content, call, "/", query);
     const hours = Number(offset);
     const site: SiteJson = { zone: zone || (hours === 0 ? "UTC" : `UTC${hours < 0 ? "" : "+"}${hours}`) };
@@ -243,8 +243,8 @@ const PREVIEW_STYLE =
  * nowhere. It loads images and sounds of the portal's origin and of the site's uploads only.
  */
 function respondWithPreview(
-  { status, html, uploads }: { readonly status: number; readonly html: string; readonly uploads: string },
-  frameAncestors: readonly string[],
+  { status, html, uploads }: { status: number; html: string; uploads: string },
+  frameAncestors: string[],
 ): HttpResponse {
   const origin = parseUrl(uploads)?.origin ?? "";
   const sources = /^https?:\/\/[\w.:[\]-]+$/.test(origin) ? `'self' ${origin}` : "'self'";
@@ -294,7 +294,7 @@ const previewRoute = (base: "/posts" | "/pages", { content, frameAncestors }: Co
 });
 
 /** Returns the API routes for content. */
-export function contentRoutes(api: ContentApi): readonly ApiRoute[] {
+export function contentRoutes(api: ContentApi): ApiRoute[] {
   const { content } = api;
   const route = (method: string, path: string): ApiRoute => ({
     method,

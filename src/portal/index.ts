@@ -128,7 +128,7 @@ export function createPortal(options: PortalOptions): Service {
   };
 
   const page = createPage(settings);
-  const routes: readonly Route<HttpRequest>[] = [
+  const routes: Route<HttpRequest>[] = [
     {
       method: "GET",
       path: "/",
@@ -178,11 +178,7 @@ const PAGE_HEADER = "x-postbell-portal";
  */
 async function authenticateVisitor(
   request: HttpRequest,
-  {
-    authorize,
-    clock,
-    logger,
-  }: { readonly authorize: Authorize; readonly clock: Clock; readonly logger: Logger },
+  { authorize, clock, logger }: { authorize: Authorize; clock: Clock; logger: Logger },
 ): Promise<Visitor> {
   let found: Visitor | null | undefined;
   try {
@@ -243,7 +239,7 @@ const FORWARDED_HEADERS = [
 
 /** Returns the query to forward. Only a visitor who may read records gets the body. */
 function toForwardedQuery({ query, visitor }: UnroutedCall): string {
-  const isForwarded = ([name, value]: readonly [string, string]): boolean =>
+  const isForwarded = ([name, value]: [string, string]): boolean =>
     visitor.canReadRecords === true || name !== "include" || value !== "body";
   return new URLSearchParams([...query].filter(isForwarded)).toString();
 }

@@ -65,35 +65,35 @@ export type PortalWebhooks = Pick<Webhooks<string>, "handleAs" | "schedule"> &
 /** The options of `createPortal`. */
 export interface PortalOptions {
   /** The service from `createWebhooks`; without it the portal shows no webhooks. */
-  readonly webhooks?: PortalWebhooks | undefined;
+  webhooks?: PortalWebhooks | undefined;
   /** The service from `createContent`; without it the portal shows no content. */
-  readonly content?: Content | undefined;
+  content?: Content | undefined;
   /**
    * Returns the visitor `{ name, subscriber?, userId?, canReadRecords? }` from your own session, or
    * `null`.
    */
-  readonly authorize: Authorize;
+  authorize: Authorize;
   /**
    * Returns the address at which your block editor opens a post or page, or `null`: the page then
    * links to it. Default: none.
    */
-  readonly editUrl?: EditUrl | undefined;
+  editUrl?: EditUrl | undefined;
   /** The title of the page. Default: `Postbell`. */
-  readonly title?: string | undefined;
+  title?: string | undefined;
   /**
    * The address of a logo beside the title: a path of this host, an `https:` URL, or an image as a
    * `data:` URL of up to 100 000 characters. Default: none.
    */
-  readonly logo?: string | undefined;
-  readonly colors?:
+  logo?: string | undefined;
+  colors?:
     | {
         /**
          * Colour of buttons, links and the favicon; refused if its contrast with the page is below
          * 4.5. Default: `#0b57b5`.
          */
-        readonly accent?: string | undefined;
+        accent?: string | undefined;
         /** The same for visitors who prefer dark pages. Default: `#8bbcff`. */
-        readonly accentDark?: string | undefined;
+        accentDark?: string | undefined;
       }
     | undefined;
   /**
@@ -101,16 +101,16 @@ export interface PortalOptions {
    * `https://app.example.com`; `self` is the portal's own origin. Default: none. The cookie of your
    * session then needs `SameSite=None; Secure` unless both pages are of one site.
    */
-  readonly frameAncestors?: readonly string[] | undefined;
+  frameAncestors?: readonly string[] | undefined;
   /**
    * Requests about webhooks that the page may make per account, in this process; beyond it the
    * response is 429, and 0 means no limit. A list with statistics counts one more for each webhook
    * that it can have. Default: 3 000.
    */
-  readonly requestsPerMinute?: number | undefined;
-  readonly clock?: Clock | undefined;
+  requestsPerMinute?: number | undefined;
+  clock?: Clock | undefined;
   /** Default: `console`, for warnings and errors; `false` logs nothing. */
-  readonly logger?: Logger | false | undefined;
+  logger?: Logger | false | undefined;
 }
 
 const MAX_LOGO = 100_000;
@@ -159,7 +159,7 @@ export const portalOptions = {
     accent: value<string>("a colour such as #0b57b5", isColor, DEFAULT_COLORS.accent, "#rrggbb"),
     accentDark: value<string>("a colour such as #8bbcff", isColor, DEFAULT_COLORS.accentDark, "#rrggbb"),
   },
-  frameAncestors: value<readonly string[]>(
+  frameAncestors: value<string[]>(
     "a list of up to 20 origins such as https://app.example.com, or self",
     (given) => Array.isArray(given) && given.length <= 20 && given.every(isFrameAncestor),
     [],
@@ -171,17 +171,17 @@ export const portalOptions = {
 
 /** The options of `createPortal` with their defaults. */
 export interface PortalSettings {
-  readonly webhooks: PortalWebhooks | undefined;
-  readonly content: Content | undefined;
-  readonly authorize: Authorize;
-  readonly editUrl: EditUrl | undefined;
-  readonly title: string;
-  readonly logo: string | null;
-  readonly colors: PortalColors;
-  readonly frameAncestors: readonly string[];
-  readonly requestsPerMinute: number;
-  readonly clock: Clock;
-  readonly logger: LoggerOption;
+  webhooks: PortalWebhooks | undefined;
+  content: Content | undefined;
+  authorize: Authorize;
+  editUrl: EditUrl | undefined;
+  title: string;
+  logo: string | null;
+  colors: PortalColors;
+  frameAncestors: string[];
+  requestsPerMinute: number;
+  clock: Clock;
+  logger: LoggerOption;
 }
 
 const refuse = (field: string, message: string): never => {

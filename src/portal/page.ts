@@ -14,7 +14,7 @@ import { buildFavicon, buildThemeCss } from "./theme.js";
 /** The settings that decide what the page looks like, and where. */
 export type PageSettings = Pick<PortalSettings, "title" | "logo" | "colors" | "frameAncestors" | "content">;
 
-const ESCAPES: Readonly<Record<string, string>> = {
+const ESCAPES: Record<string, string> = {
   "&": "&amp;",
   "<": "&lt;",
   ">": "&gt;",
@@ -74,9 +74,9 @@ function getBasePath({ baseUrl }: Pick<HttpRequest, "baseUrl">): string {
 }
 
 interface PageNames {
-  readonly script: string;
-  readonly style: string;
-  readonly theme: string;
+  script: string;
+  style: string;
+  theme: string;
 }
 
 const buildHtml = (title: string, base: string, names: PageNames): string => `<!doctype html>
@@ -130,12 +130,12 @@ const compressors = { br: promisify(brotliCompress), gzip: promisify(gzip) } as 
 const MIN_COMPRESSED_LENGTH = 1_000;
 
 interface PageFile {
-  readonly type: string;
-  readonly text: string;
-  readonly hash: string;
-  readonly isCompressible: boolean;
+  type: string;
+  text: string;
+  hash: string;
+  isCompressible: boolean;
   /** Returns the compressed text. It is compressed once, when it is first asked for. */
-  readonly compress: (encoding: "br" | "gzip") => Promise<Uint8Array>;
+  compress: (encoding: "br" | "gzip") => Promise<Uint8Array>;
 }
 
 function createFile(type: string, text: string): PageFile {

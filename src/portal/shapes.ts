@@ -10,38 +10,38 @@ import type { AuditEntry, Webhook } from "../webhooks/webhook.js";
 /** A value after `JSON.stringify` and `JSON.parse`. */
 type Serialised<T> = T extends Date
   ? string
-  : T extends readonly (infer Item)[]
-    ? readonly Serialised<Item>[]
+  : T extends (infer Item)[]
+    ? Serialised<Item>[]
     : T extends object
-      ? { readonly [Key in keyof T]: Serialised<T[Key]> }
+      ? { [Key in keyof T]: Serialised<T[Key]> }
       : T;
 
 /** The visitor, and what the visitor may see. */
 export interface SessionJson {
-  readonly title: string;
+  title: string;
   /** The address of the host's logo. */
-  readonly logo: string | null;
+  logo: string | null;
   /** The visitor's name. */
-  readonly name: string;
-  readonly parts: { readonly webhooks: boolean; readonly content: boolean };
+  name: string;
+  parts: { webhooks: boolean; content: boolean };
   /** True if the visitor may see the bodies of notifications. */
-  readonly canReadRecords: boolean;
+  canReadRecords: boolean;
   /** True if the service keeps an audit log, otherwise absent. */
-  readonly hasAuditLog?: boolean;
+  hasAuditLog?: boolean;
   /** True if the host may know an editor for posts and pages, otherwise absent. */
-  readonly hasEditor?: boolean;
+  hasEditor?: boolean;
   /** When the attempts of a delivery are due, in milliseconds after its first one. */
-  readonly schedule: readonly number[];
+  schedule: readonly number[];
   /** The server's time. */
-  readonly now: string;
+  now: string;
 }
 
 export interface ErrorJson {
-  readonly error: {
-    readonly code: string;
-    readonly message: string;
+  error: {
+    code: string;
+    message: string;
     /** The field of the request at fault. */
-    readonly field?: string;
+    field?: string;
   };
 }
 
@@ -56,26 +56,24 @@ export type HourJson = StatsJson["hours"][number];
 export type NamedWebhookJson = WebhookJson & Pick<Webhook, "description" | "metadata">;
 
 /** A webhook that was read with `include=stats,details`. */
-export type WebhookWithStatsJson = NamedWebhookJson & { readonly stats: StatsJson };
+export type WebhookWithStatsJson = NamedWebhookJson & { stats: StatsJson };
 
 export interface WebhookListJson<T = WebhookWithStatsJson> {
-  readonly webhooks: readonly T[];
-  readonly next: string | null;
+  webhooks: T[];
+  next: string | null;
 }
 
 /** A page of webhooks that were read with `include=event_types,details`. */
-export type SubscriptionPageJson = WebhookListJson<
-  NamedWebhookJson & { readonly event_types: readonly string[] }
->;
+export type SubscriptionPageJson = WebhookListJson<NamedWebhookJson & { event_types: string[] }>;
 
 export interface CreatedWebhookJson {
-  readonly webhook: WebhookJson;
-  readonly secret: string;
+  webhook: WebhookJson;
+  secret: string;
 }
 
 export interface RotatedSecretJson {
-  readonly secret: string;
-  readonly rotatesAt: string;
+  secret: string;
+  rotatesAt: string;
 }
 
 export type AttemptJson = Serialised<DeliveryAttempt>;
@@ -89,47 +87,47 @@ export type DeliveryStateJson = Delivery["state"];
 
 /** A delivery in a list. It has its attempts only if they were asked for. */
 export interface DeliveryRowJson extends Omit<DeliveryJson, "attempts"> {
-  readonly attemptCount: number;
-  readonly lastAttempt: AttemptResultJson | null;
-  readonly attempts?: readonly AttemptJson[];
+  attemptCount: number;
+  lastAttempt: AttemptResultJson | null;
+  attempts?: AttemptJson[];
 }
 
 export interface DeliveryPageJson {
-  readonly deliveries: readonly DeliveryRowJson[];
-  readonly next: string | null;
+  deliveries: DeliveryRowJson[];
+  next: string | null;
 }
 
 /** The request that an attempt sends. */
 export interface DeliveryRequestJson {
-  readonly method: string;
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
+  method: string;
+  url: string;
+  headers: Record<string, string>;
   /** The size of the body. */
-  readonly bytes: number;
+  bytes: number;
   /** `null` unless it was asked for and the caller may see it. */
-  readonly body: string | null;
+  body: string | null;
 }
 
 export interface EventTypesJson {
-  readonly eventTypes: readonly string[];
+  eventTypes: string[];
 }
 
 export interface EventTypeJson {
-  readonly type: string;
-  readonly description: string | null;
+  type: string;
+  description: string | null;
   /** The resource types of its record; `null` for an event without a FHIR resource. */
-  readonly resourceTypes: readonly string[] | null;
-  readonly schema: object | null;
+  resourceTypes: string[] | null;
+  schema: object | null;
 }
 
 /** The event types that were read with `include=details`. */
 export interface CatalogueJson extends EventTypesJson {
-  readonly details: readonly EventTypeJson[];
+  details: EventTypeJson[];
 }
 
 export type AuditEntryJson = Serialised<Omit<AuditEntry, "account">>;
 
 export interface AuditPageJson {
-  readonly entries: readonly AuditEntryJson[];
-  readonly next: string | null;
+  entries: AuditEntryJson[];
+  next: string | null;
 }

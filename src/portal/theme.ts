@@ -2,15 +2,15 @@
 
 /** A colour of the host for light and for dark pages: `#rrggbb`. */
 export interface PortalColors {
-  readonly accent: string;
-  readonly accentDark: string;
+  accent: string;
+  accentDark: string;
 }
 
 /** The defaults; `src/portal/app/styles.css` has the same. */
 export const DEFAULT_COLORS: PortalColors = { accent: "#0b57b5", accentDark: "#8bbcff" };
 
 /** The backgrounds of the accent: the page and its panels, as in `src/portal/app/styles.css`. */
-export const BACKGROUNDS: Readonly<Record<keyof PortalColors, readonly string[]>> = {
+export const BACKGROUNDS: Record<keyof PortalColors, string[]> = {
   accent: ["#ffffff", "#f6f7f9"],
   accentDark: ["#0f1216", "#161a20"],
 };

@@ -25,10 +25,10 @@ export function createDeDuplicator({
   clock,
 }: {
   /** Confirmed ids to remember. Beyond this number the oldest is forgotten. */
-  readonly max: number;
+  max: number;
   /** Milliseconds for which a confirmed id is remembered. */
-  readonly ttlMs: number;
-  readonly clock: Clock;
+  ttlMs: number;
+  clock: Clock;
 }): DeDuplicator {
   const inFlight = new Set<string>();
   const done = new LRUCache<string, true>({

@@ -245,7 +245,7 @@ function missing(option: string): PostbellError {
   return new PostbellError("invalid_option", `createReceiver: ${option} is required.`, { field: option });
 }
 
-const PROBLEMS: Readonly<Record<ReceiveProblem, readonly [status: number, message: string]>> = {
+const PROBLEMS: Record<ReceiveProblem, [status: number, message: string]> = {
   missing_header: [400, "The delivery has no signature."],
   malformed_header: [
     400,
@@ -282,7 +282,7 @@ function failure(
   status: number,
   code: string,
   message: string,
-  headers: Readonly<Record<string, string>> = {},
+  headers: Record<string, string> = {},
 ): HttpResponse {
   return {
     status,

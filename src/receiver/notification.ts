@@ -13,7 +13,7 @@ export interface EventNotification {
     readonly "hub.topic": string;
     /** The event type: `patient.updated`. */
     readonly "hub.event": string;
-    readonly context: readonly [NotificationContext];
+    readonly context: [NotificationContext];
   };
 }
 
@@ -80,7 +80,7 @@ function isNotification(given: unknown): given is EventNotification {
   const { "hub.topic": topic, "hub.event": type, context } = given["event"];
   const texts = [given["id"], given["timestamp"], topic, type];
   if (!texts.every((text) => typeof text === "string" && text !== "")) return false;
-  const [only, ...others]: readonly unknown[] = Array.isArray(context) ? context : [];
+  const [only, ...others]: unknown[] = Array.isArray(context) ? context : [];
   if (!isObject(only) || others.length > 0 || typeof only["key"] !== "string") return false;
   const bundle = only["resource"];
   return isObject(bundle) && bundle["resourceType"] === "Bundle" && Array.isArray(bundle["entry"]);

@@ -24,58 +24,58 @@ export interface ReceiverOptions {
    * Required, unless `publicKeys` is set. The endpoint's secret; during a rotation, both, so that
    * no delivery is refused. Public keys are refused: everybody could sign with them.
    */
-  readonly secrets?: string | readonly string[] | undefined;
+  secrets?: string | readonly string[] | undefined;
   /**
    * Public keys of the sender, in place of `secrets`: at most 5, each `whpk_` and the `x` of a key
    * of its `/v1/jwks.json`. Default: none. Then one of the `v1a` signatures in `webhook-signature`
    * must match. The sender uses one key for all its endpoints, so also check that the event is for
    * you, such as by `hub.topic`.
    */
-  readonly publicKeys?: string | readonly string[] | undefined;
+  publicKeys?: string | readonly string[] | undefined;
   /**
    * Required. Called once for each event; the delivery is acknowledged when it returns or its
    * promise resolves. If it throws, the sender is told and delivers again. It must settle, because
    * repetitions of the event are refused until then. The sender waits 15 seconds.
    */
-  readonly onEvent: (event: EventNotification) => unknown;
+  onEvent: (event: EventNotification) => unknown;
   /** Leave it out for events with a FHIR resource; {@link PlainReceiverOptions} are for others. */
-  readonly body?: undefined;
+  body?: undefined;
   /**
    * Header that carries the signature. Default `X-Service-Signature`. Set it if the sender uses
    * another name.
    */
-  readonly header?: string | undefined;
+  header?: string | undefined;
   /**
    * Path of deliveries, below the mount point. Default `/`; in a route of Express or Koa, such as
    * `app.post("/webhooks/in", expressAdapter(receiver))`, whatever the route matches.
    */
-  readonly path?: string | undefined;
+  path?: string | undefined;
   /**
    * Largest difference between the time of a signature and now, in either direction. Default 300.
    * Raise it only if your clock is inaccurate: it is the window for replays.
    */
-  readonly toleranceSeconds?: number | undefined;
+  toleranceSeconds?: number | undefined;
   /** The memory of event ids, by which repetitions are recognised. */
-  readonly duplicates?:
+  duplicates?:
     | {
         /** Event ids remembered. Default 10 000. Raise it if you receive more within `ttlMs`. */
-        readonly max?: number | undefined;
+        max?: number | undefined;
         /**
          * How long they are remembered. Default 6 days: three of retries, and three in which a
          * failed delivery can be resent.
          */
-        readonly ttlMs?: number | undefined;
+        ttlMs?: number | undefined;
       }
     | undefined;
   /** Larger bodies are refused unread. Default 1 MiB. */
-  readonly bodyLimitBytes?: number | undefined;
+  bodyLimitBytes?: number | undefined;
   /** As in `createWebhooks`. */
-  readonly clock?: Clock | undefined;
+  clock?: Clock | undefined;
   /**
    * Receives refused deliveries and errors of `onEvent`. Default: `console`, for warnings and
    * errors; `false` logs nothing.
    */
-  readonly logger?: Logger | false | undefined;
+  logger?: Logger | false | undefined;
 }
 
 /**
@@ -90,9 +90,9 @@ export interface ReceiverOptions {
  */
 export interface PlainReceiverOptions extends Omit<ReceiverOptions, "body" | "onEvent"> {
   /** Required. Bodies of another form are refused. */
-  readonly body: "plain";
+  body: "plain";
   /** Required. As in {@link ReceiverOptions}. */
-  readonly onEvent: (event: PlainNotification) => unknown;
+  onEvent: (event: PlainNotification) => unknown;
 }
 
 const DAY_MS = 86_400_000;
@@ -100,14 +100,14 @@ const DAY_MS = 86_400_000;
 const isObject = (given: unknown): boolean => typeof given === "object" && given !== null;
 
 function isSecrets(given: unknown): boolean {
-  const list: readonly unknown[] = Array.isArray(given) ? given : [given];
+  const list: unknown[] = Array.isArray(given) ? given : [given];
   return list.length > 0 && list.every(isSecret);
 }
 
 const MAX_PUBLIC_KEYS = 5;
 
 function arePublicKeys(given: unknown): boolean {
-  const list: readonly unknown[] = Array.isArray(given) ? given : [given];
+  const list: unknown[] = Array.isArray(given) ? given : [given];
   if (list.length === 0 || list.length > MAX_PUBLIC_KEYS) return false;
   return list.every((key) => readPublicKey(key) !== undefined);
 }

@@ -5,25 +5,25 @@ import { coerceValue } from "./coerce.js";
 import type { Argument, Arguments, Json, JsonObject, SchemaProblem } from "./types.js";
 import { type ReadResult, readValue } from "./validate.js";
 
-export type ArgumentValues = { readonly [name: string]: Json | undefined };
+export type ArgumentValues = { [name: string]: Json | undefined };
 
 /** The fields of a failure have the form of WordPress's error `data`. */
 export type ArgumentsResult =
   | {
-      readonly ok: true;
+      ok: true;
       /** Coerced by the schema. An argument with a `sanitize` has the value that was given. */
-      readonly values: ArgumentValues;
+      values: ArgumentValues;
       /** Returns the values with every `sanitize` applied: for a caller who has the permission. */
-      readonly sanitised: () => ArgumentValues;
+      sanitised: () => ArgumentValues;
     }
-  | { readonly ok: false; readonly code: "rest_missing_callback_param"; readonly missing: readonly string[] }
+  | { ok: false; code: "rest_missing_callback_param"; missing: string[] }
   | {
-      readonly ok: false;
-      readonly code: "rest_invalid_param";
+      ok: false;
+      code: "rest_invalid_param";
       /** A message for each invalid argument. */
-      readonly params: { readonly [name: string]: string };
+      params: { [name: string]: string };
       /** `{ code, message, data }` for each that has a code. */
-      readonly details: JsonObject;
+      details: JsonObject;
     };
 
 /**
@@ -69,17 +69,17 @@ export function validateArguments(args: Arguments, given: JsonObject): Arguments
 }
 
 interface GivenArgument {
-  readonly name: string;
-  readonly argument: Argument;
-  readonly value: Json | undefined;
+  name: string;
+  argument: Argument;
+  value: Json | undefined;
 }
 
 const isMissing = ({ argument, value }: GivenArgument): boolean =>
   argument.required === true && argument.default === undefined && (value ?? null) === null;
 
 /** Adds defaults, and defers every `sanitize` until the caller is known to be permitted. */
-function completeValues(known: readonly GivenArgument[], values: { [name: string]: Json }): ArgumentsResult {
-  const deferred: (readonly [name: string, value: Json, sanitize: NonNullable<Argument["sanitize"]>])[] = [];
+function completeValues(known: GivenArgument[], values: { [name: string]: Json }): ArgumentsResult {
+  const deferred: [name: string, value: Json, sanitize: NonNullable<Argument["sanitize"]>][] = [];
   for (const { name, argument, value = argument.default } of known) {
     if (value === undefined) continue;
     if (argument.sanitize !== undefined) {
@@ -104,7 +104,7 @@ function readGiven(value: Json, argument: Argument, name: string, given: JsonObj
   return problem === undefined ? { value: coerceValue(value, argument) } : { problem };
 }
 
-function toInvalid(problems: ReadonlyMap<string, SchemaProblem>): ArgumentsResult {
+function toInvalid(problems: Map<string, SchemaProblem>): ArgumentsResult {
   const entries = [...problems];
   const detailed = entries.filter(([, { code }]) => code !== "");
   return {

@@ -55,11 +55,11 @@ export function checkBounds(value: Json, schema: Schema, name: string): SchemaPr
     if (schema.items === undefined && schema.type !== "array") return undefined;
     return checkItemCount(value.length, schema, name);
   }
-  return checkMembers(value as { readonly [name: string]: Json }, schema, name);
+  return checkMembers(value as { [name: string]: Json }, schema, name);
 }
 
 function checkMembers(
-  value: { readonly [name: string]: Json },
+  value: { [name: string]: Json },
   schema: Schema,
   name: string,
 ): SchemaProblem | undefined {
@@ -117,7 +117,7 @@ const isSeparator = (code: number): boolean =>
  * Splits a text at commas and white space. Stops after `most` + 1 parts, so that the caller sees
  * that there are too many.
  */
-export function splitList(text: string, most: number): readonly string[] {
+export function splitList(text: string, most: number): string[] {
   const parts: string[] = [];
   let start = 0;
   for (let at = 0; at <= text.length && parts.length <= most; at += 1) {

@@ -14,7 +14,7 @@ export function coerceValue(value: Json, schema: Schema): Json {
   return value === null && typeof schema.type === "string" ? EMPTY[schema.type] : value;
 }
 
-const EMPTY: { readonly [type in JsonType]: Json } = {
+const EMPTY: { [type in JsonType]: Json } = {
   string: "",
   integer: 0,
   number: 0,

@@ -58,9 +58,9 @@ const KEYWORDS = [
   "required",
   "context",
   "readonly",
-] as const satisfies readonly (keyof Schema)[];
+] as const satisfies (keyof Schema)[];
 
-const mapValues = <T>(values: { readonly [name: string]: T }, map: (value: T) => Json): JsonObject =>
+const mapValues = <T>(values: { [name: string]: T }, map: (value: T) => Json): JsonObject =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value)]));
 
 // Checks a schema that a host wrote: only keywords that values are checked against.
@@ -72,7 +72,7 @@ const MAX_SCHEMAS = 200;
 const MAX_ITEMS = 10_000;
 const MAX_LENGTH = 65_536;
 
-const TYPES: readonly unknown[] = [
+const TYPES: unknown[] = [
   "string",
   "integer",
   "number",
@@ -80,21 +80,21 @@ const TYPES: readonly unknown[] = [
   "array",
   "object",
   "null",
-] satisfies readonly JsonType[];
+] satisfies JsonType[];
 
-const FORMATS: readonly unknown[] = [
+const FORMATS: unknown[] = [
   "date-time",
   "uri",
   "email",
   "ip",
   "uuid",
   "hex-color",
-] satisfies readonly Schema["format"][];
+] satisfies Schema["format"][];
 
 interface KeywordCheck {
-  readonly accepts: (value: Json) => boolean;
+  accepts: (value: Json) => boolean;
   /** Ends the sentence "must be …". */
-  readonly what: string;
+  what: string;
 }
 
 const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
@@ -117,7 +117,7 @@ const alternatives: KeywordCheck = {
   what: "a list of schemas",
 };
 
-const KEYWORD_CHECKS: { readonly [keyword: string]: KeywordCheck } = {
+const KEYWORD_CHECKS: { [keyword: string]: KeywordCheck } = {
   title: text,
   description: text,
   type: {
@@ -179,7 +179,7 @@ export interface SchemaMistake {
 export function parseSchema(
   keywords: unknown,
   type: JsonType,
-): { readonly schema: Schema; readonly mistake?: undefined } | { readonly mistake: SchemaMistake } {
+): { schema: Schema; mistake?: undefined } | { mistake: SchemaMistake } {
   const copy = copyJson(keywords, MAX_LENGTH);
   if (!isObject(copy)) {
     return { mistake: { path: "", message: "must be JSON of at most 2000 values and 40 levels" } };
@@ -231,8 +231,7 @@ function findKeywordMistake(schema: JsonObject, path: string): SchemaMistake | u
 }
 
 function findMissingKeyword(schema: JsonObject, path: string): SchemaMistake | undefined {
-  const has = (...keywords: readonly string[]): boolean =>
-    keywords.some((keyword) => schema[keyword] !== undefined);
+  const has = (...keywords: string[]): boolean => keywords.some((keyword) => schema[keyword] !== undefined);
   if (!has("type", "anyOf", "oneOf")) return { path: joinPath(path, "type"), message: "is missing" };
   const types = [schema["type"] as Json].flat();
   if (types.includes("array") && !has("items", "anyOf", "oneOf")) {

@@ -85,10 +85,10 @@ const isUuid = (text: string): boolean =>
 const isHexColor = (text: string): boolean => /^#(?:[0-9a-f]{3}|[0-9a-f]{6})$/i.test(text);
 
 const CHECKS: {
-  readonly [format in Exclude<Format, "uri">]: {
-    readonly accepts: (text: string) => boolean;
-    readonly code: string;
-    readonly what: string;
+  [format in Exclude<Format, "uri">]: {
+    accepts: (text: string) => boolean;
+    code: string;
+    what: string;
   };
 } = {
   "date-time": { accepts: isDateTime, code: "rest_invalid_date", what: "date" },

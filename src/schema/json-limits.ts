@@ -4,13 +4,13 @@ import type { Json, SchemaProblem } from "./types.js";
 
 export interface JsonLimits {
   /** The maximum nesting of arrays and objects. Default 64. */
-  readonly levels?: number;
+  levels?: number;
   /**
    * The maximum number of values of any kind, containers included. Default {@link MAX_JSON_VALUES}.
    */
-  readonly nodes?: number;
+  nodes?: number;
   /** The maximum length of a property name. Default 256. */
-  readonly nameLength?: number;
+  nameLength?: number;
 }
 
 /**

@@ -13,8 +13,7 @@ export const MAX_BRACKETS = 64;
 
 export type QueryResult =
   /** The values have no prototype. */
-  | { readonly ok: true; readonly values: JsonObject }
-  | { readonly ok: false; readonly problem: SchemaProblem };
+  { ok: true; values: JsonObject } | { ok: false; problem: SchemaProblem };
 
 /**
  * Returns the parameters of a query string (without its `?`) or of an
@@ -112,14 +111,14 @@ function pathOf(decoded: string): (string | null)[] {
 }
 
 interface Branch {
-  readonly children: Map<string, string | Branch>;
+  children: Map<string, string | Branch>;
   /** The key of the next `[]`. */
   next: number;
 }
 
 const newBranch = (): Branch => ({ children: new Map(), next: 0 });
 
-function put(root: Branch, path: readonly (string | null)[], value: string): void {
+function put(root: Branch, path: (string | null)[], value: string): void {
   let branch = root;
   for (const [depth, step] of path.entries()) {
     const key = step ?? String(branch.next);

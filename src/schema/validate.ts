@@ -81,7 +81,7 @@ function readText(value: string, { format }: Schema, name: string): ReadResult {
   return problem === undefined ? { value } : { problem };
 }
 
-const READERS: { readonly [type in JsonType]: Reader } = {
+const READERS: { [type in JsonType]: Reader } = {
   null: (value, _, name) => (value === null ? { value } : wrongType("null", name)),
 
   boolean: (value, _, name) => {
@@ -188,8 +188,8 @@ function findMatch(
   alternatives: readonly Schema[],
   combination: "anyOf" | "oneOf",
   name: string,
-): { readonly value: Json; readonly type: Schema["type"] } | Failed {
-  const matches: { readonly value: Json; readonly type: Schema["type"] }[] = [];
+): { value: Json; type: Schema["type"] } | Failed {
+  const matches: { value: Json; type: Schema["type"] }[] = [];
   let reason = "";
   for (const schema of alternatives) {
     const read = readValue(value, schema, name);
@@ -211,7 +211,7 @@ function findMatch(
 
 /** A value that does not fit its schema. */
 interface Failed {
-  readonly problem: SchemaProblem;
+  problem: SchemaProblem;
 }
 
 const MAX_QUOTE = 100;
@@ -258,14 +258,14 @@ function chooseType(value: Json, types: readonly JsonType[]): JsonType | undefin
  * Returns the types of the value's own form. A text that is not empty has none: a query contains
  * only texts, so the order of the schema decides.
  */
-function ownTypes(value: Json): readonly JsonType[] {
+function ownTypes(value: Json): JsonType[] {
   if (Array.isArray(value)) return ["array"];
   if (typeof value === "number") return ["integer", "number"];
   if (typeof value === "boolean") return ["boolean"];
   return value === "" ? ["string"] : [];
 }
 
-const HAS_TYPE: { readonly [type in JsonType]: (value: Json) => boolean } = {
+const HAS_TYPE: { [type in JsonType]: (value: Json) => boolean } = {
   null: (value) => value === null,
   boolean: (value) => toBoolean(value) !== undefined,
   number: (value) => toNumber(value) !== undefined,

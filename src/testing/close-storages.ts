@@ -10,9 +10,9 @@ export async function closeStorages({
   peer,
   destroy,
 }: {
-  readonly storage: Closable;
-  readonly peer?: Closable | undefined;
-  readonly destroy?: (() => unknown) | undefined;
+  storage: Closable;
+  peer?: Closable | undefined;
+  destroy?: (() => unknown) | undefined;
 }): Promise<void> {
   await storage.close();
   await storage.close();

@@ -19,13 +19,13 @@ const SUITES = [testRecords, testIds, testCommits, testUniqueNames, testChanges,
 /** The options of {@link contentStoreContract}. */
 export interface ContentStoreContractOptions {
   /** The runner's function that declares a test: `test` of Vitest, `node:test` or Jest. */
-  readonly test: (name: string, run: () => Promise<void>) => unknown;
+  test: (name: string, run: () => Promise<void>) => unknown;
   /** Creates a storage without content. Called once in each test. */
-  readonly create: () => ContentStorageUnderTest | Promise<ContentStorageUnderTest>;
+  create: () => ContentStorageUnderTest | Promise<ContentStorageUnderTest>;
   /** Seeds of the random runs, one test each. Default 1 to 5. */
-  readonly seeds?: readonly number[] | undefined;
+  seeds?: number[] | undefined;
   /** Commands in each random run. Default 400. */
-  readonly steps?: number | undefined;
+  steps?: number | undefined;
 }
 
 /**

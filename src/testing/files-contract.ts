@@ -17,9 +17,9 @@ export type { FilesUnderTest } from "./files-contract/fixture.js";
 /** The options of {@link filesContract}. */
 export interface FilesContractOptions {
   /** The runner's function that declares a test: `test` of Vitest, `node:test` or Jest. */
-  readonly test: (name: string, run: () => Promise<void>) => unknown;
+  test: (name: string, run: () => Promise<void>) => unknown;
   /** Creates an empty store. Called once in each test. */
-  readonly create: () => FilesUnderTest | Promise<FilesUnderTest>;
+  create: () => FilesUnderTest | Promise<FilesUnderTest>;
 }
 
 /**

@@ -20,7 +20,7 @@ export interface ManualClock extends Clock {
 }
 
 interface Pending {
-  readonly callback: () => void;
+  callback: () => void;
 }
 
 /** Creates a generator of numbers in [0, 1) that repeat for the same seed (mulberry32). */

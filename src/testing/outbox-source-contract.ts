@@ -16,9 +16,9 @@ export type { OutboxSourceUnderTest, OutboxTransaction } from "./outbox-source-c
 /** The options of {@link outboxSourceContract}. */
 export interface OutboxSourceContractOptions {
   /** The runner's function that declares a test: `test` of Vitest, `node:test` or Jest. */
-  readonly test: (name: string, run: () => Promise<void>) => unknown;
+  test: (name: string, run: () => Promise<void>) => unknown;
   /** Creates an empty source. Called once in each test. */
-  readonly create: () => OutboxSourceUnderTest | Promise<OutboxSourceUnderTest>;
+  create: () => OutboxSourceUnderTest | Promise<OutboxSourceUnderTest>;
 }
 
 const SUITES = [

@@ -87,15 +87,15 @@ const SUITES = [
 /** The options of {@link storageContract}. */
 export interface StorageContractOptions {
   /** The runner's function that declares a test: `test` of Vitest, `node:test` or Jest. */
-  readonly test: (name: string, run: () => Promise<void>) => unknown;
+  test: (name: string, run: () => Promise<void>) => unknown;
   /** Creates an empty storage. Called once in each test. */
-  readonly create: () => StorageUnderTest | Promise<StorageUnderTest>;
+  create: () => StorageUnderTest | Promise<StorageUnderTest>;
   /** False for a storage whose `watch` never calls its listeners. Default true. */
-  readonly hints?: boolean | undefined;
+  hints?: boolean | undefined;
   /** Seeds of the random runs, one test each. Default 1 to 5. */
-  readonly seeds?: readonly number[] | undefined;
+  seeds?: number[] | undefined;
   /** Commands in each random run. Default 400. */
-  readonly steps?: number | undefined;
+  steps?: number | undefined;
 }
 
 /**

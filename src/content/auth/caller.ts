@@ -10,27 +10,27 @@ export type PostAction = "read" | "edit" | "delete";
 
 export interface Caller {
   /** `null`: anonymous. */
-  readonly user: User | null;
+  user: User | null;
   /** 0: anonymous. */
-  readonly id: number;
+  id: number;
   /** True if one of his roles has the capability: `edit_posts`, `unfiltered_html` … */
-  readonly has: (capability: string) => boolean;
+  has: (capability: string) => boolean;
   /**
    * True if he may do it to this post. `parent` is the post that an attachment with the status
    * `inherit` belongs to; without it the attachment counts as published. For its author, so does a
    * trashed post whose earlier status is unknown.
    */
-  readonly may: (action: PostAction, post: PostColumns, parent?: PostColumns) => boolean;
+  may: (action: PostAction, post: PostColumns, parent?: PostColumns) => boolean;
   /**
    * True if he has a capability of a type or taxonomy, given by its general name:
    * `canOf("page", "publish_posts")` checks `publish_pages`.
    */
-  readonly canOf: (of: PostType | Taxonomy, capability: string) => boolean;
+  canOf: (of: PostType | Taxonomy, capability: string) => boolean;
   /**
    * True if he may edit posts of some type. Then he can see menus and their items too, because an
    * editor shows navigation.
    */
-  readonly canEditSomething: () => boolean;
+  canEditSomething: () => boolean;
 }
 
 export const isAnonymous = ({ id, user }: Caller): boolean => id === 0 && user === null;
@@ -49,8 +49,8 @@ export function createAuthorization({
   roles,
   model,
 }: {
-  readonly roles: Roles;
-  readonly model: Pick<ContentModel, "types" | "taxonomies">;
+  roles: Roles;
+  model: Pick<ContentModel, "types" | "taxonomies">;
 }): (user: User | null) => Caller {
   const { types, taxonomies } = model;
   const known: KnownCapabilities = {
@@ -69,14 +69,14 @@ export function createAuthorization({
 
 interface KnownCapabilities {
   /** By type or taxonomy. */
-  readonly names: ReadonlyMap<PostType | Taxonomy, CapabilityNames>;
+  names: Map<PostType | Taxonomy, CapabilityNames>;
   /** Those that allow editing posts of one type or several. */
-  readonly editing: readonly string[];
+  editing: string[];
 }
 
 function createCaller(
   user: User | null,
-  granted: readonly ReadonlySet<string>[],
+  granted: Set<string>[],
   { names, editing }: KnownCapabilities,
 ): Caller {
   const id = user?.id ?? 0;
@@ -90,7 +90,7 @@ function createCaller(
   };
   const canEditSomething = (): boolean => editing.some(has);
   const isOwn = ({ author }: PostColumns): boolean => id !== 0 && author === id;
-  const hasAll = ({ type }: PostColumns, capabilities: readonly string[]): boolean =>
+  const hasAll = ({ type }: PostColumns, capabilities: string[]): boolean =>
     capabilities.every((capability) => canOf(type, capability));
 
   function canReadUnpublished(post: PostColumns, status: PostStatus): boolean {
@@ -117,11 +117,7 @@ function createCaller(
 }
 
 /** Returns the general capabilities that an action needs, all of them. */
-function listNeeded(
-  action: Exclude<PostAction, "read">,
-  post: PostColumns,
-  isOwn: boolean,
-): readonly string[] {
+function listNeeded(action: Exclude<PostAction, "read">, post: PostColumns, isOwn: boolean): string[] {
   if (isOwn) return [isPublished(getStatusForOwner(post)) ? `${action}_published_posts` : `${action}_posts`];
   const others = `${action}_others_posts`;
   if (isPublished(post.status)) return [others, `${action}_published_posts`];

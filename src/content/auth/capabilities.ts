@@ -41,7 +41,7 @@ const termNames = (manage: string, edit: string, remove: string, assign: string)
  * Source: the capabilities with which WordPress 7.1 registers its types and taxonomies.
  */
 export const capabilityNames: {
-  readonly [of in BuiltInPostType | BuiltInTaxonomy]: CapabilityNames;
+  [of in BuiltInPostType | BuiltInTaxonomy]: CapabilityNames;
 } = {
   post: posts,
   page: namesEndingIn("pages"),
@@ -64,7 +64,7 @@ export const capabilityNames: {
 };
 
 /** Capabilities that no role has by name, each with the capability that implies it. */
-export const impliedBy: ReadonlyMap<string, string> = new Map([
+export const impliedBy: Map<string, string> = new Map([
   ["edit_categories", "manage_categories"],
   ["delete_categories", "manage_categories"],
   ["assign_categories", "edit_posts"],

@@ -7,15 +7,15 @@ import { PostbellError } from "../../core/errors.js";
 
 /** The roles of the host, by name. */
 export interface RoleOptions {
-  readonly [name: string]: {
+  [name: string]: {
     /** A role whose capabilities it also has: one of the five, or another one of the host. */
-    readonly inherits?: string | undefined;
-    readonly capabilities: readonly string[];
+    inherits?: string | undefined;
+    capabilities: readonly string[];
   };
 }
 
 /** Maps the name of a role to its capabilities. */
-export type Roles = ReadonlyMap<string, ReadonlySet<string>>;
+export type Roles = Map<string, Set<string>>;
 
 const subscriber = ["read"];
 const contributor = [...subscriber, "edit_posts", "delete_posts"];
@@ -87,7 +87,7 @@ export function readRoles(options: RoleOptions = {}): Roles {
   if (!isObject(options)) throw invalid("roles", "roles must be an object from name to role.");
   for (const [name, role] of Object.entries(options)) checkRole(name, role);
 
-  const listCapabilities = (name: string, field: string, heirs: readonly string[]): readonly string[] => {
+  const listCapabilities = (name: string, field: string, heirs: string[]): readonly string[] => {
     const standard = standardRoles.get(name);
     if (standard !== undefined) return [...standard];
     const role = Object.hasOwn(options, name) ? options[name] : undefined;

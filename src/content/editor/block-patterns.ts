@@ -80,7 +80,7 @@ const CATEGORY: Schema = {
 };
 
 /** WordPress moved these categories to others, and moves those of patterns accordingly. */
-const MOVED_CATEGORIES: { readonly [category: string]: string } = {
+const MOVED_CATEGORIES: { [category: string]: string } = {
   buttons: "call-to-action",
   columns: "text",
   query: "posts",
@@ -128,7 +128,7 @@ const moveCategories = (pattern: JsonObject): JsonObject => {
 export function blockPatternRoutes(
   { patterns = [], patternCategories = [] }: EditorOptions,
   namespace: string,
-): readonly RestRoute[] {
+): RestRoute[] {
   const read = (field: string, given: unknown, schema: Schema, maxCharacters: number): JsonObject[] =>
     (readPlainOption(field, given, optionSchema(schema), maxCharacters) as JsonObject[]).map((option) =>
       toFields(option, schema),
@@ -150,10 +150,10 @@ export function blockPatternRoutes(
 }
 
 interface RegisteredRecords {
-  readonly namespace: string;
-  readonly schema: Schema;
-  readonly records: readonly { readonly [name: string]: Json }[];
-  readonly what: string;
+  namespace: string;
+  schema: Schema;
+  records: { [name: string]: Json }[];
+  what: string;
 }
 
 function toRoute(path: string, { namespace, schema, records, what }: RegisteredRecords): RestRoute {

@@ -30,10 +30,10 @@ const RENDERED: Schema = {
 
 const invalidBlock = (): RestError => new RestError(404, "block_invalid", "Invalid block.");
 
-const nameOf = ({ namespace, name }: { readonly [name: string]: Json | undefined }): string =>
+const nameOf = ({ namespace, name }: { [name: string]: Json | undefined }): string =>
   `${toText(namespace)}/${toText(name)}`;
 
-const KNOWN_TYPES: ReadonlySet<unknown> = new Set([
+const KNOWN_TYPES: Set<unknown> = new Set([
   ...["string", "integer", "number", "boolean", "array", "object", "null"],
 ]);
 
@@ -73,7 +73,7 @@ export function blockRendererRoutes(
   types: BlockTypes,
   /** `undefined`: the host renders no blocks. */
   render: ContainedRenderBlock | undefined,
-): readonly RestRoute[] {
+): RestRoute[] {
   const attributes: Argument = {
     description: "Attributes for the block.",
     type: "object",
@@ -180,7 +180,7 @@ const MAX_HTML = 1_048_576;
 
 export function containRenderBlock(
   render: RenderBlock,
-  { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
+  { clock, logger }: { clock: Clock; logger: Logger },
 ): ContainedRenderBlock {
   const late = (): Error => new Error(`renderBlock took more than ${TIMEOUT_MS} ms`);
   return async (block) => {

@@ -18,7 +18,7 @@ import type { Item, RestEndpoint, RestRequest, RestRoute } from "../rest/types.j
 import { forEditors, readPlainOption, toMemberName } from "./editor-options.js";
 
 /** The types of blocks by name: `clinic/today`. */
-export type BlockTypes = ReadonlyMap<string, BlockTypeRecord>;
+export type BlockTypes = Map<string, BlockTypeRecord>;
 
 /** In characters of JSON. */
 const MAX_CHARACTERS = 4_194_304;
@@ -28,12 +28,7 @@ const NAME = /^[a-z][a-z0-9-]*\/[a-z][a-z0-9-]*$/;
 /** @throws PostbellError `invalid_option` */
 export function readBlockTypes(given: unknown): BlockTypes {
   const field = "editor.blockTypes";
-  const list = readPlainOption(
-    field,
-    given,
-    BLOCK_TYPES_OPTION,
-    MAX_CHARACTERS,
-  ) as readonly BlockTypeRecord[];
+  const list = readPlainOption(field, given, BLOCK_TYPES_OPTION, MAX_CHARACTERS) as BlockTypeRecord[];
   const types = new Map<string, BlockTypeRecord>();
   for (const [at, type] of list.entries()) {
     const path = `${field}[${at}].name`;
@@ -59,7 +54,7 @@ const nameArgument: Argument = { description: "Block name.", type: "string", max
 
 const namespaceOf = (name: string): string => name.slice(0, name.indexOf("/"));
 
-export function blockTypeRoutes(types: BlockTypes, namespace: string): readonly RestRoute[] {
+export function blockTypeRoutes(types: BlockTypes, namespace: string): RestRoute[] {
   const schema = recordSchema("block-type", blockTypeFields);
   const toItem = (type: BlockTypeRecord, request: RestRequest): Item =>
     createItem(
@@ -113,7 +108,7 @@ const linksOf = ({ name, isDynamic }: BlockTypeRecord, to: (path: string) => str
 // The fields of `/block-types`, in the order of WordPress, and the option that fills them.
 
 /** A type of block: the members of its option that the host gave. */
-type BlockTypeRecord = JsonObject & { readonly name: string };
+type BlockTypeRecord = JsonObject & { name: string };
 
 const shown = (schema: Schema): Schema => ({ ...schema, context: ALL, readonly: true });
 const text = (description: string): Schema =>
@@ -233,7 +228,7 @@ const variations: Schema = {
 };
 
 /** The schemas of all fields that a host may give. */
-const SCHEMAS: { readonly [field: string]: Schema } = {
+const SCHEMAS: { [field: string]: Schema } = {
   attributes: shown({
     description: "Block attributes.",
     type: ["object", "null"],
@@ -281,7 +276,7 @@ const SCHEMAS: { readonly [field: string]: Schema } = {
 };
 
 /** Fields that WordPress deprecated: each shows the first of the handles of its successor. */
-const DEPRECATED: { readonly [field: string]: string } = {
+const DEPRECATED: { [field: string]: string } = {
   editor_script: "Editor script handle.",
   script: "Public facing and editor script handle.",
   view_script: "Public facing script handle.",
@@ -305,9 +300,9 @@ const BLOCK_TYPES_OPTION: Schema = {
 /** Attributes that every block has. */
 const GLOBAL_ATTRIBUTES: JsonObject = { lock: { type: "object" }, metadata: { type: "object" } };
 
-export const readAttributes = ({ attributes }: JsonObject): { readonly [name: string]: Schema } => ({
-  ...((attributes ?? {}) as { readonly [name: string]: Schema }),
-  ...(GLOBAL_ATTRIBUTES as { readonly [name: string]: Schema }),
+export const readAttributes = ({ attributes }: JsonObject): { [name: string]: Schema } => ({
+  ...((attributes ?? {}) as { [name: string]: Schema }),
+  ...(GLOBAL_ATTRIBUTES as { [name: string]: Schema }),
 });
 
 const isEmptyObject = (value: Json): boolean =>
@@ -323,7 +318,7 @@ const readMember = (field: string, schema: Schema) => {
 
 const readFirstHandle = (field: string) => {
   const name = toMemberName(`${field}_handles`);
-  return (record: BlockTypeRecord): Json => (record[name] as readonly string[] | undefined)?.[0] ?? null;
+  return (record: BlockTypeRecord): Json => (record[name] as string[] | undefined)?.[0] ?? null;
 };
 
 const blockTypeFields: RecordFields<BlockTypeRecord> = {

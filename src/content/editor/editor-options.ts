@@ -37,20 +37,20 @@ export interface EditorOptions {
    * `align-wide`, `automatic-feed-links`, `html5`, `post-thumbnails`, `responsive-embeds`,
    * `title-tag`, `wp-block-styles` and all `formats`.
    */
-  readonly theme?: EditorTheme | undefined;
+  theme?: EditorTheme | undefined;
   /** The patterns that the inserter offers, at most 1000 and 8 MiB as JSON. Default: none. */
-  readonly patterns?: readonly BlockPattern[] | undefined;
+  patterns?: readonly BlockPattern[] | undefined;
   /** The categories of those patterns, at most 1000. Default: none. */
-  readonly patternCategories?: readonly BlockPatternCategory[] | undefined;
+  patternCategories?: readonly BlockPatternCategory[] | undefined;
   /**
    * The types of blocks that `/block-types` lists, at most 1000 and 4 MiB as JSON. Default: none.
    */
-  readonly blockTypes?: readonly BlockType[] | undefined;
+  blockTypes?: readonly BlockType[] | undefined;
   /**
    * Renders previews of dynamic blocks within 5 seconds; its HTML is sent to editors as it is.
    * Default: none, and `/block-renderer` responds with 404.
    */
-  readonly renderBlock?: RenderBlock | undefined;
+  renderBlock?: RenderBlock | undefined;
 }
 
 /** The theme of the website, as editors see it. */

@@ -24,7 +24,7 @@ export function editorRoutes(
   /** `undefined`: the site fetches no pages of others. */
   pages: Pick<LinkedPages, "find"> | undefined,
   policy: AddressPolicy,
-): readonly RestRoute[] {
+): RestRoute[] {
   const { namespace, site } = base;
   const types = readBlockTypes(editor.blockTypes ?? []);
   const render = editor.renderBlock && containRenderBlock(editor.renderBlock, base);
@@ -108,7 +108,7 @@ const describe = (endpoint: RestEndpoint, summary: string): RestEndpoint => ({
   described: { ...endpoint.described, summary },
 });
 
-const templateRoutes = (namespace: string): readonly RestRoute[] =>
+const templateRoutes = (namespace: string): RestRoute[] =>
   (["templates", "template-parts"] as const).flatMap((base) => {
     const what = base.replace("-", " ");
     return [

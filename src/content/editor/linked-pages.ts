@@ -28,9 +28,9 @@ export interface LinkedPages {
    * Returns the details of a page. It is fetched without credentials, so one response serves every
    * caller. `busy`: too many are waiting. Never rejects.
    */
-  readonly find: (url: string) => Promise<FetchedDetails | "busy">;
+  find: (url: string) => Promise<FetchedDetails | "busy">;
   /** Closes the connections. A later query opens new ones. */
-  readonly close: () => Promise<void>;
+  close: () => Promise<void>;
 }
 
 /** Of a longer page, the beginning is read. */
@@ -52,12 +52,12 @@ export function createLinkedPages({
   destinations,
   ...limits
 }: {
-  readonly clock: Clock;
-  readonly destinations: DestinationOptions;
+  clock: Clock;
+  destinations: DestinationOptions;
   /** The time for one page, including the wait for its turn. */
-  readonly timeoutMs: number;
+  timeoutMs: number;
   /** The size of the cached details; 0 caches none. */
-  readonly cacheBytes: number;
+  cacheBytes: number;
 }): LinkedPages {
   const { get, close } = createPageGet(clock, destinations);
 
@@ -113,17 +113,17 @@ function countBytes(body: AsyncIterable<Uint8Array>) {
 
 /** An empty text for what the page does not say. */
 interface PageDetails {
-  readonly title: string;
+  title: string;
   /** An absolute URL, or the picture itself as a `data:` URL. */
-  readonly icon: string;
-  readonly description: string;
+  icon: string;
+  description: string;
   /** An absolute URL. */
-  readonly image: string;
+  image: string;
 }
 
-const ICON_RELATIONS: ReadonlySet<string> = new Set(["icon", "shortcut icon", "icon shortcut"]);
-const DESCRIPTIONS: ReadonlySet<string> = new Set(["description", "og:description"]);
-const IMAGES: ReadonlySet<string> = new Set(["og:image", "og:image:url"]);
+const ICON_RELATIONS: Set<string> = new Set(["icon", "shortcut icon", "icon shortcut"]);
+const DESCRIPTIONS: Set<string> = new Set(["description", "og:description"]);
+const IMAGES: Set<string> = new Set(["og:image", "og:image:url"]);
 
 interface FoundDetails {
   title: string | undefined;
@@ -189,7 +189,7 @@ function createHeadReader(found: FoundDetails) {
   return { write: parser.write, isOver: () => isOver };
 }
 
-type Attributes = Readonly<Record<string, string>>;
+type Attributes = Record<string, string>;
 
 function readLink({ rel = "", href = "" }: Attributes, found: FoundDetails): void {
   const relation = rel.trim().toLowerCase().replace(/\s+/g, " ");

@@ -24,9 +24,9 @@ import { createItem } from "../rest/serialise.js";
 import type { RestRequest, RestRoute } from "../rest/types.js";
 
 interface NavigationTexts {
-  readonly title: string;
-  readonly slug: string;
-  readonly content: string;
+  title: string;
+  slug: string;
+  content: string;
 }
 
 const SCHEMA: Schema = {
@@ -168,7 +168,7 @@ async function convertMenu(
  *
  * @param items in the order of the menu
  */
-function toNavigationBlocks(items: readonly FieldView[]): string {
+function toNavigationBlocks(items: FieldView[]): string {
   const below = new Map<number, FieldView[]>();
   for (const item of items) {
     if (isInvalidMenuItem(item)) continue;

@@ -105,7 +105,7 @@ const supportsOf = ({ formats = [], ...supports }: ThemeSupports): JsonObject =>
   return Object.fromEntries(
     Object.entries(FEATURES).map(([feature, { default: absent = false }]) => {
       const value = (given as JsonObject)[feature] ?? absent;
-      return [feature, feature === "formats" ? [...new Set(value as readonly string[])] : value];
+      return [feature, feature === "formats" ? [...new Set(value as string[])] : value];
     }),
   );
 };
@@ -161,7 +161,7 @@ const template = (slug: string, title: string, description: string): JsonObject 
   slug,
 });
 
-const DEFAULT_TEMPLATE_TYPES: readonly JsonObject[] = [
+const DEFAULT_TEMPLATE_TYPES: JsonObject[] = [
   template("index", "Index", "Any page without a template of its own."),
   template("home", "Blog Home", "The list of the latest posts."),
   template("front-page", "Front Page", "The first page of the website."),
@@ -180,7 +180,7 @@ const DEFAULT_TEMPLATE_TYPES: readonly JsonObject[] = [
   template("404", "Page: 404", "The page for an address that does not exist."),
 ];
 
-const TEMPLATE_PART_AREAS: readonly JsonObject[] = [
+const TEMPLATE_PART_AREAS: JsonObject[] = [
   {
     ...{ area: "uncategorized", label: "General", description: "A part of no particular area." },
     ...{ icon: "layout", area_tag: "div" },
@@ -225,7 +225,7 @@ const LINKED_THEME: Schema = {
 };
 
 /** `theme`: its fields. */
-export function themeRoutes(theme: JsonObject, namespace: string): readonly RestRoute[] {
+export function themeRoutes(theme: JsonObject, namespace: string): RestRoute[] {
   const stylesheet = theme["stylesheet"] as string;
 
   const toItem = ({ url }: RestRequest): Item =>

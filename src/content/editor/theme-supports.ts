@@ -54,7 +54,7 @@ export interface ThemeSupports {
   readonly "wp-block-styles"?: boolean | undefined;
 }
 
-const HTML5_PARTS: readonly string[] = [
+const HTML5_PARTS: string[] = [
   "search-form",
   "comment-form",
   "comment-list",
@@ -69,7 +69,7 @@ const url: Schema = { type: "string", format: "uri", maxLength: LENGTHS.url };
 const number: Schema = { type: "number" };
 const integer: Schema = { type: "integer" };
 const boolean: Schema = { type: "boolean" };
-const choice = (...values: readonly string[]): Schema => ({ type: "string", enum: values });
+const choice = (...values: string[]): Schema => ({ type: "string", enum: values });
 const listOf = (items: Schema): Schema => ({ items, mostItems: COUNTS.members });
 
 const flag = (description: string): Schema => ({ description, type: "boolean", default: false });
@@ -81,16 +81,16 @@ const orFalse = (type: "object" | "array", description: string, more: Schema): S
   ...more,
 });
 
-const object = (properties: { readonly [name: string]: Schema }): Schema => ({
+const object = (properties: { [name: string]: Schema }): Schema => ({
   properties,
   additionalProperties: false,
 });
 
-const presets = (description: string, value: { readonly [name: string]: Schema }): Schema =>
+const presets = (description: string, value: { [name: string]: Schema }): Schema =>
   orFalse("array", description, listOf({ type: "object", ...object({ name: text, ...value, slug: text }) }));
 
 /** In the order of WordPress. */
-export const FEATURES: { readonly [feature in keyof Required<ThemeSupports>]: Schema } = {
+export const FEATURES: { [feature in keyof Required<ThemeSupports>]: Schema } = {
   "align-wide": flag("Whether theme opts in to wide alignment CSS class."),
   "automatic-feed-links": flag("Whether posts and comments RSS feed links are added to head."),
   "block-templates": flag("Whether a theme uses block-based templates."),

@@ -67,7 +67,7 @@ export const embedRoutes = (
   own: OwnEmbeds,
   /** `undefined`: embeds of other sites are turned off. */
   foreign: ForeignEmbeds | undefined,
-): readonly RestRoute[] => [
+): RestRoute[] => [
   toRoute("/embed", createOwnEndpoint(own)),
   toRoute("/proxy", createProxyEndpoint(own, foreign)),
 ];

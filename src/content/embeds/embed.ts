@@ -3,22 +3,22 @@
 import type { Schema } from "../../schema/types.js";
 
 export interface Embed {
-  readonly version: "1.0";
-  readonly type: "photo" | "video" | "link" | "rich";
-  readonly provider_name?: string;
-  readonly provider_url?: string;
-  readonly author_name?: string;
-  readonly author_url?: string;
-  readonly title?: string;
+  version: "1.0";
+  type: "photo" | "video" | "link" | "rich";
+  provider_name?: string;
+  provider_url?: string;
+  author_name?: string;
+  author_url?: string;
+  title?: string;
   /** Pixels. */
-  readonly width?: number;
-  readonly height?: number;
-  readonly html?: string;
+  width?: number;
+  height?: number;
+  html?: string;
   /** Of a photo. */
-  readonly url?: string;
-  readonly thumbnail_url?: string;
-  readonly thumbnail_width?: number;
-  readonly thumbnail_height?: number;
+  url?: string;
+  thumbnail_url?: string;
+  thumbnail_width?: number;
+  thumbnail_height?: number;
 }
 
 const text = { type: "string" } as const;

@@ -13,8 +13,8 @@ import type { OutboundClient } from "../../outbound/types.js";
 
 /** A fetched value, and how long it may be cached. */
 export interface Fetched<V> {
-  readonly value: V;
-  readonly ageMs: number;
+  value: V;
+  ageMs: number;
 }
 
 export interface FetchCache<Q, V> {
@@ -22,7 +22,7 @@ export interface FetchCache<Q, V> {
    * Resolves with the value of `key`, from the cache if it is there, and otherwise fetched by
    * `query`. Calls with the same key share one fetch. `busy`: too many are waiting.
    */
-  readonly find: (key: string, query: Q) => Promise<V | "busy">;
+  find: (key: string, query: Q) => Promise<V | "busy">;
 }
 
 const RUNNING = 8;
@@ -32,19 +32,19 @@ const WAITING = 100;
 const OVERHEAD_BYTES = 500;
 
 interface CachedValue<V> {
-  readonly value: V;
+  value: V;
   /** By the monotonic clock. */
-  readonly until: number;
+  until: number;
 }
 
 export function createFetchCache<Q, V>(options: {
-  readonly clock: Clock;
+  clock: Clock;
   /** The time for one query, including the wait for its turn. */
-  readonly timeoutMs: number;
+  timeoutMs: number;
   /** The size of the cached values; 0 caches none. */
-  readonly cacheBytes: number;
+  cacheBytes: number;
   /** Must not reject. */
-  readonly fetch: (query: Q, getTimeLeft: () => number) => Promise<Fetched<V>>;
+  fetch: (query: Q, getTimeLeft: () => number) => Promise<Fetched<V>>;
 }): FetchCache<Q, V> {
   const { clock, timeoutMs, cacheBytes, fetch } = options;
   const limit = createConcurrencyLimit({ running: RUNNING, waiting: WAITING });
@@ -88,11 +88,11 @@ const createCache = <V>(bytes: number): LRUCache<string, CachedValue<V>> | undef
 // after it was closed.
 
 export interface PageGet {
-  readonly get: GuardedGet;
+  get: GuardedGet;
   /** True if browsers may be sent to the URL: without TLS is fine, a private address is not. */
-  readonly isAllowed: (url: string) => boolean;
+  isAllowed: (url: string) => boolean;
   /** Closes the connections. A later request opens new ones. */
-  readonly close: () => Promise<void>;
+  close: () => Promise<void>;
 }
 
 export function createPageGet(clock: Clock, destinations: DestinationOptions): PageGet {

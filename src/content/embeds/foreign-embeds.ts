@@ -18,17 +18,17 @@ export interface ForeignEmbeds {
    * Returns the embed of a page. It is fetched without credentials, so one response serves every
    * caller. Never rejects.
    */
-  readonly find: (query: EmbedQuery) => Promise<EmbedResult>;
+  find: (query: EmbedQuery) => Promise<EmbedResult>;
   /** Closes the connections. A later query opens new ones. */
-  readonly close: () => Promise<void>;
+  close: () => Promise<void>;
 }
 
 export function createForeignEmbeds(
   options: EmbedClientOptions & {
     /** The time for one query, including the wait for its turn. */
-    readonly timeoutMs: number;
+    timeoutMs: number;
     /** The size of the cached embeds; 0 caches none. */
-    readonly cacheBytes: number;
+    cacheBytes: number;
   },
 ): ForeignEmbeds {
   const client = createEmbedClient(options);
@@ -53,28 +53,28 @@ export function createForeignEmbeds(
 // Fetches the embed of another site's page through the guarded client, and makes it safe.
 
 interface EmbedQuery {
-  readonly url: string;
-  readonly maxWidth: number;
-  readonly maxHeight: number | undefined;
+  url: string;
+  maxWidth: number;
+  maxHeight: number | undefined;
   /** True if the page of an unknown site may name its own endpoint. */
-  readonly discover: boolean;
+  discover: boolean;
 }
 
 /** An embed, and how long it may be cached. */
 type FetchedEmbed = Fetched<Embed | undefined>;
 
 interface EmbedClientOptions {
-  readonly clock: Clock;
+  clock: Clock;
   /** Tried before the built-in providers. */
-  readonly providers: readonly EmbedProvider[];
-  readonly discover: boolean;
-  readonly destinations: DestinationOptions;
-  readonly isOwn: (url: string) => boolean;
+  providers: EmbedProvider[];
+  discover: boolean;
+  destinations: DestinationOptions;
+  isOwn: (url: string) => boolean;
 }
 
 interface EmbedClient extends Pick<PageGet, "isAllowed" | "close"> {
   /** Rejects if a body is cut off or cannot be decompressed. */
-  readonly fetch: (query: EmbedQuery, getTimeLeft: () => number) => Promise<FetchedEmbed>;
+  fetch: (query: EmbedQuery, getTimeLeft: () => number) => Promise<FetchedEmbed>;
 }
 
 const MAX_PAGE_BYTES = 150_000;
@@ -158,7 +158,7 @@ function readAge(seconds: string | undefined): number {
 // Finds in a page where its embed is: `<link rel="alternate" type="application/json+oembed"
 // href="…">` in its head.
 
-const TYPES: readonly string[] = ["application/json+oembed", "text/xml+oembed"];
+const TYPES: string[] = ["application/json+oembed", "text/xml+oembed"];
 
 /**
  * The address that the page names, absolute, JSON rather than XML; `undefined` where it names none.

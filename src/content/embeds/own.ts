@@ -11,12 +11,12 @@ import { type Embed, escapeHtml } from "./embed.js";
 
 export interface OwnEmbeds {
   /** True if the URL is on this site, even if there is nothing. */
-  readonly isOwn: (url: string) => boolean;
+  isOwn: (url: string) => boolean;
   /**
    * Returns `undefined` unless the URL names a post that everybody may see. The same for all
    * callers.
    */
-  readonly find: (url: string, maxWidth: number) => Promise<Embed | undefined>;
+  find: (url: string, maxWidth: number) => Promise<Embed | undefined>;
 }
 
 const MIN_WIDTH = 200;
@@ -110,11 +110,7 @@ export function createOwnEmbeds({ repository, site, users, callers }: ContentBas
  * Returns a link, for places without frames, and the page in a sandboxed frame that may run
  * nothing. The title is HTML, which is reduced to its text.
  */
-function renderFrame(
-  link: string,
-  title: string,
-  size: { readonly width: number; readonly height: number },
-): string {
+function renderFrame(link: string, title: string, size: { width: number; height: number }): string {
   const address = escapeHtml(link);
   const text = stripTags(title).replaceAll('"', "&quot;");
   return (

@@ -7,9 +7,9 @@ import { Parser } from "htmlparser2";
 
 export interface ParseEvents {
   /** `depth`: of the element itself, 1 for the first. */
-  readonly open?: (name: string, attributes: Readonly<Record<string, string>>, depth: number) => void;
-  readonly close?: (name: string, depth: number) => void;
-  readonly text?: (text: string, depth: number) => void;
+  open?: (name: string, attributes: Record<string, string>, depth: number) => void;
+  close?: (name: string, depth: number) => void;
+  text?: (text: string, depth: number) => void;
 }
 
 export interface BoundedParser {
@@ -17,8 +17,8 @@ export interface BoundedParser {
    * Errors: RangeError for more than 100 open elements, SyntaxError for a document type in XML;
    * what an event throws.
    */
-  readonly write: (text: string) => void;
-  readonly end: () => void;
+  write: (text: string) => void;
+  end: () => void;
 }
 
 /**

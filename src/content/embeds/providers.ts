@@ -13,7 +13,7 @@ export interface EmbedProvider {
 }
 
 /** From the providers' own documentation and the registry of https://oembed.com. */
-export const KNOWN_PROVIDERS: readonly EmbedProvider[] = [
+export const KNOWN_PROVIDERS: EmbedProvider[] = [
   {
     pages: [
       "https://*.youtube.com/watch*",
@@ -94,10 +94,10 @@ export const isPattern = (pattern: unknown): pattern is string =>
 
 interface Entry {
   /** With the names below it. */
-  readonly isWild: boolean;
-  readonly host: string;
-  readonly path: string;
-  readonly endpoint: string;
+  isWild: boolean;
+  host: string;
+  path: string;
+  endpoint: string;
 }
 
 /**
@@ -125,7 +125,7 @@ function matchesPath(path: string, pattern: string): boolean {
  * Finds the endpoint for a page, the first pattern first; `undefined` where none fits. Errors:
  * TypeError for what is no pattern.
  */
-export function createProviderTable(providers: readonly EmbedProvider[]): (page: URL) => string | undefined {
+export function createProviderTable(providers: EmbedProvider[]): (page: URL) => string | undefined {
   const entries = providers.flatMap(({ pages, endpoint }) =>
     pages.map((page): Entry => {
       const { wild, host = "", path = "" } = PATTERN.exec(page)?.groups ?? {};

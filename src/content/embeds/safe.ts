@@ -13,18 +13,18 @@ import { boundedParser } from "./parse.js";
 
 interface EmbedTerms {
   /** The page that is embedded. */
-  readonly page: string;
-  readonly maxWidth: number;
-  readonly maxHeight: number | undefined;
+  page: string;
+  maxWidth: number;
+  maxHeight: number | undefined;
   /**
    * The provider stands in the table, rather than that the page has named it: its frames keep their
    * own origin, which players need.
    */
-  readonly isKnown: boolean;
+  isKnown: boolean;
   /** True if the URL may appear in the response. None is fetched here. */
-  readonly isAllowed: (url: string) => boolean;
+  isAllowed: (url: string) => boolean;
   /** True if the URL is on this site, where a frame with its own origin would not be foreign. */
-  readonly isOwn: (url: string) => boolean;
+  isOwn: (url: string) => boolean;
 }
 
 const MAX_TEXT = 500;
@@ -66,7 +66,7 @@ function fitted(
   width: number | undefined,
   height: number | undefined,
   { maxWidth, maxHeight = MAX_PIXELS }: EmbedTerms,
-): { readonly width: number; readonly height: number } {
+): { width: number; height: number } {
   const wide = width ?? maxWidth;
   const tall = height ?? Math.min(DEFAULT_HEIGHT, maxHeight);
   const scale = Math.min(1, maxWidth / wide, maxHeight / tall);
@@ -97,12 +97,12 @@ export function sandboxEmbed(foreign: ForeignEmbed, terms: EmbedTerms): Embed | 
   }) as unknown as Embed;
 }
 
-const withoutEmpty = (fields: { readonly [name: string]: unknown }): { readonly [name: string]: unknown } =>
+const withoutEmpty = (fields: { [name: string]: unknown }): { [name: string]: unknown } =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== ""));
 
 interface Read {
-  readonly title: string | undefined;
-  readonly address: (value: string | undefined) => string | undefined;
+  title: string | undefined;
+  address: (value: string | undefined) => string | undefined;
 }
 
 type Body = Pick<Embed, "type" | "width" | "height" | "html" | "url">;
@@ -153,23 +153,16 @@ function renderFrame(
 }
 
 interface Frame {
-  readonly src: string;
-  readonly width: string | undefined;
-  readonly height: string | undefined;
+  src: string;
+  width: string | undefined;
+  height: string | undefined;
 }
 
 /** Whose contents are never text. */
-const SILENT: ReadonlySet<string> = new Set([
-  "script",
-  "style",
-  "template",
-  "noscript",
-  "iframe",
-  "textarea",
-]);
+const SILENT: Set<string> = new Set(["script", "style", "template", "noscript", "iframe", "textarea"]);
 
 /** The first frame and the first quotation of the HTML; nothing of one that cannot be read. */
-function readParts(html: string): { readonly frame: Frame | undefined; readonly quote: string } {
+function readParts(html: string): { frame: Frame | undefined; quote: string } {
   let frame: Frame | undefined;
   let quote = "";
   let quoteDepth = 0;
@@ -204,25 +197,25 @@ function readParts(html: string): { readonly frame: Frame | undefined; readonly 
 
 /** As the other site wrote them; absent where it wrote neither a text nor a number. */
 interface ForeignEmbed {
-  readonly type?: string;
-  readonly title?: string;
-  readonly author_name?: string;
-  readonly author_url?: string;
-  readonly provider_name?: string;
-  readonly provider_url?: string;
-  readonly cache_age?: string;
-  readonly thumbnail_url?: string;
-  readonly thumbnail_width?: string;
-  readonly thumbnail_height?: string;
-  readonly width?: string;
-  readonly height?: string;
-  readonly url?: string;
-  readonly html?: string;
+  type?: string;
+  title?: string;
+  author_name?: string;
+  author_url?: string;
+  provider_name?: string;
+  provider_url?: string;
+  cache_age?: string;
+  thumbnail_url?: string;
+  thumbnail_width?: string;
+  thumbnail_height?: string;
+  width?: string;
+  height?: string;
+  url?: string;
+  html?: string;
 }
 
 type Name = keyof ForeignEmbed;
 
-const NAMES: ReadonlySet<string> = new Set<Name>([
+const NAMES: Set<string> = new Set<Name>([
   "type",
   "title",
   "author_name",

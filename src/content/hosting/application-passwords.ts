@@ -66,7 +66,7 @@ export function createApplicationPasswords(options: ApplicationPasswordOptions):
   const limits = createSignInLimit({ perMinute: config.failuresPerMinute, clock });
   const now = (): number => Math.floor(store.now());
 
-  async function find(name: string): Promise<{ readonly id: number } | null> {
+  async function find(name: string): Promise<{ id: number } | null> {
     const late = (): Error => new Error(`findUser took more than ${FIND_USER_MS} ms`);
     try {
       const user = await withTimeout(clock, FIND_USER_MS, Promise.resolve(findUser?.(name)), late);
@@ -153,7 +153,7 @@ export function createApplicationPasswords(options: ApplicationPasswordOptions):
       return edited && toPublic(edited);
     },
     async revoke(userId, uuid) {
-      let revoked: readonly StoredPassword[] = [];
+      let revoked: StoredPassword[] = [];
       await records.change(userId, (passwords) => {
         revoked = passwords.filter((one) => uuid === undefined || one.uuid === uuid);
         return revoked.length === 0 ? passwords : passwords.filter((one) => !revoked.includes(one));
@@ -187,9 +187,7 @@ const missing = (field: string, remedy: string): PostbellError =>
     field,
   });
 
-type Checked =
-  | { readonly id: number; readonly uuid: string; readonly lastUsedAt: number | null }
-  | AuthenticationRefusal;
+type Checked = { id: number; uuid: string; lastUsedAt: number | null } | AuthenticationRefusal;
 
 /** The same for an unknown user and a wrong password. */
 const WRONG: AuthenticationRefusal = {
@@ -223,7 +221,7 @@ const SELECTOR_LENGTH = 4;
 const isBasic = (header: string | undefined): header is string => header !== undefined && BASIC.test(header);
 
 /** Spaces in the password are ignored, since it is shown in groups of four. */
-function readCredentials(header: string): { readonly name: string; readonly password: string } | undefined {
+function readCredentials(header: string): { name: string; password: string } | undefined {
   const encoded = header.length <= MAX_HEADER ? CREDENTIALS.exec(header)?.[1] : undefined;
   if (encoded === undefined) return undefined;
   const text = Buffer.from(encoded, "base64").toString();

@@ -8,14 +8,14 @@ import { escapeHtml } from "../embeds/embed.js";
 /** The arguments of {@link discoveryLinks}. */
 export interface DiscoveryOptions {
   /** The URL of the mounted content service: `https://www.example.org/wp-json`. */
-  readonly root: string;
+  root: string;
   /** The published post that the page shows. Default: none, as on a page with a list. */
-  readonly post?:
+  post?:
     | {
         /** The URL of the page: `link` of the post. */
-        readonly link: string;
+        link: string;
         /** The URL of the post in the REST interface: `_links.self[0].href`. */
-        readonly self: string;
+        self: string;
       }
     | undefined;
 }
@@ -58,7 +58,7 @@ export function discoveryLinks({ root, post }: DiscoveryOptions): DiscoveryLinks
   );
 }
 
-const build = (header: string, links: readonly string[]): DiscoveryLinks => ({
+const build = (header: string, links: string[]): DiscoveryLinks => ({
   header,
   html: links.map((attributes) => `<link ${attributes}>`).join("\n"),
 });

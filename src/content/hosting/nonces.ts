@@ -12,14 +12,14 @@ import { readOptions, value, wholeNumber } from "../../core/options.js";
 /** The options of {@link createNonces}. */
 export interface NonceOptions {
   /** The same in all processes of a site. Required. A new key makes every nonce invalid. */
-  readonly secret: string | Uint8Array;
+  secret: string | Uint8Array;
   /**
    * Longest time for which a nonce is valid; the shortest is half of it. Default: 24 hours, as in
    * WordPress.
    */
-  readonly lifetimeMs?: number | undefined;
+  lifetimeMs?: number | undefined;
   /** As in `createWebhooks`. */
-  readonly clock?: Clock | undefined;
+  clock?: Clock | undefined;
 }
 
 /** Nonces for the sessions of a site. */

@@ -12,7 +12,7 @@ const MAX_LENGTH = 8_192;
  * malformed: an unclosed quote, something behind a closed one, a control character, a name twice,
  * or too long. Linear.
  */
-export function readParameters(header: string): ReadonlyMap<string, string> | undefined {
+export function readParameters(header: string): Map<string, string> | undefined {
   if (header.length > MAX_LENGTH || hasControl(header)) return undefined;
   const parameters = new Map<string, string>();
   let at = header.indexOf(";");
@@ -37,10 +37,7 @@ export function readParameters(header: string): ReadonlyMap<string, string> | un
 }
 
 /** The value that begins at `start`, and where the next `;` is. */
-function readValue(
-  header: string,
-  start: number,
-): { readonly text: string; readonly end: number } | undefined {
+function readValue(header: string, start: number): { text: string; end: number } | undefined {
   let at = start;
   while (header[at] === " " || header[at] === "\t") at += 1;
   if (header[at] !== '"') {
@@ -59,11 +56,7 @@ function readValue(
   return undefined;
 }
 
-function closed(
-  header: string,
-  start: number,
-  text: string,
-): { readonly text: string; readonly end: number } | undefined {
+function closed(header: string, start: number, text: string): { text: string; end: number } | undefined {
   const semicolon = header.indexOf(";", start);
   const end = semicolon === -1 ? header.length : semicolon;
   return header.slice(start, end).trim() === "" ? { text, end } : undefined;

@@ -20,7 +20,7 @@ const NO_FIELDS: JsonObject = Object.freeze(Object.create(null));
 
 /** A body with a file. It belongs to the request until a stored record owns the file. */
 class ReceivedUpload implements ReceivedBody {
-  readonly upload: StagedUpload;
+  upload: StagedUpload;
   isStored = false;
 
   constructor(upload: StagedUpload) {
@@ -31,20 +31,20 @@ class ReceivedUpload implements ReceivedBody {
     return this.upload.fields;
   }
 
-  readonly release = async (): Promise<void> => {
+  release = async (): Promise<void> => {
     if (!this.isStored) await this.upload.discard();
   };
 }
 
 interface MediaBase extends Pick<ContentBase, "clock" | "logger" | "site" | "repository"> {
   /** `undefined`: the host stores no files, and every upload is refused. */
-  readonly files: FileStore | undefined;
+  files: FileStore | undefined;
   /** Makes smaller versions, if the host can work on images. */
-  readonly images: StoredImages | undefined;
-  readonly limits: {
-    readonly uploadBytes: number;
-    readonly uploadBytesPerSecond: number;
-    readonly bodyMs: number;
+  images: StoredImages | undefined;
+  limits: {
+    uploadBytes: number;
+    uploadBytesPerSecond: number;
+    bodyMs: number;
   };
 }
 
@@ -119,7 +119,7 @@ async function takeFile(
 function listTexts(
   { title = "", caption = "", altText = "" }: ImageMetadata = {},
   maxCharacters: number,
-): { readonly [name: string]: string } {
+): { [name: string]: string } {
   const texts = { title: /^\s*[\d.]+\s*$/.test(title) ? "" : title, caption, alt_text: altText };
   return Object.fromEntries(
     Object.entries(texts).filter(([, text]) => text !== "" && text.length <= maxCharacters),
@@ -128,9 +128,9 @@ function listTexts(
 
 /** Like in WordPress, an empty text of the client counts as missing. */
 const withoutGiven = (
-  defaults: { readonly [name: string]: string },
+  defaults: { [name: string]: string },
   values: RestRequest["values"],
-): { readonly [name: string]: string } =>
+): { [name: string]: string } =>
   Object.fromEntries(
     Object.entries(defaults).filter(([name]) => isEmptyText(readRaw(values[name] ?? null) ?? "")),
   );
@@ -138,10 +138,10 @@ const withoutGiven = (
 // Publishes a staged file, with the smaller versions of an image.
 
 interface PublishedMedia {
-  readonly file: MediaFile;
-  readonly title: string;
+  file: MediaFile;
+  title: string;
   /** Removes all that was stored. To be called where no record came to name it. */
-  readonly discard: () => Promise<void>;
+  discard: () => Promise<void>;
 }
 
 /**

@@ -78,7 +78,7 @@ export function createEditImage(
   };
 }
 
-const readTexts = ({ title, excerpt, content, media }: Post): { readonly [field: string]: string } => ({
+const readTexts = ({ title, excerpt, content, media }: Post): { [field: string]: string } => ({
   title,
   caption: excerpt,
   description: content,
@@ -100,20 +100,13 @@ function isAddressOf(media: MediaFile, src: Json | undefined, site: Site): boole
  * Without `modifiers`, the deprecated arguments count: first the rotation, then the crop, which
  * needs all of its four sides.
  */
-function readModifiers({
-  modifiers,
-  rotation,
-  x,
-  y,
-  width,
-  height,
-}: RestRequest["values"]): readonly Modifier[] {
-  if (Array.isArray(modifiers)) return modifiers as unknown as readonly Modifier[];
+function readModifiers({ modifiers, rotation, x, y, width, height }: RestRequest["values"]): Modifier[] {
+  if (Array.isArray(modifiers)) return modifiers as unknown as Modifier[];
   const deprecated: Modifier[] = [];
   if (typeof rotation === "number") deprecated.push({ type: "rotate", args: { angle: rotation } });
   const area = [x, y, width, height];
   if (area.every((side) => typeof side === "number")) {
-    const [left = 0, top = 0, across = 0, down = 0] = area as readonly number[];
+    const [left = 0, top = 0, across = 0, down = 0] = area as number[];
     deprecated.push({ type: "crop", args: { left, top, width: across, height: down } });
   }
   if (deprecated.length > 0) return deprecated;
@@ -132,7 +125,7 @@ const withoutNull = (values: RestRequest["values"]): RestRequest["values"] =>
 type Refusal = ImageRefusal | "unavailable";
 
 const REFUSALS: {
-  readonly [refusal in Refusal]: readonly [status: number, code: string, message: string];
+  [refusal in Refusal]: [status: number, code: string, message: string];
 } = {
   busy: [503, "rest_image_busy", "Too many images are being worked on; try again later."],
   animated: [400, "rest_cannot_edit_file_type", "An image that moves cannot be edited."],

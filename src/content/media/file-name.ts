@@ -19,7 +19,7 @@ const DEVICE = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])$/i;
 const LOOKS_LIKE_EXTENSION = /^[a-z]{2,5}[0-9]?$/i;
 
 /** Latin letters that are not a base letter and marks. */
-const LETTERS: ReadonlyMap<string, string> = new Map(
+const LETTERS: Map<string, string> = new Map(
   Object.entries({
     ...{ ß: "s", ẞ: "S", æ: "ae", Æ: "AE", œ: "oe", Œ: "OE", ø: "o", Ø: "O", ł: "l", Ł: "L" },
     ...{ đ: "d", Đ: "D", ð: "d", Ð: "D", þ: "th", Þ: "TH", ı: "i" },
@@ -110,11 +110,11 @@ const NUMBERED_NAMES = 20;
 
 export interface NameParts {
   /** `2026/11` */
-  readonly folder: string;
+  folder: string;
   /** `heart` */
-  readonly base: string;
+  base: string;
   /** `png` */
-  readonly extension: string;
+  extension: string;
 }
 
 /**
@@ -124,7 +124,7 @@ export interface NameParts {
 export async function publishUnderFreeName(
   staged: StagedFile,
   { folder, base: wanted, extension }: NameParts,
-): Promise<{ readonly name: string; readonly base: string }> {
+): Promise<{ name: string; base: string }> {
   for (const base of candidates(wanted)) {
     const name = `${folder}/${base}.${extension}`;
     if (await staged.publish(name)) return { name, base };

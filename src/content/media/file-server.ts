@@ -25,13 +25,7 @@ const FOR_A_DAY = "public, max-age=86400";
  * film is downloaded, and may run nothing where it is opened nevertheless. 503 while the store
  * fails.
  */
-export function createFileServer({
-  files,
-  logger,
-}: {
-  readonly files: FileStore;
-  readonly logger: Logger;
-}): Service {
+export function createFileServer({ files, logger }: { files: FileStore; logger: Logger }): Service {
   async function answer(request: HttpRequest, name: string): Promise<HttpResponse | undefined> {
     const entry = await files.stat(name);
     if (entry === undefined) return undefined;
@@ -101,7 +95,7 @@ function nameOf(path: string): string | undefined {
   }
 }
 
-function contentHeaders(name: string): Readonly<Record<string, string>> {
+function contentHeaders(name: string): Record<string, string> {
   const mimeType = findMimeType(name) ?? "application/octet-stream";
   if (/^(?:image|audio|video)\//.test(mimeType)) return { "content-type": mimeType };
   return {
@@ -115,16 +109,14 @@ function contentHeaders(name: string): Readonly<Record<string, string>> {
 // its `Range` (RFC 9110). Decides between 200, 206, 304, 412 and 416. Pure; knows no store.
 
 interface Validators {
-  readonly bytes: number;
+  bytes: number;
   /** A strong entity tag, quoted. */
-  readonly tag: string;
+  tag: string;
   /** Epoch ms. */
-  readonly storedAt: number;
+  storedAt: number;
 }
 
-type RangeResult =
-  | { readonly status: 200 | 304 | 412 | 416 }
-  | { readonly status: 206; readonly range: ByteRange };
+type RangeResult = { status: 200 | 304 | 412 | 416 } | { status: 206; range: ByteRange };
 
 /**
  * Evaluates preconditions and range in the order of RFC 9110 §13.2.2. Supports one range: for
@@ -134,7 +126,7 @@ type RangeResult =
  */
 function evaluateRange(
   method: "GET" | "HEAD",
-  headers: { readonly [name: string]: string },
+  headers: { [name: string]: string },
   file: Validators,
 ): RangeResult {
   if (hasChanged(headers, file)) return { status: 412 };
@@ -146,7 +138,7 @@ function evaluateRange(
   return isSameFile ? parseRange(range, file.bytes) : { status: 200 };
 }
 
-type Headers = { readonly [name: string]: string };
+type Headers = { [name: string]: string };
 
 const getStoredSecond = ({ storedAt }: Validators): number => Math.floor(storedAt / 1_000);
 

@@ -1,11 +1,11 @@
 /** Plans the edits of an image: turns a client's percentages into operations on pixels. Pure. */
 
 export type Modifier =
-  | { readonly type: "rotate"; readonly args: { readonly angle: number } }
-  | { readonly type: "crop"; readonly args: Area }
+  | { type: "rotate"; args: { angle: number } }
+  | { type: "crop"; args: Area }
   | {
-      readonly type: "flip";
-      readonly args: { readonly flip: { readonly horizontal: boolean; readonly vertical: boolean } };
+      type: "flip";
+      args: { flip: { horizontal: boolean; vertical: boolean } };
     };
 
 /** A rectangle in an image, in pixels from its upper left corner. */
@@ -32,8 +32,8 @@ export interface PixelSize {
 }
 
 export type PlannedEdits =
-  | { readonly ok: true; readonly operations: readonly PixelOperation[]; readonly size: PixelSize }
-  | { readonly ok: false; readonly code: string; readonly message: string };
+  | { ok: true; operations: PixelOperation[]; size: PixelSize }
+  | { ok: false; code: string; message: string };
 
 const MAX_MODIFIERS = 10;
 /** Ten full turns. */
@@ -108,7 +108,7 @@ function toPixelSpan(
   startPercent: number,
   lengthPercent: number,
   pixels: number,
-): { readonly start: number; readonly length: number } | undefined {
+): { start: number; length: number } | undefined {
   const wanted = Math.round((pixels * startPercent) / 100);
   const start = Math.max(wanted, 0);
   const length = Math.min(wanted + Math.round((pixels * lengthPercent) / 100), pixels) - start;

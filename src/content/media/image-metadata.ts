@@ -39,22 +39,22 @@ export function readImageMetadata(mimeType: string, head: Uint8Array): ImageMeta
 }
 
 interface Sources {
-  readonly exif: ExifTags;
-  readonly iptc: IptcTexts;
-  readonly altText: string;
+  exif: ExifTags;
+  iptc: IptcTexts;
+  altText: string;
 }
 
 const NOTHING = new Uint8Array();
 
 /** A kind of segment with metadata. Only the first segment of a kind is read. */
 interface SegmentKind {
-  readonly marker: number;
+  marker: number;
   /** The bytes it begins with. */
-  readonly name: Buffer;
-  readonly read: (contents: Uint8Array) => Partial<Sources>;
+  name: Buffer;
+  read: (contents: Uint8Array) => Partial<Sources>;
 }
 
-const KINDS: readonly SegmentKind[] = [
+const KINDS: SegmentKind[] = [
   { marker: 0xe1, name: Buffer.from("Exif\0\0"), read: (tiff) => ({ exif: readExifTags(tiff) }) },
   { marker: 0xed, name: Buffer.from("Photoshop 3.0\0"), read: (data) => ({ iptc: readIptcTexts(data) }) },
   {
@@ -195,7 +195,7 @@ export function toImageMeta({ metadata, orientation }: MediaFile): JsonObject {
  */
 export function parseImageMeta(
   text: (name: string) => string,
-  keywords: readonly string[],
+  keywords: string[],
 ): ImageMetadata | undefined {
   const number = (name: string): number => {
     const value = Number(text(name));

@@ -16,7 +16,7 @@ export function imageRoutes(
   base: PostBase,
   /** `undefined` if the host gave nothing that works on images. */
   images: StoredImages | undefined,
-): readonly RestRoute[] {
+): RestRoute[] {
   const { namespace, postTypes } = base;
   const type = postTypes.get("attachment");
   const resource = createPostResource(type, base);
@@ -121,7 +121,7 @@ const modifier = (title: string, type: string, args: Schema): Schema => ({
   },
 });
 
-const numbers = (descriptions: { readonly [name: string]: string }): Schema => ({
+const numbers = (descriptions: { [name: string]: string }): Schema => ({
   required: Object.keys(descriptions),
   properties: Object.fromEntries(
     Object.entries(descriptions).map(([name, description]) => [

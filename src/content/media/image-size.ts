@@ -4,9 +4,9 @@
 
 export interface JpegSegment {
   /** The second byte of the marker: 0xe1 for EXIF and XMP, 0xed for IPTC. */
-  readonly marker: number;
+  marker: number;
   /** At most 65 533 bytes. */
-  readonly data: Uint8Array;
+  data: Uint8Array;
 }
 
 /**
@@ -102,16 +102,16 @@ export function imageSize(mimeType: string, head: Uint8Array): ImageSize | undef
 }
 
 interface Stored {
-  readonly width: number;
-  readonly height: number;
-  readonly orientation?: number;
+  width: number;
+  height: number;
+  orientation?: number;
 }
 
 const NONE: Stored = { width: 0, height: 0 };
 
 type Reader = () => Generator<number, Stored, DataView>;
 
-const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
+const READERS: Map<string, Reader> = new Map<string, Reader>([
   ["image/png", readPng],
   ["image/gif", readGif],
   ["image/webp", readWebp],
@@ -217,7 +217,7 @@ function readOrientation(view: DataView, start: number, end: number): number {
 /**
  * The boxes that lead to the description of the pictures, with the bytes before their inner boxes.
  */
-const AVIF_PATH: ReadonlyMap<number, number> = new Map([
+const AVIF_PATH: Map<number, number> = new Map([
   [chunkType("meta"), 4],
   [chunkType("iprp"), 0],
   [chunkType("ipco"), 0],

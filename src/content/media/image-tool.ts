@@ -46,16 +46,10 @@ export interface ImageTool {
    * Versions in the order of `wanted`; of an image that moves its first frame. EXIF orientation is
    * applied.
    */
-  readonly resize: (
-    source: ImageSource,
-    wanted: readonly WantedImage[],
-  ) => Promise<readonly MadeImage[] | ImageRefusal>;
+  readonly resize: (source: ImageSource, wanted: WantedImage[]) => Promise<MadeImage[] | ImageRefusal>;
   /**
    * Applies EXIF orientation, then `operations` one after the other. An image that moves is
    * refused.
    */
-  readonly edit: (
-    source: ImageSource,
-    operations: readonly PixelOperation[],
-  ) => Promise<MadeImage | ImageRefusal>;
+  readonly edit: (source: ImageSource, operations: PixelOperation[]) => Promise<MadeImage | ImageRefusal>;
 }

@@ -5,14 +5,14 @@ import type { PixelSize } from "./image-edits.js";
 import type { WantedImage } from "./image-tool.js";
 
 interface SizeRule {
-  readonly width: number;
+  width: number;
   /** `Infinity` sets no limit. */
-  readonly height: number;
+  height: number;
   /** True if the image is cropped to fill the size, instead of scaled to fit into it. */
-  readonly isCut?: true;
+  isCut?: true;
 }
 
-const SIZES: { readonly [name: string]: SizeRule } = {
+const SIZES: { [name: string]: SizeRule } = {
   thumbnail: { width: 150, height: 150, isCut: true },
   medium: { width: 300, height: 300 },
   medium_large: { width: 768, height: Number.POSITIVE_INFINITY },
@@ -25,7 +25,7 @@ const SIZES: { readonly [name: string]: SizeRule } = {
 const SHOWN_SIDE = 2_560;
 
 /** The types that WordPress replaces. Only the uploader knows which of them are animated. */
-const REPLACEABLE: ReadonlySet<string> = new Set([
+const REPLACEABLE: Set<string> = new Set([
   "image/jpeg",
   "image/png",
   "image/gif",
@@ -35,16 +35,16 @@ const REPLACEABLE: ReadonlySet<string> = new Set([
 
 /** An uploaded image as its versions are made from it. */
 export interface UploadedImage extends PixelSize {
-  readonly name: string;
-  readonly bytes: number;
+  name: string;
+  bytes: number;
   /**
    * As EXIF numbers it; 1 where left out. Width and height are those of the image as it is shown.
    */
-  readonly orientation?: number;
+  orientation?: number;
 }
 
 export interface WantedSize extends WantedImage {
-  readonly size: string;
+  size: string;
 }
 
 /** Returns the image as uploaded, even if a scaled or rotated version is shown instead. */
@@ -54,7 +54,7 @@ export const uploadedImage = (file: MediaFile): UploadedImage => file.original ?
  * The sizes that `file` should have and has not, from small to large. None for what is no image, or
  * of unknown dimensions.
  */
-export function missingSizes(file: MediaFile): readonly WantedSize[] {
+export function missingSizes(file: MediaFile): WantedSize[] {
   const image = uploadedImage(file);
   return Object.entries(SIZES).flatMap(([size, rule]) => {
     if (Object.hasOwn(file.sizes, size)) return [];
@@ -65,7 +65,7 @@ export function missingSizes(file: MediaFile): readonly WantedSize[] {
 
 export interface ShownVersion extends WantedImage {
   /** The suffix of its file name. */
-  readonly suffix: "scaled" | "rotated";
+  suffix: "scaled" | "rotated";
 }
 
 /** Returns the version to show instead of an image that is too large or not upright. */

@@ -21,10 +21,10 @@ export interface JournaledFiles extends FileStore {
    * Removes files of crashed processes: those that have been in the journal for more than an hour.
    * Resolves with their number. Never rejects.
    */
-  readonly sweep: () => Promise<number>;
+  sweep: () => Promise<number>;
   /** Sweeps now and every hour. */
-  readonly start: () => void;
-  readonly stop: () => void;
+  start: () => void;
+  stop: () => void;
 }
 
 export function createJournaledFiles({
@@ -33,10 +33,10 @@ export function createJournaledFiles({
   clock,
   logger,
 }: {
-  readonly files: FileStore;
-  readonly journal: OrphanFileJournal;
-  readonly clock: Clock;
-  readonly logger: Logger;
+  files: FileStore;
+  journal: OrphanFileJournal;
+  clock: Clock;
+  logger: Logger;
 }): JournaledFiles {
   let timer: Timer | undefined;
 

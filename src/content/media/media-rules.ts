@@ -71,7 +71,7 @@ const getFile = ({ post }: FieldView): MediaFile => post.media ?? NO_FILE;
 
 const isImage = ({ post }: FieldView): boolean => post.mimeType.startsWith("image/");
 
-const textSchema = (description: string, context: readonly Context[]): Schema => ({
+const textSchema = (description: string, context: Context[]): Schema => ({
   description,
   type: "object",
   context,
@@ -102,7 +102,7 @@ const writeText =
 const readonlySchema = (
   description: string,
   type: NonNullable<Schema["type"]>,
-  context: readonly Context[],
+  context: Context[],
 ): Schema => ({ description, type, context, readonly: true });
 
 /** A field that only images have. */

@@ -23,11 +23,11 @@ type Format =
   | "text";
 
 export interface MediaType {
-  readonly mimeType: string;
+  mimeType: string;
   /** The extension of the stored name: lower case, without a dot. */
-  readonly extension: string;
+  extension: string;
   /** True if every byte of the file must be text. */
-  readonly isText: boolean;
+  isText: boolean;
 }
 
 const OOXML = "application/vnd.openxmlformats-officedocument";
@@ -37,7 +37,7 @@ const OPENDOCUMENT = "application/vnd.oasis.opendocument";
  * The accepted types by extension. Files that a browser or a server may run are missing (SVG, HTML,
  * XML, scripts, PostScript, archives), as are formats that their first bytes do not identify.
  */
-const TYPES: ReadonlyMap<string, readonly [mimeType: string, format: Format]> = new Map([
+const TYPES: Map<string, [mimeType: string, format: Format]> = new Map([
   ["png", ["image/png", "png"]],
   ["jpg", ["image/jpeg", "jpeg"]],
   ["jpeg", ["image/jpeg", "jpeg"]],
@@ -74,7 +74,7 @@ const TYPES: ReadonlyMap<string, readonly [mimeType: string, format: Format]> = 
 ]);
 
 /** The extension of an image whose name has that of another kind of image. */
-const IMAGE_EXTENSIONS: { readonly [format in Format]?: string } = {
+const IMAGE_EXTENSIONS: { [format in Format]?: string } = {
   png: "png",
   jpeg: "jpg",
   gif: "gif",
@@ -116,14 +116,14 @@ const ACTIVE_TEXT = /^\s*(?:<[!?%a-z]|%!|#!|%pdf)/i;
 type ReadText = (start: number, end: number) => string;
 
 interface Signature {
-  readonly offset: number;
-  readonly bytes: string;
+  offset: number;
+  bytes: string;
   /** The format, or a function that finds it if several formats share the signature. */
-  readonly format: Format | ((head: Uint8Array, at: ReadText) => Format | undefined);
+  format: Format | ((head: Uint8Array, at: ReadText) => Format | undefined);
 }
 
 /** The first that matches decides. */
-const SIGNATURES: readonly Signature[] = [
+const SIGNATURES: Signature[] = [
   { offset: 0, bytes: "\x89PNG\r\n\x1a\n", format: "png" },
   { offset: 0, bytes: "\xff\xd8\xff", format: "jpeg" },
   { offset: 0, bytes: "GIF87a", format: "gif" },

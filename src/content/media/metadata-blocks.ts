@@ -9,39 +9,39 @@ import { isUtf8 } from "node:buffer";
 
 /** Only tags with a value. Texts are decoded, but not sanitised. */
 export interface ExifTags {
-  readonly description?: string;
-  readonly camera?: string;
-  readonly artist?: string;
-  readonly copyright?: string;
-  readonly userComment?: string;
+  description?: string;
+  camera?: string;
+  artist?: string;
+  copyright?: string;
+  userComment?: string;
   /** The comment and the author that Windows writes. */
-  readonly comments?: string;
-  readonly author?: string;
+  comments?: string;
+  author?: string;
   /** `2026:11:23 10:20:30`, in the time of the camera. */
-  readonly digitized?: string;
-  readonly orientation?: number;
-  readonly iso?: number;
+  digitized?: string;
+  orientation?: number;
+  iso?: number;
   /** In seconds. */
-  readonly exposureTime?: number;
-  readonly fNumber?: number;
+  exposureTime?: number;
+  fNumber?: number;
   /** In millimetres. */
-  readonly focalLength?: number;
+  focalLength?: number;
 }
 
 type Read = (entry: Entry) => string | number | undefined;
 
 /** Where the value of a tag lies. */
 interface Entry {
-  readonly view: DataView;
-  readonly isLittle: boolean;
-  readonly type: number;
-  readonly start: number;
-  readonly end: number;
+  view: DataView;
+  isLittle: boolean;
+  type: number;
+  start: number;
+  end: number;
 }
 
 const EXIF_DIRECTORY = 0x8769;
 
-const TAGS: ReadonlyMap<number, readonly [keyof ExifTags, Read]> = new Map([
+const TAGS: Map<number, [keyof ExifTags, Read]> = new Map([
   [0x010e, ["description", readText]],
   [0x0110, ["camera", readText]],
   [0x0112, ["orientation", readInteger]],
@@ -151,21 +151,21 @@ function readRational({ view, isLittle, type, start }: Entry): number | undefine
 
 /** Texts are decoded, but not sanitised. */
 export interface IptcTexts {
-  readonly headline?: string;
-  readonly title?: string;
-  readonly caption?: string;
-  readonly credit?: string;
-  readonly creator?: string;
-  readonly copyright?: string;
+  headline?: string;
+  title?: string;
+  caption?: string;
+  credit?: string;
+  creator?: string;
+  copyright?: string;
   /** `20261123` */
-  readonly date?: string;
+  date?: string;
   /** `102030+0100` */
-  readonly time?: string;
-  readonly keywords: readonly string[];
+  time?: string;
+  keywords: string[];
 }
 
 /** The numbers of the fields in the record of the application. */
-const FIELDS: ReadonlyMap<number, Exclude<keyof IptcTexts, "keywords">> = new Map([
+const FIELDS: Map<number, Exclude<keyof IptcTexts, "keywords">> = new Map([
   [5, "title"],
   [55, "date"],
   [60, "time"],
@@ -199,7 +199,7 @@ export function readIptcTexts(segment: Uint8Array): IptcTexts {
 }
 
 /** Yields the number and the bytes of each field of the application. */
-function* iptcFields(segment: Uint8Array): Generator<readonly [number, Uint8Array], void> {
+function* iptcFields(segment: Uint8Array): Generator<[number, Uint8Array], void> {
   let at = findFirstField(segment);
   while (at + 5 <= segment.length && segment[at] === FIELD_MARKER) {
     const length = ((segment[at + 3] as number) << 8) | (segment[at + 4] as number);
@@ -223,7 +223,7 @@ function findFirstField(segment: Uint8Array): number {
 
 const ELEMENT = "Iptc4xmpCore:AltTextAccessibility";
 
-const ENTITIES: ReadonlyMap<string, string> = new Map([
+const ENTITIES: Map<string, string> = new Map([
   ["amp", "&"],
   ["lt", "<"],
   ["gt", ">"],

@@ -34,7 +34,7 @@ export const isMultipart = (contentType: string | undefined): boolean =>
 
 /** The consumer's result for the file, which it builds while the file arrives. */
 interface Taken {
-  readonly discard: () => Promise<void>;
+  discard: () => Promise<void>;
 }
 
 /**
@@ -58,14 +58,14 @@ export async function readMultipart<T extends Taken>(
      * The name of the field that holds the file. Files in other fields are read over, as are a
      * second one and one without a name.
      */
-    readonly fileField: string;
+    fileField: string;
     /** Of the file. */
-    readonly limit: number;
-    readonly pace?: BodyPace | undefined;
+    limit: number;
+    pace?: BodyPace | undefined;
     /** Reads the file to its end, or throws. `fileName` is not empty, and is the client's. */
-    readonly take: (fileName: string, bytes: ReadableBody) => Promise<T>;
+    take: (fileName: string, bytes: ReadableBody) => Promise<T>;
   },
-): Promise<{ readonly fields: JsonObject; readonly file: T | undefined }> {
+): Promise<{ fields: JsonObject; file: T | undefined }> {
   const parser = createParser(request.headers["content-type"] ?? "", limit);
   const fields: [name: string, value: string][] = [];
   let textBytes = 0;
@@ -151,7 +151,7 @@ function createParser(contentType: string, limit: number): BusboyInstance {
 /** Decodes the escapes that browsers use in a quoted name: `%22`, `%0D` and `%0A`. */
 const unquoted = (name: string): string => name.replace(/%22/g, '"').replace(/%0[da]/gi, " ");
 
-function parameters(fields: readonly (readonly [string, string])[]): JsonObject {
+function parameters(fields: [string, string][]): JsonObject {
   const result = parseQuery(new URLSearchParams(fields as [string, string][]).toString());
   if (result.ok) return result.values;
   throw new RestError(400, "rest_invalid_query", result.problem.message);

@@ -21,20 +21,20 @@ import { detectMediaType, hasBinary, type MediaType } from "./media-type.js";
 const HEAD_BYTES = 1_048_576;
 
 export interface StageFileOptions {
-  readonly files: FileStore;
+  files: FileStore;
   /** The most pixels of an image, by its header. Default: no limit. */
-  readonly maxPixels?: number | undefined;
+  maxPixels?: number | undefined;
 }
 
 /** A staged file with its type and, if known, the size of its image. */
 export interface StagedMedia {
-  readonly staged: StagedFile;
-  readonly type: MediaType;
-  readonly size: ImageSize | undefined;
+  staged: StagedFile;
+  type: MediaType;
+  size: ImageSize | undefined;
   /** Read from the first megabyte of the file; `undefined` if that contains nothing. */
-  readonly metadata: ImageMetadata | undefined;
-  readonly baseName: string;
-  readonly discard: () => Promise<void>;
+  metadata: ImageMetadata | undefined;
+  baseName: string;
+  discard: () => Promise<void>;
 }
 
 /**
@@ -80,7 +80,7 @@ export function assertImageSize(size: ImageSize | undefined, maxPixels = Number.
 
 async function readHead(
   iterator: AsyncIterator<Uint8Array>,
-): Promise<{ readonly head: Uint8Array; readonly isWhole: boolean }> {
+): Promise<{ head: Uint8Array; isWhole: boolean }> {
   const bytes = createByteBuffer();
   while (bytes.length() < HEAD_BYTES) {
     const step = await iterator.next();

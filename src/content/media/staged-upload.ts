@@ -27,9 +27,9 @@ import {
 /** A file that arrived as a whole and was accepted. It is not visible before `publish`. */
 export interface StagedUpload {
   /** The text fields of a multipart body, not validated; empty for a raw body. No prototype. */
-  readonly fields: JsonObject;
+  fields: JsonObject;
   /** The type detected from bytes and name. The type that the client declared is ignored. */
-  readonly mimeType: string;
+  mimeType: string;
   /**
    * Stores the file under a free name: `2026/11/heart.png`, or `heart-1.png` if that is taken. Must
    * be called once. `localTime` is the site's wall-clock time in epoch ms, as in
@@ -38,19 +38,19 @@ export interface StagedUpload {
    * @throws RestError 400 as `stageUpload` does, if only now the dimensions of an image are known;
    * errors of `files`.
    */
-  readonly publish: (localTime: number) => Promise<PublishedUpload>;
+  publish: (localTime: number) => Promise<PublishedUpload>;
   /**
    * Removes the file, published or not. Must be called unless a stored record names the file.
    * Calling it again is safe.
    */
-  readonly discard: () => Promise<void>;
+  discard: () => Promise<void>;
 }
 
 export interface PublishedUpload {
   /** Has no alternative text and no smaller versions. */
-  readonly file: MediaFile;
+  file: MediaFile;
   /** The title if the client gives none: plain text from the client. It also makes the slug. */
-  readonly title: string;
+  title: string;
 }
 
 /**
@@ -71,9 +71,9 @@ export async function stageUpload(
   request: HttpRequest,
   options: StageFileOptions & {
     /** The most bytes of the file. */
-    readonly limit: number;
+    limit: number;
     /** How fast the body must arrive. Default: no limit. */
-    readonly pace?: BodyPace | undefined;
+    pace?: BodyPace | undefined;
   },
 ): Promise<StagedUpload> {
   const { headers } = request;
@@ -149,7 +149,7 @@ export const noContentDisposition = (): RestError =>
   new RestError(400, "rest_upload_no_content_disposition", "No Content-Disposition supplied.");
 
 function createUpload(
-  { staged, type, size: early, metadata, baseName, title }: StagedMedia & { readonly title: string },
+  { staged, type, size: early, metadata, baseName, title }: StagedMedia & { title: string },
   fields: JsonObject,
   { files, maxPixels }: StageFileOptions,
 ): StagedUpload {
@@ -201,7 +201,7 @@ const PART_BYTES = 4 * PIECE_BYTES;
 export async function readStoredBytes(
   files: FileStore,
   name: string,
-  { start, end }: { readonly start: number; readonly end: number },
+  { start, end }: { start: number; end: number },
 ): Promise<Uint8Array> {
   const bytes = createByteBuffer();
   for await (const chunk of files.read(name, { start, end })) bytes.add(chunk);
@@ -216,7 +216,7 @@ export async function readStoredBytes(
  */
 export async function readStoredImageSize(
   files: FileStore,
-  { name, bytes, mimeType }: { readonly name: string; readonly bytes: number; readonly mimeType: string },
+  { name, bytes, mimeType }: { name: string; bytes: number; mimeType: string },
 ): Promise<ImageSize | undefined> {
   const walk = imageSizeWalk(mimeType);
   let part: Uint8Array = new Uint8Array();

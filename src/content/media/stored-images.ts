@@ -16,36 +16,36 @@ import { missingSizes, type ShownVersion, shownVersion, uploadedImage } from "./
 import { readStoredBytes, readStoredImageSize } from "./staged-upload.js";
 
 export interface StoredImage {
-  readonly file: MediaFile;
+  file: MediaFile;
   /**
    * Removes the files that were stored for it, except those of `kept`. Must be called if no record
    * names them. Never rejects.
    */
-  readonly discard: (kept?: MediaFile | null) => Promise<void>;
+  discard: (kept?: MediaFile | null) => Promise<void>;
 }
 
 export interface StoredImages {
-  readonly maxPixels: number;
+  maxPixels: number;
   /**
    * Resolves with the file and its dimensions, read from the bytes if the record lacks them.
    * Returns the same object if there is nothing to add.
    */
-  readonly measured: (file: MediaFile, mimeType: string) => Promise<MediaFile>;
+  measured: (file: MediaFile, mimeType: string) => Promise<MediaFile>;
   /**
    * Creates and stores the versions that `file` lacks. If the tool refuses or fails, logs it and
    * leaves the file as it is.
    */
-  readonly complete: (file: MediaFile, mimeType: string) => Promise<StoredImage>;
+  complete: (file: MediaFile, mimeType: string) => Promise<StoredImage>;
   /**
    * Edits the uploaded image and stores the result and its versions as `…-edited` in `folder`. The
    * result has no alternative text.
    */
-  readonly edit: (
+  edit: (
     file: MediaFile,
     edit: {
-      readonly mimeType: string;
-      readonly operations: readonly PixelOperation[];
-      readonly folder: string;
+      mimeType: string;
+      operations: PixelOperation[];
+      folder: string;
     },
   ) => Promise<StoredImage | ImageRefusal | "unavailable">;
 }
@@ -58,11 +58,11 @@ export function createStoredImages({
   tool,
   logger,
 }: {
-  readonly files: FileStore;
-  readonly tool: ImageTool;
-  readonly logger: Logger;
+  files: FileStore;
+  tool: ImageTool;
+  logger: Logger;
 }): StoredImages {
-  async function remove(names: readonly string[]): Promise<void> {
+  async function remove(names: string[]): Promise<void> {
     try {
       await Promise.all(names.map((name) => files.remove(name)));
     } catch (error) {
@@ -87,7 +87,7 @@ export function createStoredImages({
   async function createVersions(
     source: ImageSource,
     wanted: Parameters<ImageTool["resize"]>[1],
-  ): Promise<readonly MadeImage[] | undefined> {
+  ): Promise<MadeImage[] | undefined> {
     try {
       const created = await tool.resize(source, wanted);
       if (typeof created !== "string") return created;
@@ -102,10 +102,7 @@ export function createStoredImages({
   async function storeVersions(
     file: MediaFile,
     mimeType: string,
-    {
-      wanted,
-      created,
-    }: { readonly wanted: readonly WantedVersion[]; readonly created: readonly MadeImage[] },
+    { wanted, created }: { wanted: WantedVersion[]; created: MadeImage[] },
   ): Promise<StoredImage> {
     const parts = splitFileName(uploadedImage(file).name);
     const stored: string[] = [];
@@ -131,7 +128,7 @@ export function createStoredImages({
   async function complete(file: MediaFile, mimeType: string): Promise<StoredImage> {
     const shown = shownVersion(file, mimeType);
     const isReplaced = shown !== undefined && !(await isAnimated(files, file, mimeType));
-    const wanted: readonly WantedVersion[] = [...(isReplaced ? [shown] : []), ...missingSizes(file)];
+    const wanted: WantedVersion[] = [...(isReplaced ? [shown] : []), ...missingSizes(file)];
     const created =
       wanted.length === 0 ? undefined : await createVersions(createSource(file, mimeType), wanted);
     if (created === undefined) return { file, discard: async () => {} };
@@ -172,8 +169,8 @@ export function createStoredImages({
 
 /** A version of an image: one of the sizes, or without `size` the one shown instead of it. */
 interface WantedVersion extends WantedImage {
-  readonly suffix?: ShownVersion["suffix"];
-  readonly size?: string;
+  suffix?: ShownVersion["suffix"];
+  size?: string;
 }
 
 async function measureImage(files: FileStore, file: MediaFile, mimeType: string): Promise<MediaFile> {
@@ -191,7 +188,7 @@ async function isAnimated(files: FileStore, file: MediaFile, mimeType: string): 
   return frameCount(mimeType, head, 1) > 1;
 }
 
-const listUnnamed = (names: readonly string[], kept: MediaFile | null | undefined): readonly string[] => {
+const listUnnamed = (names: string[], kept: MediaFile | null | undefined): string[] => {
   const owned = new Set(kept ? listFileNames(kept) : []);
   return names.filter((name) => !owned.has(name));
 };
@@ -202,7 +199,7 @@ const toEditedBase = (base: string): string => `${base.replace(/-edited(?:-\d+)?
 /** Shows `version` instead of the uploaded file, which becomes the original. */
 function replaceShown(
   { orientation, ...file }: MediaFile,
-  version: { readonly name: string; readonly bytes: number; readonly width: number; readonly height: number },
+  version: { name: string; bytes: number; width: number; height: number },
 ): MediaFile {
   const { name, bytes, width, height } = file;
   const original = { name, bytes, width, height, ...(orientation === undefined ? {} : { orientation }) };

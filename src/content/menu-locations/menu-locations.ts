@@ -34,27 +34,27 @@ import type { Item, Links, RestRequest, RestRoute } from "../rest/types.js";
  */
 export interface MenuLocationsOptions {
   /** The name has at most 100 letters, digits, dashes and underscores. */
-  readonly [name: string]: {
+  [name: string]: {
     /** For editors: `Main navigation`. */
-    readonly description: string;
+    description: string;
     /** The id of the menu until another one is assigned. Default: none. */
-    readonly menu?: number | undefined;
+    menu?: number | undefined;
   };
 }
 
 interface MenuLocation {
-  readonly name: string;
-  readonly description: string;
+  name: string;
+  description: string;
 }
 
 export interface MenuLocations {
-  readonly all: readonly MenuLocation[];
+  all: MenuLocation[];
   /** Returns the id of the menu at a location; 0 if it shows no menu. */
-  readonly menuAt: (name: string) => number;
+  menuAt: (name: string) => number;
   /** Returns the names of the locations that show a menu. */
-  readonly of: (menuId: number) => readonly string[];
+  of: (menuId: number) => string[];
   /** Shows a menu at `names` and nowhere else. */
-  readonly assign: (transaction: Transaction, menu: Pick<Term, "id">, names: readonly string[]) => void;
+  assign: (transaction: Transaction, menu: Pick<Term, "id">, names: string[]) => void;
 }
 
 const NAME = /^[\w-]{1,100}$/;
@@ -148,9 +148,9 @@ export function menuLocationRoutes({
   menuLocations,
   namespace,
 }: {
-  readonly menuLocations: MenuLocations;
-  readonly namespace: string;
-}): readonly RestRoute[] {
+  menuLocations: MenuLocations;
+  namespace: string;
+}): RestRoute[] {
   const fields = createFields(menuLocations);
   const schema = recordSchema("menu-location", fields);
   const base = `/${namespace}/menu-locations`;

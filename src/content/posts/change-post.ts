@@ -189,7 +189,7 @@ function trashPost(post: Post, { site, index, now }: WriteContext): Post {
  * Returns the time of `If-Unmodified-Since` (RFC 9110 §13.1.4) in epoch ms. NaN for an invalid
  * date, which the RFC requires to ignore.
  */
-function parsePrecondition(headers: Readonly<Record<string, string>>): number {
+function parsePrecondition(headers: Record<string, string>): number {
   const text = headers["if-unmodified-since"] ?? "";
   return text.length > LENGTHS.date ? Number.NaN : Date.parse(text);
 }

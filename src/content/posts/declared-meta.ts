@@ -36,7 +36,7 @@ import { MAX_VALUE, readDeclared } from "./text-fields.js";
  * ```
  */
 export interface MetaOptions {
-  readonly [type: string]: { readonly [key: string]: MetaKey };
+  [type: string]: { [key: string]: MetaKey };
 }
 
 /**
@@ -100,7 +100,7 @@ const refuse = (field: string, message: string): never => {
 const isObject = (given: unknown): boolean =>
   typeof given === "object" && given !== null && !Array.isArray(given);
 
-const CONTEXTS: readonly unknown[] = ["view", "edit", "embed"];
+const CONTEXTS: unknown[] = ["view", "edit", "embed"];
 
 const keyOptions = {
   type: oneOf(["string", "boolean", "integer", "number", "array", "object"], "string"),
@@ -158,7 +158,7 @@ export function withDeclaredMeta(model: ContentModel, options: MetaOptions): Con
 function declareKeys(
   keys: unknown,
   path: string,
-  { builtIn, hasRevisions }: { readonly builtIn: MetaFields; readonly hasRevisions: boolean },
+  { builtIn, hasRevisions }: { builtIn: MetaFields; hasRevisions: boolean },
 ): MetaFields {
   if (typeof keys !== "object" || keys === null || Array.isArray(keys)) {
     return refuse(path, "must be an object of keys.");

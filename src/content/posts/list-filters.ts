@@ -20,17 +20,17 @@ export const SEARCH_COLUMNS = {
 
 /** `types` is left out where the taxonomies of a type decide. */
 interface ListFilter extends Partial<TypeSelection> {
-  readonly argument: Argument;
+  argument: Argument;
   /** The member of the query, and its value. `undefined` does not filter. */
-  readonly toQuery?: (value: Json, values: Values) => Partial<PostQuery> | undefined;
+  toQuery?: (value: Json, values: Values) => Partial<PostQuery> | undefined;
 }
 
 const ids: Argument = { ...IDS, default: [] };
 const MEDIA_KINDS = ["image", "video", "text", "application", "audio"] as const;
 
 /** Returns an array that has entries; `undefined` for anything else. */
-export const nonEmpty = <T extends Json>(value: Json | undefined): readonly T[] | undefined =>
-  Array.isArray(value) && value.length > 0 ? (value as readonly T[]) : undefined;
+export const nonEmpty = <T extends Json>(value: Json | undefined): T[] | undefined =>
+  Array.isArray(value) && value.length > 0 ? (value as T[]) : undefined;
 
 const toList =
   (column: "author" | "authorExclude" | "parent" | "parentExclude" | "format") =>
@@ -39,10 +39,10 @@ const toList =
     return list && ({ [column]: list } as Partial<PostQuery>);
   };
 
-const POST_ONLY: readonly PostType[] = ["post"];
+const POST_ONLY: PostType[] = ["post"];
 
 /** In the order in which OPTIONS lists the arguments. Filters by term stand before `sticky`. */
-const FILTERS: { readonly [name: string]: ListFilter } = {
+const FILTERS: { [name: string]: ListFilter } = {
   author: {
     types: ADDRESSED_TYPES,
     needs: "author",
@@ -91,7 +91,7 @@ const FILTERS: { readonly [name: string]: ListFilter } = {
   },
 };
 
-const FILTERS_AFTER_TERMS: { readonly [name: string]: ListFilter } = {
+const FILTERS_AFTER_TERMS: { [name: string]: ListFilter } = {
   sticky: {
     types: POST_ONLY,
     needs: "none",
@@ -145,13 +145,13 @@ const FILTERS_AFTER_TERMS: { readonly [name: string]: ListFilter } = {
  */
 function toMimeTypes({ mime_type: whole, media_type: kinds }: Values): Partial<PostQuery> | undefined {
   const mimeType = [
-    ...((whole ?? []) as readonly string[]).filter((name) => KNOWN_MIME_TYPES.has(name)),
-    ...((kinds ?? []) as readonly string[]).map((kind) => `${kind}/`),
+    ...((whole ?? []) as string[]).filter((name) => KNOWN_MIME_TYPES.has(name)),
+    ...((kinds ?? []) as string[]).map((kind) => `${kind}/`),
   ];
   return mimeType.length > 0 ? { mimeType } : undefined;
 }
 
-const termFilters = (taxonomies: readonly TaxonomyDefinition[]): readonly (readonly [string, ListFilter])[] =>
+const termFilters = (taxonomies: TaxonomyDefinition[]): [string, ListFilter][] =>
   taxonomies.flatMap((definition) => {
     const { base } = definition;
     return [
@@ -160,7 +160,7 @@ const termFilters = (taxonomies: readonly TaxonomyDefinition[]): readonly (reado
     ] as const;
   });
 
-const listFilters = (collection: Collection): readonly (readonly [string, ListFilter])[] => {
+const listFilters = (collection: Collection): [string, ListFilter][] => {
   const { taxonomies } = collection;
   const ofType = (filters: typeof FILTERS): [string, ListFilter][] =>
     Object.entries(filters).filter(([, { types = [], needs }]) =>
@@ -204,7 +204,7 @@ const OPERATOR: Schema = {
 /** Returns the argument that filters by term ids, or by an object with ids and options. */
 function termArgument(
   { labels, isHierarchical }: TaxonomyDefinition,
-  { isExclude }: { readonly isExclude: boolean },
+  { isExclude }: { isExclude: boolean },
 ): Argument {
   const verb = isExclude ? "except those with" : "with";
   return {
@@ -229,14 +229,14 @@ function termArgument(
 function toTermFilter(taxonomy: Taxonomy, value: Values[string], isExclude: boolean): TermFilter | undefined {
   if (value === undefined || value === null) return undefined;
   const query = (Array.isArray(value) ? { terms: value } : value) as JsonObject;
-  const terms = (query["terms"] ?? []) as readonly number[];
+  const terms = (query["terms"] ?? []) as number[];
   if (terms.length === 0) return undefined;
   const operator = isExclude ? "NOT" : query["operator"] === "AND" ? "AND" : "OR";
   return { taxonomy, terms, operator, includeChildren: query["include_children"] === true };
 }
 
 /** Returns the filters by term that the values of a list's arguments ask for. */
-export const toTermFilters = (values: Values, { taxonomies }: Collection): readonly TermFilter[] =>
+export const toTermFilters = (values: Values, { taxonomies }: Collection): TermFilter[] =>
   taxonomies
     .flatMap(({ taxonomy, base }) => [
       toTermFilter(taxonomy, values[base], false),
@@ -247,7 +247,7 @@ export const toTermFilters = (values: Values, { taxonomies }: Collection): reado
 // The media types that WordPress knows for uploads (`get_allowed_mime_types`). A list of media is
 // filtered by these only. Which of them this service accepts is decided in `media/media-type.ts`.
 
-const SUBTYPES: { readonly [kind: string]: string } = {
+const SUBTYPES: { [kind: string]: string } = {
   image: "jpeg gif png bmp tiff webp avif x-icon heic heif heic-sequence heif-sequence",
   video:
     "x-ms-asf x-ms-wmv x-ms-wmx x-ms-wm avi divx x-flv quicktime mpeg mp4 ogg webm x-matroska 3gpp 3gpp2",
@@ -276,6 +276,6 @@ const SUBTYPES: { readonly [kind: string]: string } = {
     "vnd.oasis.opendocument.formula vnd.apple.keynote vnd.apple.numbers vnd.apple.pages",
 };
 
-const KNOWN_MIME_TYPES: ReadonlySet<string> = new Set(
+const KNOWN_MIME_TYPES: Set<string> = new Set(
   Object.entries(SUBTYPES).flatMap(([kind, names]) => names.split(" ").map((name) => `${kind}/${name}`)),
 );

@@ -23,10 +23,10 @@ import type { Values } from "./post-type-handler.js";
 const BATCH = 25;
 
 interface ListedPosts {
-  readonly ids: readonly number[];
-  readonly view: RenderPostRequest;
+  ids: number[];
+  view: RenderPostRequest;
   /** The password that the client gave. */
-  readonly password: string | undefined;
+  password: string | undefined;
 }
 
 export function createListPosts(
@@ -106,8 +106,8 @@ function assertOrderPossible(values: Values): void {
   }
 }
 
-function readStatuses(values: Values, { list }: Collection): readonly PostStatus[] {
-  const given = (values["status"] ?? []) as readonly (PostStatus | "any")[];
+function readStatuses(values: Values, { list }: Collection): PostStatus[] {
+  const given = (values["status"] ?? []) as (PostStatus | "any")[];
   const statuses = given.length > 0 ? given : [list.status as PostStatus];
   return [...new Set(statuses.flatMap((status) => (status === "any" ? ANY_STATUS : [status])))];
 }
@@ -120,12 +120,12 @@ function toLocalTime(value: Json | undefined, site: Site): number | undefined {
 
 function toSearch(
   values: Values,
-  statuses: readonly PostStatus[],
-  { type, caller }: { readonly type: Collection["type"]; readonly caller: Caller },
+  statuses: PostStatus[],
+  { type, caller }: { type: Collection["type"]; caller: Caller },
 ): PostQuery["search"] {
   const text = toText(values["search"]);
   if (text === "") return undefined;
-  const names = (values["search_columns"] ?? []) as readonly (keyof typeof SEARCH_COLUMNS)[];
+  const names = (values["search_columns"] ?? []) as (keyof typeof SEARCH_COLUMNS)[];
   const columns = names.map((name) => SEARCH_COLUMNS[name]);
   return {
     text,
@@ -151,7 +151,7 @@ const toPage = (values: Values): Pick<PostQuery, "offset" | "limit"> => {
  * nothing, or has terms to be in. A format is such a term if no other argument names terms. A list
  * of chosen posts never begins with others.
  */
-function putsStickiesFirst(values: Values, terms: readonly TermFilter[]): boolean {
+function putsStickiesFirst(values: Values, terms: TermFilter[]): boolean {
   if (values["ignore_sticky"] !== false || values["page"] !== 1) return false;
   const isChosen = nonEmpty(values["include"]) !== undefined || values["sticky"] !== undefined;
   if (isChosen || values["search"] !== undefined) return false;
@@ -203,9 +203,9 @@ function createPostQuery(collection: Collection, site: Site): ToPostQuery {
 // Decides which authors' posts a caller may list, by status.
 
 /** The statuses that `any` stands for: those that WordPress includes in searches. */
-const ANY_STATUS: readonly PostStatus[] = ["publish", "future", "draft", "pending", "private"];
+const ANY_STATUS: PostStatus[] = ["publish", "future", "draft", "pending", "private"];
 /** Statuses of posts that media can belong to. */
-const PARENT_STATUSES: readonly PostStatus[] = [...ANY_STATUS, "trash", "auto-draft"];
+const PARENT_STATUSES: PostStatus[] = [...ANY_STATUS, "trash", "auto-draft"];
 
 /** No user has this id: it stands for any author but the caller. */
 const OTHER_AUTHOR = -1;
@@ -217,7 +217,7 @@ function findScope(caller: Caller, may: (author: number) => boolean): Visibility
 }
 
 const toVisibility = (
-  statuses: readonly PostStatus[],
+  statuses: PostStatus[],
   findScopeOf: (status: PostStatus) => VisibilityScope | undefined,
 ): Visibility => {
   const visibility: { [status in PostStatus]?: VisibilityScope } = {};
@@ -234,8 +234,8 @@ const probe = (type: PostType, status: PostStatus, author: number): PostColumns 
 
 /** Returns whose posts of each status the caller may list. */
 function resolveVisibility(
-  statuses: readonly PostStatus[],
-  { context, type, caller }: { readonly context: Context; readonly type: PostType; readonly caller: Caller },
+  statuses: PostStatus[],
+  { context, type, caller }: { context: Context; type: PostType; caller: Caller },
 ): Pick<PostQuery, "visibility" | "inherited"> {
   const action = context === "edit" ? "edit" : "read";
   const isInheriting = type === "attachment" && action === "read" && statuses.includes("inherit");
@@ -261,8 +261,8 @@ function resolveVisibility(
 
 /** Returns whose posts of each status the caller may edit. */
 export const resolveEditable = (
-  statuses: readonly PostStatus[],
-  { type, caller }: { readonly type: PostType; readonly caller: Caller },
+  statuses: PostStatus[],
+  { type, caller }: { type: PostType; caller: Caller },
 ): Visibility =>
   toVisibility(statuses, (status) =>
     findScope(caller, (author) => caller.may("edit", probe(type, status, author))),
@@ -273,11 +273,7 @@ export const resolveEditable = (
  *
  * @throws RestError 400 `rest_invalid_param`
  */
-export function assertStatusesAllowed(
-  statuses: readonly string[],
-  { type, list }: Collection,
-  caller: Caller,
-): void {
+export function assertStatusesAllowed(statuses: string[], { type, list }: Collection, caller: Caller): void {
   const isAllowed = (status: string): boolean =>
     status === list.status ||
     caller.canOf(type, "edit_posts") ||

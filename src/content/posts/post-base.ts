@@ -17,8 +17,8 @@ import type { PostTypes } from "./post-type-handler.js";
 export type KeepRevision = (transaction: Transaction, post: Post, author: number) => Promise<Post>;
 
 export interface PostBase extends ContentBase {
-  readonly postTypes: PostTypes;
-  readonly renderer: PostRenderer;
-  readonly passwords: Passwords;
-  readonly keepRevision: KeepRevision;
+  postTypes: PostTypes;
+  renderer: PostRenderer;
+  passwords: Passwords;
+  keepRevision: KeepRevision;
 }

@@ -10,7 +10,7 @@ import type { PostChange, PostDates, Values } from "./post-type-handler.js";
 const MINUTE_MS = 60_000;
 
 /** Statuses in which the date of a post floats until a client sets it. */
-const FLOATING: ReadonlySet<PostStatus> = new Set(["draft", "pending", "auto-draft"]);
+const FLOATING: Set<PostStatus> = new Set(["draft", "pending", "auto-draft"]);
 
 /**
  * Reads `date` and `date_gmt`.
@@ -30,7 +30,7 @@ export function resolvePostDates(values: Values, site: Site): PostDates {
 function setPublicationDate(
   post: FieldTarget["post"],
   { previous, dates: { given, isReset } }: Pick<PostChange, "previous" | "dates">,
-  { site, now }: { readonly site: Site; readonly now: number },
+  { site, now }: { site: Site; now: number },
 ): void {
   const isFloatingDraft = previous !== null && FLOATING.has(previous.status) && previous.dateGmt === null;
   if (given !== null) {
@@ -47,7 +47,7 @@ function setPublicationDate(
 export function setDates(
   post: FieldTarget["post"],
   change: Pick<PostChange, "previous" | "dates">,
-  context: { readonly site: Site; readonly now: number },
+  context: { site: Site; now: number },
 ): void {
   const { site, now } = context;
   setPublicationDate(post, change, context);

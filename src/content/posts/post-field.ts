@@ -8,72 +8,66 @@ import { isBuiltInName, type Post, type PostType } from "../records/records.js";
 import type { HtmlField, Site } from "../site.js";
 
 /** Groups of post types that have the same fields. */
-export const STANDARD_TYPES: readonly PostType[] = [
-  "post",
-  "page",
-  "attachment",
-  "wp_block",
-  "wp_navigation",
-];
+export const STANDARD_TYPES: PostType[] = ["post", "page", "attachment", "wp_block", "wp_navigation"];
 /** Types whose items have an address on the website. */
-export const ADDRESSED_TYPES: readonly PostType[] = ["post", "page", "attachment"];
-export const TYPES_WITH_TEXTS: readonly PostType[] = ["post", "page", "wp_block", "wp_navigation"];
-export const TYPES_WITH_EXCERPT: readonly PostType[] = ["post", "page", "wp_block"];
-export const TYPES_WITH_META: readonly PostType[] = ["post", "page", "attachment", "wp_block"];
+export const ADDRESSED_TYPES: PostType[] = ["post", "page", "attachment"];
+export const TYPES_WITH_TEXTS: PostType[] = ["post", "page", "wp_block", "wp_navigation"];
+export const TYPES_WITH_EXCERPT: PostType[] = ["post", "page", "wp_block"];
+export const TYPES_WITH_META: PostType[] = ["post", "page", "attachment", "wp_block"];
 
 /** The input of `PostField.read`. */
 export interface FieldView {
-  readonly post: Post;
-  readonly collection: Collection;
-  readonly context: Context;
-  readonly site: Site;
-  readonly index: SiteIndex;
+  post: Post;
+  collection: Collection;
+  context: Context;
+  site: Site;
+  index: SiteIndex;
   /** True if texts that a password protects are shown. */
-  readonly isRevealed: boolean;
+  isRevealed: boolean;
   /** Number of words in an excerpt that is generated from the content. */
-  readonly excerptLength: number;
+  excerptLength: number;
 }
 
 /** The input of `PostField.write`. The caller checks and completes `post` afterwards. */
 export interface FieldTarget {
-  readonly post: { -readonly [K in keyof Post]: Post[K] };
-  readonly collection: Collection;
-  readonly caller: Caller;
-  readonly site: Site;
-  readonly index: SiteIndex;
+  post: { -readonly [K in keyof Post]: Post[K] };
+  collection: Collection;
+  caller: Caller;
+  site: Site;
+  index: SiteIndex;
 }
 
 export interface PostField {
   /** Responses, OPTIONS, OpenAPI and the argument of writes follow from it. */
-  readonly schema: Schema;
+  schema: Schema;
   /** The part of the schema that differs between post types. */
-  readonly schemaOfType?: (collection: Collection) => Schema;
+  schemaOfType?: (collection: Collection) => Schema;
   /** `undefined`: this item does not have the field. A promise for a text that is rendered. */
-  readonly read: (view: FieldView) => Json | undefined | Promise<Json>;
+  read: (view: FieldView) => Json | undefined | Promise<Json>;
   /** Set if the value is HTML: how it is sanitised before `write` gets it. */
-  readonly html?: HtmlField;
+  html?: HtmlField;
   /**
    * Writes a value that is valid and coerced. Absent for a field that cannot be written, or that
    * `applyPostValues` writes by rules of its own.
    */
-  readonly write?: (value: Json, target: FieldTarget) => void;
+  write?: (value: Json, target: FieldTarget) => void;
   /** Overrides how the schema validates, sanitises and describes the argument. */
-  readonly argument?: Pick<Argument, "validate" | "sanitize" | "accepted">;
+  argument?: Pick<Argument, "validate" | "sanitize" | "accepted">;
   /** True if an author's autosave of his own draft writes the field to the draft. */
-  readonly isAutosaved?: true;
+  isAutosaved?: true;
   /** True if rendering it takes longer than all other fields together. */
-  readonly isCostly?: true;
+  isCostly?: true;
 }
 
 /** Which types have a shared field, or a filter of lists. */
 export interface TypeSelection {
   /** The built-in types that have it. */
-  readonly types: readonly PostType[];
+  types: PostType[];
   /**
    * The condition for declared types: a feature that it supports, `address` on the website,
    * `tree` of items, `terms`; `none`: no such type has it. Default: every one has it.
    */
-  readonly needs?: TypeFeature | "address" | "tree" | "terms" | "none";
+  needs?: TypeFeature | "address" | "tree" | "terms" | "none";
 }
 
 export function isSelected({ types, needs }: TypeSelection, collection: Collection): boolean {
@@ -88,7 +82,7 @@ export function isSelected({ types, needs }: TypeSelection, collection: Collecti
 export interface SharedPostField extends PostField, TypeSelection {}
 
 /** Fields by name, in the order in which responses list them. */
-export type PostFields = { readonly [name: string]: PostField };
+export type PostFields = { [name: string]: PostField };
 
 /** Schema of a text as clients write it: a string, or an object with `raw`. */
 export const rawTextSchema = (maxLength: number): Schema => ({

@@ -26,7 +26,7 @@ import { createTermField, metaField, textFields } from "./text-fields.js";
 
 // The class names of a post's container element on the website.
 
-const listClasses = ({ post, collection, index }: FieldView): readonly string[] => [
+const listClasses = ({ post, collection, index }: FieldView): string[] => [
   `post-${post.id}`,
   post.type,
   `type-${post.type}`,
@@ -47,7 +47,7 @@ const listClasses = ({ post, collection, index }: FieldView): readonly string[] 
 
 const dateField = (
   description: string,
-  context: readonly Context[],
+  context: Context[],
   read: (post: Post, site: Site) => number,
 ): SharedPostField => ({
   types: STANDARD_TYPES,
@@ -90,10 +90,10 @@ const dateFields = {
   ),
 } as const satisfies PostFields;
 
-const POSTS: readonly PostType[] = ["post"];
-const PAGES: readonly PostType[] = ["page"];
+const POSTS: PostType[] = ["post"];
+const PAGES: PostType[] = ["page"];
 
-const text = (context: readonly Context[], more: Schema = {}): Schema => ({
+const text = (context: Context[], more: Schema = {}): Schema => ({
   type: "string",
   context,
   ...more,
@@ -307,4 +307,4 @@ export const postFields = {
     },
     read: listClasses,
   },
-} as const satisfies { readonly [name: string]: SharedPostField };
+} as const satisfies { [name: string]: SharedPostField };

@@ -12,14 +12,14 @@ import type { LinkView, PostTypeHandler } from "./post-type-handler.js";
  * caller, so items are cached by it.
  */
 export interface AllowedOperations {
-  readonly methods: readonly string[];
+  methods: string[];
   /** Empty unless the context is `edit`. */
-  readonly actions: readonly string[];
+  actions: string[];
   /** False if the caller may not read the featured media: then no link names it. */
-  readonly canReadFeatured: boolean;
+  canReadFeatured: boolean;
 }
 
-type MutableLinks = { [relation: string]: readonly ItemLink[] };
+type MutableLinks = { [relation: string]: ItemLink[] };
 
 /** Returns the path of a post of any type: `/pages/3`. */
 export const postPath = (
@@ -99,9 +99,9 @@ export function mayReadFeatured(post: Post, caller: Caller, index: SiteIndex): b
  * Returns the actions on posts of a type that an editor is allowed. Links and cache keys follow
  * from them.
  */
-export function listActions({ collection, fields }: PostTypeHandler, caller: Caller): readonly string[] {
+export function listActions({ collection, fields }: PostTypeHandler, caller: Caller): string[] {
   const { type, supports, taxonomies } = collection;
-  const action = (name: string, isAllowed: boolean): readonly string[] => (isAllowed ? [name] : []);
+  const action = (name: string, isAllowed: boolean): string[] => (isAllowed ? [name] : []);
   const canEditOthers = caller.canOf(type, "edit_others_posts");
   const canPublish = caller.canOf(type, "publish_posts");
   return [

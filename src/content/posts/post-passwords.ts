@@ -16,13 +16,13 @@ export interface Passwords {
    *
    * @throws RestError 429 `rest_too_many_passwords`
    */
-  readonly open: (posts: readonly Protected[], given: string) => ReadonlySet<number>;
+  open: (posts: Protected[], given: string) => Set<number>;
 }
 
 /** The number of wrong attempts on a post at a moment. It decreases evenly over time. */
 interface Attempts {
-  readonly count: number;
-  readonly at: number;
+  count: number;
+  at: number;
 }
 
 const MAX_POSTS = 10_000;
@@ -41,10 +41,10 @@ export function createPasswords({
   maxPosts = MAX_POSTS,
 }: {
   /** Wrong passwords per post and minute, which may come all at once. 0 sets no limit. */
-  readonly perMinute: number;
-  readonly clock: Pick<Clock, "monotonic">;
+  perMinute: number;
+  clock: Pick<Clock, "monotonic">;
   /** Posts whose wrong attempts are counted at a time. Default: 10 000. */
-  readonly maxPosts?: number;
+  maxPosts?: number;
 }): Passwords {
   const perMs = perMinute / MINUTE_MS;
   const attempts = new Map<number, Attempts>();
@@ -60,7 +60,7 @@ export function createPasswords({
   }
 
   /** Returns the milliseconds until each of `ids` has an attempt left; 0 if they have one now. */
-  function getWait(ids: readonly number[], now: number): number {
+  function getWait(ids: number[], now: number): number {
     const excess = Math.max(...ids.map((id) => getCount(id, now) + 1 - perMinute));
     if (excess > 0) return excess / perMs;
     const isNew = (id: number): boolean => !attempts.has(id);

@@ -14,16 +14,16 @@ import { readExcerptLength } from "./post-renderer.js";
 import type { PostTypeHandler, WriteContext } from "./post-type-handler.js";
 
 export interface PostResource {
-  readonly type: PostTypeHandler;
-  readonly permissions: PostPermissions;
+  type: PostTypeHandler;
+  permissions: PostPermissions;
   /** @throws RestError 404 `rest_post_invalid_id` */
-  readonly load: (id: number) => Promise<Post>;
-  readonly render: (post: Post, request: RestRequest, context: Context) => Promise<Item>;
+  load: (id: number) => Promise<Post>;
+  render: (post: Post, request: RestRequest, context: Context) => Promise<Item>;
   /** Loads and renders an item that was just stored, for its editor. */
-  readonly respondWritten: (id: number, request: RestRequest) => Promise<RestResponse["body"]>;
-  readonly createWriteContext: (request: RestRequest) => WriteContext;
+  respondWritten: (id: number, request: RestRequest) => Promise<RestResponse["body"]>;
+  createWriteContext: (request: RestRequest) => WriteContext;
   /** Makes the change depend on the pages above a post too: their order must stay a tree. */
-  readonly expectUnchangedAncestors: (transaction: Transaction, post: PostColumns) => void;
+  expectUnchangedAncestors: (transaction: Transaction, post: PostColumns) => void;
 }
 
 export function createPostResource(
@@ -111,14 +111,14 @@ const FORBIDDEN = "Sorry, you are not allowed to do that.";
  */
 interface PostPermissions {
   /** Returns the post with an id of this type. @throws RestError 404 `rest_post_invalid_id` */
-  readonly find: (id: number) => PostColumns & { readonly version: number };
-  readonly may: (caller: Caller, action: PostAction, post: PostColumns) => boolean;
-  readonly list: (request: RestRequest) => void;
+  find: (id: number) => PostColumns & { version: number };
+  may: (caller: Caller, action: PostAction, post: PostColumns) => boolean;
+  list: (request: RestRequest) => void;
   /** `isUnlocked`: false if the client gave a wrong password. */
-  readonly read: (request: RestRequest, post?: PostColumns, isUnlocked?: boolean) => void;
-  readonly create: (request: RestRequest) => void;
-  readonly update: (request: RestRequest, post?: PostColumns) => void;
-  readonly delete: (request: RestRequest, post?: PostColumns) => void;
+  read: (request: RestRequest, post?: PostColumns, isUnlocked?: boolean) => void;
+  create: (request: RestRequest) => void;
+  update: (request: RestRequest, post?: PostColumns) => void;
+  delete: (request: RestRequest, post?: PostColumns) => void;
 }
 
 function createPostPermissions(handler: PostTypeHandler, index: SiteIndex): PostPermissions {
@@ -226,7 +226,7 @@ function authorizeTerms(
   for (const { taxonomy, base } of collection.taxonomies) {
     const value = values[base];
     if (!isGiven(base) || value === null || value === undefined) continue;
-    const ids = Array.isArray(value) ? (value as readonly number[]) : [Number(value)];
+    const ids = Array.isArray(value) ? (value as number[]) : [Number(value)];
     const known = ids.filter((id) => index.term(id)?.taxonomy === taxonomy);
     if (known.length > 0 && !caller.canOf(taxonomy, "assign_terms")) {
       throw refusal(

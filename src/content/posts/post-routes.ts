@@ -52,13 +52,13 @@ const forceArgument: Argument = {
   default: false,
 };
 
-export function postRoutes(type: PostTypeHandler, base: PostBase): readonly RestRoute[] {
+export function postRoutes(type: PostTypeHandler, base: PostBase): RestRoute[] {
   const { namespace } = base;
   const { base: name, allowBatch } = type.collection;
   const resource = createPostResource(type, base);
   const schema = itemSchema(type);
   const writable = updateArguments(type, base);
-  const toEndpoints = (endpoints: readonly RestEndpoint[]): readonly RestEndpoint[] =>
+  const toEndpoints = (endpoints: RestEndpoint[]): RestEndpoint[] =>
     endpoints.map((endpoint) => ({ ...endpoint, allowBatch }));
   return [
     {
@@ -87,7 +87,7 @@ function listEndpoint(resource: PostResource, base: PostBase): RestEndpoint {
     args: { ...postListArguments(type.collection), ...undescribedArguments(type) },
     described: { errors: [429] },
     check: ({ values, caller }) => {
-      assertStatusesAllowed((values["status"] ?? []) as readonly string[], type.collection, caller);
+      assertStatusesAllowed((values["status"] ?? []) as string[], type.collection, caller);
     },
     permit: permissions.list,
     handle: createListPosts(resource, base),
@@ -147,7 +147,7 @@ function deleteEndpoint(resource: PostResource, base: PostBase): RestEndpoint {
 }
 
 /** WordPress announces the defaults only in the arguments that create an item. */
-const withDefaults = (args: Arguments, defaults: { readonly [name: string]: Json }): Arguments =>
+const withDefaults = (args: Arguments, defaults: { [name: string]: Json }): Arguments =>
   Object.fromEntries(
     Object.entries(args).map(([name, argument]) => [
       name,

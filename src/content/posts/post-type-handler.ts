@@ -16,80 +16,80 @@ import type { PostField, PostFields } from "./post-field.js";
 
 /** Receives the file that comes with a new media item. */
 export interface MediaUploads {
-  readonly receive: NonNullable<RestEndpoint["receive"]>;
+  receive: NonNullable<RestEndpoint["receive"]>;
   /** @throws RestError if the request has no file */
-  readonly take: (request: RestRequest) => Promise<NewMediaFile>;
+  take: (request: RestRequest) => Promise<NewMediaFile>;
   /** Removes the files of an item whose record is gone. Never rejects. */
-  readonly remove: (post: Post) => Promise<void>;
+  remove: (post: Post) => Promise<void>;
 }
 
 /** A file that is stored before its record is. */
 export interface NewMediaFile {
   /** Fields that follow from the file if the client does not give them. */
-  readonly values: Values;
-  readonly complete: (post: Post) => Post;
+  values: Values;
+  complete: (post: Post) => Post;
   /** Removes the file, because its record could not be stored. */
-  readonly discard: () => Promise<void>;
+  discard: () => Promise<void>;
 }
 
 export interface PermissionView {
-  readonly index: SiteIndex;
-  readonly may: (caller: Caller, action: PostAction, post: PostColumns) => boolean;
+  index: SiteIndex;
+  may: (caller: Caller, action: PostAction, post: PostColumns) => boolean;
 }
 
 export interface LinkView {
-  readonly index: SiteIndex;
+  index: SiteIndex;
   /** Absolute URL of a path below the namespace: `/posts/12`. */
-  readonly to: (path: string) => string;
+  to: (path: string) => string;
 }
 
 /** How a post type differs from posts and pages. Every rule is optional. */
 export interface PostTypeRules {
   /** Fields that the type adds, or defines differently. */
-  readonly fields?: PostFields;
+  fields?: PostFields;
   /** Replaces `applyPostValues`. */
-  readonly write?: PostWriter;
+  write?: PostWriter;
   /** Defaults of the arguments that create an item. */
-  readonly createDefaults?: { readonly [name: string]: Json };
+  createDefaults?: { [name: string]: Json };
   /** Context in which DELETE returns the removed item. Default: `edit`. */
-  readonly deletedContext?: Context;
+  deletedContext?: Context;
   /** Throws a RestError unless the caller may view items of the type at all. */
-  readonly authorizeView?: (caller: Caller) => void;
+  authorizeView?: (caller: Caller) => void;
   /** Throws a RestError unless the caller may write these values. */
-  readonly authorizeValues?: (request: RestRequest, view: PermissionView) => void;
+  authorizeValues?: (request: RestRequest, view: PermissionView) => void;
   /** The status that is stored for a requested one. Replaces the rules of publishing. */
-  readonly resolveStatus?: (status: PostStatus) => PostStatus;
+  resolveStatus?: (status: PostStatus) => PostStatus;
   /** Throws a RestError if the values contradict other records. */
-  readonly assertConsistent?: (values: Values, index: SiteIndex) => void;
-  readonly listLinks?: (post: Post, view: LinkView) => Links;
+  assertConsistent?: (values: Values, index: SiteIndex) => void;
+  listLinks?: (post: Post, view: LinkView) => Links;
   /** Keys of further records that responses depend on: `post/12`, `term/3`. */
-  readonly listDependencies?: (post: Post, index: SiteIndex) => readonly string[];
-  readonly uploads?: MediaUploads;
+  listDependencies?: (post: Post, index: SiteIndex) => string[];
+  uploads?: MediaUploads;
 }
 
 /** A field as responses in one context show it. */
 export interface ShownField {
-  readonly name: string;
-  readonly field: PostField;
+  name: string;
+  field: PostField;
   /** Leaves out the members that the context does not show. */
-  readonly show: (value: Json) => Json;
+  show: (value: Json) => Json;
 }
 
 /** Everything that routes, renderer and writers need to know about one post type. */
 export interface PostTypeHandler extends Omit<PostTypeRules, "fields" | "write"> {
-  readonly collection: Collection;
+  collection: Collection;
   /** By name, in the order in which responses list them. */
-  readonly fields: ReadonlyMap<string, PostField>;
-  readonly shownFields: { readonly [context in Context]: readonly ShownField[] };
+  fields: Map<string, PostField>;
+  shownFields: { [context in Context]: ShownField[] };
   /** Names of fields that are slow to render. */
-  readonly costlyFields: readonly string[];
-  readonly write: PostWriter;
+  costlyFields: string[];
+  write: PostWriter;
 }
 
 export interface PostTypes {
-  readonly all: readonly PostTypeHandler[];
+  all: PostTypeHandler[];
   /** Returns the handler of a type of the site. */
-  readonly get: (type: PostType) => PostTypeHandler;
+  get: (type: PostType) => PostTypeHandler;
 }
 
 // The schema of a type's items and the arguments that write them, built from the fields.
@@ -150,7 +150,7 @@ export function renderFields(value: Json, schema: Schema, context: Context): Jso
 // The types of a write: the values, the context, and the function that applies them.
 
 /** The arguments of a request. Absent ones are `undefined`. */
-export type Values = { readonly [name: string]: Json | undefined };
+export type Values = { [name: string]: Json | undefined };
 
 declare const isSanitised: unique symbol;
 
@@ -158,32 +158,32 @@ declare const isSanitised: unique symbol;
  * Values whose HTML is sanitised, unless the caller has `unfiltered_html`. Only `sanitiseValues`
  * makes them, so that no other text can be stored.
  */
-export type SanitisedValues = Values & { readonly [isSanitised]: true };
+export type SanitisedValues = Values & { [isSanitised]: true };
 
 export interface WriteContext {
-  readonly collection: Collection;
+  collection: Collection;
   /** The category of a new post for which the client names none. */
-  readonly defaultCategory: number | undefined;
-  readonly caller: Caller;
-  readonly site: Site;
-  readonly index: SiteIndex;
+  defaultCategory: number | undefined;
+  caller: Caller;
+  site: Site;
+  index: SiteIndex;
   /** Epoch ms. */
-  readonly now: number;
+  now: number;
 }
 
 export interface PostDates {
   /** The date that `date` or `date_gmt` names, in both forms, epoch ms. */
-  readonly given: { readonly date: number; readonly dateGmt: number } | null;
+  given: { date: number; dateGmt: number } | null;
   /** True if one of them is `null`: the date becomes now, and floats in a draft. */
-  readonly isReset: boolean;
+  isReset: boolean;
 }
 
 export interface PostChange {
-  readonly values: SanitisedValues;
+  values: SanitisedValues;
   /** The stored post; `null` for a new one. */
-  readonly previous: Post | null;
-  readonly id: number;
-  readonly dates: PostDates;
+  previous: Post | null;
+  id: number;
+  dates: PostDates;
 }
 
 /** Returns the record that results from a change. Pure. @throws RestError 400 or 403 */

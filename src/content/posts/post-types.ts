@@ -27,7 +27,7 @@ import {
 import { applyPostValues } from "./write-post.js";
 
 /** Shows the named members of an object wherever the object is shown. */
-const showMembers = ({ properties = {}, ...schema }: Schema, names: readonly string[]): Schema => ({
+const showMembers = ({ properties = {}, ...schema }: Schema, names: string[]): Schema => ({
   ...schema,
   context: ALL,
   properties: Object.fromEntries(
@@ -103,7 +103,7 @@ const patternFields: PostFields = {
 };
 
 /** The rules of a type that differs from posts and pages. */
-type RulesByType = { readonly [type in BuiltInPostType]?: PostTypeRules };
+type RulesByType = { [type in BuiltInPostType]?: PostTypeRules };
 
 const OWN_RULES: RulesByType = {
   wp_block: { fields: patternFields },
@@ -114,7 +114,7 @@ const OWN_RULES: RulesByType = {
  * A field that the type defines differently keeps the place of the shared one. The terms of
  * declared taxonomies stand before the last shared field.
  */
-function listFields(collection: Collection, own: PostFields): ReadonlyMap<string, PostField> {
+function listFields(collection: Collection, own: PostFields): Map<string, PostField> {
   const shared = Object.entries<SharedPostField>(postFields).filter(([, field]) =>
     isSelected(field, collection),
   );
@@ -130,10 +130,10 @@ function listFields(collection: Collection, own: PostFields): ReadonlyMap<string
 }
 
 const selectShownFields = (
-  fields: ReadonlyMap<string, PostField>,
+  fields: Map<string, PostField>,
   context: Context,
   collection: Collection,
-): readonly ShownField[] =>
+): ShownField[] =>
   [...fields].flatMap(([name, field]) => {
     const schema = describeField(field, collection);
     if (schema.context?.includes(context) !== true) return [];

@@ -14,8 +14,8 @@ type PreviewBase = Pick<PostBase, "repository" | "postTypes" | "site" | "callers
 type Preview = (
   postId: number,
   text: string,
-  options: { readonly as: number },
-) => Promise<{ readonly html: string; readonly uploads: string }>;
+  options: { as: number },
+) => Promise<{ html: string; uploads: string }>;
 
 /** Nobody is trusted: a text that was not saved may come from another page that is open. */
 const UNTRUSTED = { has: () => false } as const;

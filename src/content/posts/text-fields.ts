@@ -41,9 +41,9 @@ function writeText(name: "title" | "content" | "excerpt") {
  * both forms.
  */
 const textSchema = (
-  context: readonly Context[],
+  context: Context[],
   maxLength: number,
-  extra: { readonly [name: string]: Schema } = {},
+  extra: { [name: string]: Schema } = {},
 ): Schema => ({
   type: "object",
   context,
@@ -119,7 +119,7 @@ export const textFields = {
     isAutosaved: true,
     isCostly: true,
   },
-} as const satisfies { readonly [name: string]: SharedPostField };
+} as const satisfies { [name: string]: SharedPostField };
 
 /**
  * Reads the content of a type that shows the stored text outside the context `edit`, where a
@@ -161,7 +161,7 @@ export const createTermField = (taxonomy: Taxonomy): PostField => ({
   // The record may name terms that were deleted since.
   read: ({ post, index }) => index.termsOf(post, taxonomy),
   write: (value, { post, index }) => {
-    const ids = (value as readonly number[]).filter((id) => index.term(id)?.taxonomy === taxonomy);
+    const ids = (value as number[]).filter((id) => index.term(id)?.taxonomy === taxonomy);
     post.terms = { ...post.terms, [taxonomy]: [...new Set(ids)].sort((a, b) => a - b) };
   },
 });
@@ -230,8 +230,8 @@ export const isSameMeta = (a: JsonObject, b: JsonObject): boolean =>
 
 /** Who writes to the post with this id. */
 interface PostWriter {
-  readonly caller: Caller;
-  readonly id: number;
+  caller: Caller;
+  id: number;
 }
 
 /**
@@ -279,7 +279,7 @@ function writeDeclared(
   written: { [name: string]: Json },
   name: string,
   value: Json,
-  { field, writer }: { readonly field: MetaField; readonly writer: PostWriter | undefined },
+  { field, writer }: { field: MetaField; writer: PostWriter | undefined },
 ): void {
   const { default: initial, declared } = field;
   const isReset = value === null || (declared?.isList === true && Array.isArray(value) && value.length === 0);

@@ -64,7 +64,7 @@ function writeFields(values: Values, target: FieldTarget, { fields }: PostTypeHa
   post.meta = writeMeta(post.meta, meta, collection.meta, { caller, id: post.id });
 }
 
-const PUBLISHING: ReadonlySet<PostStatus> = new Set(["publish", "future", "private"]);
+const PUBLISHING: Set<PostStatus> = new Set(["publish", "future", "private"]);
 
 function resolveStatus(
   status: PostStatus,
@@ -72,7 +72,7 @@ function resolveStatus(
     previous,
     context: { collection, caller },
     type,
-  }: { readonly previous: Post | null; readonly context: WriteContext; readonly type: PostTypeHandler },
+  }: { previous: Post | null; context: WriteContext; type: PostTypeHandler },
 ): PostStatus {
   if (type.resolveStatus !== undefined) return type.resolveStatus(status);
   const isPublishing = status !== previous?.status && PUBLISHING.has(status);
@@ -171,7 +171,7 @@ export const findFreeSlug = (post: PostColumns, wanted: string, index: SiteIndex
  */
 function resolveSlug(
   post: Post,
-  { isGiven, site, index }: { readonly isGiven: boolean; readonly site: Site; readonly index: SiteIndex },
+  { isGiven, site, index }: { isGiven: boolean; site: Site; index: SiteIndex },
 ): string {
   if (!hasUniqueSlug(post) && !isGiven) return post.slug;
   // A title without letters and digits has no slug. WordPress uses the id then.
@@ -196,11 +196,7 @@ function resolveParent(
 /**
  * Moves the children of a removed page up to its parent. A slug that is taken there gets a suffix.
  */
-export function reparentChildren(
-  children: readonly Post[],
-  removed: PostColumns,
-  index: SiteIndex,
-): readonly Post[] {
+export function reparentChildren(children: Post[], removed: PostColumns, index: SiteIndex): Post[] {
   const assigned = new Set<string>();
   return children.map((child) => {
     const moved = { ...child, parent: removed.parent };

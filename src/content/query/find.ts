@@ -20,7 +20,7 @@ import type { PostPage, PostQuery } from "./types.js";
  * Resolves with texts in the order of `ids`, at most {@link TEXTS_AT_ONCE} of them.
  * `undefined` for posts that no longer exist.
  */
-export type SearchTexts = (ids: readonly number[]) => Promise<readonly (SearchText | undefined)[]>;
+export type SearchTexts = (ids: number[]) => Promise<(SearchText | undefined)[]>;
 
 const TEXTS_AT_ONCE = 500;
 
@@ -51,13 +51,9 @@ type Ranks = Map<PostRow, number>;
  * Reads the texts of `rows` in batches, and ranks those that fit. Gives others a turn in between.
  */
 async function searchTexts(
-  rows: readonly PostRow[],
+  rows: PostRow[],
   search: PostSearch,
-  {
-    match,
-    ranks,
-    texts,
-  }: { readonly match: SearchMatch; readonly ranks: Ranks; readonly texts: SearchTexts },
+  { match, ranks, texts }: { match: SearchMatch; ranks: Ranks; texts: SearchTexts },
 ): Promise<void> {
   let sinceTurn = 0;
   for (let start = 0; start < rows.length; start += TEXTS_AT_ONCE) {
@@ -81,7 +77,7 @@ function searchRows(
   { type, orderBy }: PostQuery,
   search: PostSearch,
   texts: SearchTexts,
-): readonly PostRow[] | Promise<readonly PostRow[]> {
+): PostRow[] | Promise<PostRow[]> {
   const isRanked = orderBy === "relevance";
   const match = createSearchMatch(search, { hasFiles: type === "attachment", isRanked });
   const rows = slicePage(lists, compare, 0, total).filter(
@@ -95,7 +91,7 @@ function searchRows(
     else if (fits) ranks.set(row, match.rank(row.title(), undefined));
   }
 
-  const finish = (): readonly PostRow[] => {
+  const finish = (): PostRow[] => {
     const fitting = rows.filter((row) => ranks.has(row));
     // The sort is stable: rows of one rank keep their order.
     return isRanked ? fitting.sort((a, b) => (ranks.get(a) ?? 0) - (ranks.get(b) ?? 0)) : fitting;
@@ -109,7 +105,7 @@ function searchRows(
  * Puts sticky posts first: those on the page in their order, then all other published ones, newest
  * first, unless the list excludes them by their ids. So the page may grow.
  */
-function putStickiesFirst(indexes: Indexes, query: PostQuery, page: readonly PostRow[]): readonly PostRow[] {
+function putStickiesFirst(indexes: Indexes, query: PostQuery, page: PostRow[]): PostRow[] {
   const isOnPage = new Set(page);
   const excluded = new Set(query.exclude);
   const others = indexes.stickies
@@ -130,7 +126,7 @@ export function findPosts(
   query: PostQuery,
   texts: SearchTexts,
 ): PostPage | Promise<PostPage> {
-  const toPage = (page: readonly PostRow[], total: number): PostPage => ({
+  const toPage = (page: PostRow[], total: number): PostPage => ({
     ids: (query.stickyFirst === true ? putStickiesFirst(indexes, query, page) : page).map(getId),
     total,
   });
@@ -140,7 +136,7 @@ export function findPosts(
     const { lists, compare, total } = runPlan(indexes, plan, offset + limit);
     return toPage(slicePage(lists, compare, offset, limit), total);
   }
-  const cut = (rows: readonly PostRow[]): PostPage => toPage(rows.slice(offset, offset + limit), rows.length);
+  const cut = (rows: PostRow[]): PostPage => toPage(rows.slice(offset, offset + limit), rows.length);
   const rows = searchRows(runPlan(indexes, plan, Number.POSITIVE_INFINITY), query, search, texts);
   return rows instanceof Promise ? rows.then(cut) : cut(rows);
 }
@@ -149,31 +145,31 @@ export function findPosts(
 
 /** Rows that fit, in lists that share an order and no row. Must not be changed. */
 interface Found {
-  readonly lists: readonly Sequence<PostRow>[];
-  readonly compare: Compare<PostRow>;
+  lists: Sequence<PostRow>[];
+  compare: Compare<PostRow>;
   /** The number of all rows that fit, including those that the lists leave out. */
-  readonly total: number;
+  total: number;
 }
 
 /** The parts that a query reads, through the driving index with the fewest rows. */
 interface Scan {
-  readonly indexes: Indexes;
-  readonly plan: Plan;
-  readonly drivingIndex: DrivingIndex;
-  readonly sources: readonly Source[];
+  indexes: Indexes;
+  plan: Plan;
+  drivingIndex: DrivingIndex;
+  sources: Source[];
 }
 
 /** Consecutive rows of a list. */
 interface Slice {
-  readonly source: Source;
-  readonly rows: SortedList<PostRow>;
-  readonly start: number;
-  readonly end: number;
+  source: Source;
+  rows: SortedList<PostRow>;
+  start: number;
+  end: number;
 }
 
 interface Picked {
-  readonly kept: Sequence<PostRow>;
-  readonly count: number;
+  kept: Sequence<PostRow>;
+  count: number;
 }
 
 /**
@@ -183,7 +179,7 @@ interface Picked {
 const FEW_BY_DATE = 8;
 
 type DateOrdering = "date/asc" | "date/desc";
-type DateRange = Extract<PlanCheck, { readonly kind: "date" | "modified" }>;
+type DateRange = Extract<PlanCheck, { kind: "date" | "modified" }>;
 
 const isByDate = (ordering: Ordering): ordering is DateOrdering =>
   ordering === "date/asc" || ordering === "date/desc";
@@ -210,7 +206,7 @@ const getRows = (
   ordering: Ordering,
 ): SortedList<PostRow> => partitions.list(access.type, access.status, part, ordering);
 
-const countRows = (indexes: Indexes, sources: readonly Source[]): number =>
+const countRows = (indexes: Indexes, sources: Source[]): number =>
   sources.reduce((sum, source) => sum + getRows(indexes, source, DEFAULT_ORDERING).length, 0);
 
 function chooseScan(indexes: Indexes, plan: Plan): Scan {
@@ -223,7 +219,7 @@ function chooseScan(indexes: Indexes, plan: Plan): Scan {
   return { indexes, plan, drivingIndex, sources };
 }
 
-const sliceWhole = ({ indexes, sources }: Scan, ordering: Ordering): readonly Slice[] =>
+const sliceWhole = ({ indexes, sources }: Scan, ordering: Ordering): Slice[] =>
   sources.map((source) => {
     const rows = getRows(indexes, source, ordering);
     return { source, rows, start: 0, end: rows.length };
@@ -234,7 +230,7 @@ function sliceRange(
   { indexes, sources }: Scan,
   ordering: DateOrdering,
   { after, before }: DateRange,
-): readonly Slice[] {
+): Slice[] {
   return sources.map((source) => {
     const rows = getRows(indexes, source, ordering);
     const isAscending = ordering === "date/asc";
@@ -249,7 +245,7 @@ function sliceRange(
 }
 
 /** Counts the rows of a slice that pass `tests`, and returns the first `keep` of them. */
-function pickRows({ rows, start, end }: Slice, tests: readonly RowTest[], keep: number): Picked {
+function pickRows({ rows, start, end }: Slice, tests: RowTest[], keep: number): Picked {
   if (tests.length === 0) {
     const isWhole = start === 0 && end === rows.length;
     return { kept: isWhole ? rows : rows.slice(start, Math.min(end, start + keep)), count: end - start };
@@ -267,9 +263,9 @@ function pickRows({ rows, start, end }: Slice, tests: readonly RowTest[], keep: 
 /** Picks the rows of `slices` that pass all checks, except those that the indexes already cover. */
 function pickSlices(
   { indexes, plan, drivingIndex }: Scan,
-  slices: readonly Slice[],
-  { isRanged, keep }: { readonly isRanged: boolean; readonly keep: number },
-): readonly Picked[] {
+  slices: Slice[],
+  { isRanged, keep }: { isRanged: boolean; keep: number },
+): Picked[] {
   const covered = "covers" in drivingIndex ? drivingIndex.covers : undefined;
   const tests = plan.checks.flatMap((check, place) => {
     const isCovered = covered === place || (isRanged && place === plan.dateCheck);
@@ -278,13 +274,13 @@ function pickSlices(
   return slices.map((slice) => pickRows(slice, [...slice.source.tests, ...tests], keep));
 }
 
-const toFound = (picked: readonly Picked[], compare: Compare<PostRow>): Found => ({
+const toFound = (picked: Picked[], compare: Compare<PostRow>): Found => ({
   lists: picked.map(({ kept }) => kept),
   compare,
   total: picked.reduce((sum, { count }) => sum + count, 0),
 });
 
-function findNamed(indexes: Indexes, plan: Plan, ids: readonly number[]): Found {
+function findNamed(indexes: Indexes, plan: Plan, ids: number[]): Found {
   const compare = createRowCompare(plan.order);
   const fits = compilePlanTest(indexes, plan);
   const rows = [...new Set(ids)].flatMap((id) => indexes.rows.get(id) ?? []);

@@ -14,16 +14,16 @@ import { createSlugIndex, type PostSlugs } from "./slug-index.js";
 import { SortedList } from "./sorted-list.js";
 
 export interface Indexes {
-  readonly rows: ReadonlyMap<number, PostRow>;
-  readonly partitions: StatusPartitions;
-  readonly terms: TermIndex;
-  readonly slugs: PostSlugs;
-  readonly stickies: MultiMap<PostType>;
-  readonly defaultCategory: () => number | undefined;
+  rows: Map<number, PostRow>;
+  partitions: StatusPartitions;
+  terms: TermIndex;
+  slugs: PostSlugs;
+  stickies: MultiMap<PostType>;
+  defaultCategory: () => number | undefined;
 }
 
 /** True if all categories of a post were deleted. Such a post is in the default category. */
-export const isOrphan = ({ columns }: { readonly columns: PostColumns }, terms: TermIndex): boolean => {
+export const isOrphan = ({ columns }: { columns: PostColumns }, terms: TermIndex): boolean => {
   if (columns.type !== "post") return false;
   const ids = columns.terms.category ?? [];
   return ids.length > 0 && !ids.some((id) => terms.has("category", id));
@@ -48,24 +48,19 @@ interface StatusPartitions {
    * Takes each row of `removed` out of its parts and puts each of `added` into its own. No row may
    * be in both.
    */
-  readonly change: (removed: readonly PostRow[], added: readonly PostRow[]) => void;
+  change: (removed: PostRow[], added: PostRow[]) => void;
   /** Moves known rows into or out of the part `orphan`. */
-  readonly changeOrphans: (removed: readonly PostRow[], added: readonly PostRow[]) => void;
+  changeOrphans: (removed: PostRow[], added: PostRow[]) => void;
   /**
    * Returns the rows of one part in that order. An order is created on first use and kept from then
    * on. The caller must neither change nor keep the list.
    */
-  readonly list: (
-    type: PostType,
-    status: EffectiveStatus,
-    part: Part,
-    ordering: Ordering,
-  ) => SortedList<PostRow>;
+  list: (type: PostType, status: EffectiveStatus, part: Part, ordering: Ordering) => SortedList<PostRow>;
 }
 
 interface Changes {
-  readonly removed: PostRow[];
-  readonly added: PostRow[];
+  removed: PostRow[];
+  added: PostRow[];
 }
 
 const toKey = (type: PostType, status: EffectiveStatus, part: Part): string => `${type} ${status} ${part}`;
@@ -90,9 +85,9 @@ export function createStatusPartitions(isOrphan: (row: PostRow) => boolean): Sta
     if (isOrphan(row)) yield "orphan";
   }
 
-  function change(removed: readonly PostRow[], added: readonly PostRow[], toParts: ListParts): void {
+  function change(removed: PostRow[], added: PostRow[], toParts: ListParts): void {
     const changes = new Map<string, Changes>();
-    const collect = (rows: readonly PostRow[], side: keyof Changes): void => {
+    const collect = (rows: PostRow[], side: keyof Changes): void => {
       for (const row of rows) {
         for (const part of toParts(row)) {
           const key = toKey(row.columns.type, row.status, part);
@@ -131,23 +126,23 @@ export function createStatusPartitions(isOrphan: (row: PostRow) => boolean): Sta
 // Indexes the terms of a site by taxonomy, parent and slug. Knows no post.
 
 export interface TermIndex {
-  readonly get: (id: number) => Term | undefined;
-  readonly put: (term: Term) => void;
-  readonly remove: (id: number) => void;
+  get: (id: number) => Term | undefined;
+  put: (term: Term) => void;
+  remove: (id: number) => void;
   /** True if the term exists and belongs to that taxonomy. */
-  readonly has: (taxonomy: Taxonomy, id: number) => boolean;
+  has: (taxonomy: Taxonomy, id: number) => boolean;
   /** By id. */
-  readonly all: (taxonomy: Taxonomy) => readonly Term[];
+  all: (taxonomy: Taxonomy) => Term[];
   /** By id. */
-  readonly below: (taxonomy: Taxonomy, parent: number) => readonly Term[];
+  below: (taxonomy: Taxonomy, parent: number) => Term[];
   /** By id. */
-  readonly withSlug: (taxonomy: Taxonomy, slug: string) => readonly Term[];
+  withSlug: (taxonomy: Taxonomy, slug: string) => Term[];
   /** By id. Upper and lower case are the same. */
-  readonly withName: (taxonomy: Taxonomy, parent: number, name: string) => readonly Term[];
+  withName: (taxonomy: Taxonomy, parent: number, name: string) => Term[];
   /** As in `SlugIndex`. */
-  readonly nextFreeSlug: (taxonomy: Taxonomy, stem: string, from: number) => number;
+  nextFreeSlug: (taxonomy: Taxonomy, stem: string, from: number) => number;
   /** Returns `ids` and the terms below them at any depth, nearest first. Visits each once. */
-  readonly withDescendants: (taxonomy: Taxonomy, ids: Iterable<number>) => ReadonlySet<number>;
+  withDescendants: (taxonomy: Taxonomy, ids: Iterable<number>) => Set<number>;
 }
 
 export function createTermIndex(): TermIndex {
@@ -156,9 +151,9 @@ export function createTermIndex(): TermIndex {
   const byParent = createMultiMap<string>();
   const bySlug = createSlugIndex();
   const byName = createMultiMap<string>();
-  const lists = new Map<Taxonomy, readonly Term[]>();
+  const lists = new Map<Taxonomy, Term[]>();
 
-  const resolve = (ids: readonly number[]): readonly Term[] => ids.flatMap((id) => terms.get(id) ?? []);
+  const resolve = (ids: number[]): Term[] => ids.flatMap((id) => terms.get(id) ?? []);
   const toNameKey = ({ taxonomy, parent, name }: Pick<Term, "taxonomy" | "parent" | "name">): string =>
     `${taxonomy}/${parent}/${name.toLowerCase()}`;
   const below = (taxonomy: Taxonomy, parent: number) => resolve(byParent.get(`${taxonomy}/${parent}`));
@@ -190,7 +185,7 @@ export function createTermIndex(): TermIndex {
     remove,
     has: (taxonomy, id) => terms.get(id)?.taxonomy === taxonomy,
     all(taxonomy) {
-      const known = lists.get(taxonomy) ?? Object.freeze(resolve(byTaxonomy.get(taxonomy)));
+      const known = lists.get(taxonomy) ?? resolve(byTaxonomy.get(taxonomy));
       lists.set(taxonomy, known);
       return known;
     },

@@ -2,13 +2,13 @@
 
 export interface MultiMap<K> {
   /** Returns true if the key had no id before. */
-  readonly add: (key: K, id: number) => boolean;
+  add: (key: K, id: number) => boolean;
   /** Returns true if that was the last id of the key. */
-  readonly remove: (key: K, id: number) => boolean;
+  remove: (key: K, id: number) => boolean;
   /** Ascending. */
-  readonly get: (key: K) => readonly number[];
+  get: (key: K) => number[];
   /** True if an id of the key fits. Stops at the first one, which may be any of them. */
-  readonly some: (key: K, fits: (id: number) => boolean) => boolean;
+  some: (key: K, fits: (id: number) => boolean) => boolean;
 }
 
 export function createMultiMap<K>(): MultiMap<K> {

@@ -10,9 +10,9 @@ import type { TermFilter } from "./types.js";
  * A part of the rows of one status, with the tests of its rows that the plan's checks do not have.
  */
 export interface Source {
-  readonly access: AccessPath;
-  readonly part: Part;
-  readonly tests: readonly RowTest[];
+  access: AccessPath;
+  part: Part;
+  tests: RowTest[];
 }
 
 type SourcePart = Pick<Source, "part" | "tests">;
@@ -20,9 +20,9 @@ type SourcePart = Pick<Source, "part" | "tests">;
 /** Returns the ids that a driving index names itself; `undefined` for one that reads parts. */
 export function listNamedIds(
   { rows, slugs, stickies }: Indexes,
-  types: readonly PostType[],
+  types: PostType[],
   drivingIndex: DrivingIndex,
-): readonly number[] | undefined {
+): number[] | undefined {
   if (drivingIndex.by === "id") return drivingIndex.ids;
   if (drivingIndex.by === "slug") {
     return types.flatMap((type) =>
@@ -36,8 +36,8 @@ export function listNamedIds(
 
 function listTermParts(
   indexes: Indexes,
-  { taxonomy, terms, includeChildren }: Extract<DrivingIndex, { readonly by: "term" }>,
-): readonly SourcePart[] {
+  { taxonomy, terms, includeChildren }: Extract<DrivingIndex, { by: "term" }>,
+): SourcePart[] {
   const ids = [...resolveTerms(indexes, taxonomy, terms, includeChildren)];
   const fallback = taxonomy === "category" ? indexes.defaultCategory() : undefined;
   const places = new Map(ids.map((id, place) => [id, place]));
@@ -55,11 +55,7 @@ function listTermParts(
 }
 
 /** Returns the parts of the rows of one status, of one author if `author` is given. */
-function listParts(
-  indexes: Indexes,
-  drivingIndex: DrivingIndex,
-  author: number | undefined,
-): readonly SourcePart[] {
+function listParts(indexes: Indexes, drivingIndex: DrivingIndex, author: number | undefined): SourcePart[] {
   if (drivingIndex.by === "author" || drivingIndex.by === "parent") {
     const { by } = drivingIndex;
     const ids = [...new Set(drivingIndex.ids)].filter((id) => by === "parent" || id === (author ?? id));
@@ -69,7 +65,7 @@ function listParts(
   return [{ part: author === undefined ? "all" : `author/${author}`, tests: [] }];
 }
 
-export function listSources(indexes: Indexes, plan: Plan, drivingIndex: DrivingIndex): readonly Source[] {
+export function listSources(indexes: Indexes, plan: Plan, drivingIndex: DrivingIndex): Source[] {
   return plan.access.flatMap((access) => {
     const author = access.inheritedAuthor === undefined ? access.author : undefined;
     // The rows of an author's own part need no test of the author.
@@ -117,8 +113,8 @@ function compileTermFilter(indexes: Indexes, filter: TermFilter): RowTest {
   return operator === "OR" ? isInAny : (row) => !isInAny(row);
 }
 
-type GroupCheck = Extract<PlanCheck, { readonly kind: "terms" | "any" }>;
-type IdCheck = Extract<PlanCheck, { readonly ids: readonly number[] }>;
+type GroupCheck = Extract<PlanCheck, { kind: "terms" | "any" }>;
+type IdCheck = Extract<PlanCheck, { ids: number[] }>;
 
 function compileIdCheck(check: IdCheck): RowTest {
   const ids = new Set(check.ids);

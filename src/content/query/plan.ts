@@ -12,18 +12,18 @@ import type { PostQuery, TermFilter, VisibilityScope } from "./types.js";
  * of the check that every row of the index passes.
  */
 export type DrivingIndex =
-  | { readonly by: "all" }
-  | { readonly by: "id"; readonly ids: readonly number[]; readonly covers: number }
-  | { readonly by: "slug"; readonly slugs: readonly string[]; readonly covers: number }
-  | { readonly by: "sticky"; readonly covers: number }
-  | { readonly by: "author" | "parent"; readonly ids: readonly number[]; readonly covers: number }
+  | { by: "all" }
+  | { by: "id"; ids: number[]; covers: number }
+  | { by: "slug"; slugs: string[]; covers: number }
+  | { by: "sticky"; covers: number }
+  | { by: "author" | "parent"; ids: number[]; covers: number }
   /** The rows in at least one of the terms. */
   | {
-      readonly by: "term";
-      readonly taxonomy: Taxonomy;
-      readonly terms: readonly number[];
-      readonly includeChildren: boolean;
-      readonly covers?: number;
+      by: "term";
+      taxonomy: Taxonomy;
+      terms: readonly number[];
+      includeChildren: boolean;
+      covers?: number;
     };
 
 /**
@@ -31,37 +31,37 @@ export type DrivingIndex =
  * post of `inheritedAuthor`. Without either, all of them.
  */
 export interface AccessPath {
-  readonly type: PostType;
-  readonly status: EffectiveStatus;
-  readonly author?: number;
-  readonly inheritedAuthor?: number;
+  type: PostType;
+  status: EffectiveStatus;
+  author?: number;
+  inheritedAuthor?: number;
 }
 
 export type PlanOrder =
-  | { readonly by: "columns"; readonly ordering: Ordering }
-  | { readonly by: "ids"; readonly ids: readonly number[] }
-  | { readonly by: "slugs"; readonly slugs: readonly string[] }
-  | { readonly by: "relevance"; readonly ordering: Ordering };
+  | { by: "columns"; ordering: Ordering }
+  | { by: "ids"; ids: number[] }
+  | { by: "slugs"; slugs: string[] }
+  | { by: "relevance"; ordering: Ordering };
 
 export interface Plan {
-  readonly types: readonly PostType[];
-  readonly access: readonly AccessPath[];
+  types: PostType[];
+  access: AccessPath[];
   /**
    * Any of them leads to the rows; the one with the fewest rows is used. `id`, `slug` or `sticky`
    * comes alone.
    */
-  readonly drivingIndexes: readonly [DrivingIndex, ...DrivingIndex[]];
-  readonly checks: readonly PlanCheck[];
+  drivingIndexes: [DrivingIndex, ...DrivingIndex[]];
+  checks: PlanCheck[];
   /** The place in `checks` of the range that a list ordered by date finds by two searches. */
-  readonly dateCheck?: number;
-  readonly order: PlanOrder;
+  dateCheck?: number;
+  order: PlanOrder;
 }
 
 function toAccessPath(
   group: Pick<AccessPath, "type" | "status">,
   own: VisibilityScope | undefined,
   inherited?: VisibilityScope,
-): readonly AccessPath[] {
+): AccessPath[] {
   if (own === undefined && inherited === undefined) return [];
   if (own === "all" || inherited === "all") return [group];
   return [
@@ -72,7 +72,7 @@ function toAccessPath(
 function listAccessPaths(
   type: PostType,
   { visibility, inherited }: Pick<PostQuery, "visibility" | "inherited">,
-): readonly AccessPath[] {
+): AccessPath[] {
   const canInherit = type === "attachment";
   return [
     ...STATUSES.flatMap((status) =>
@@ -89,7 +89,7 @@ function listAccessPaths(
 function listTermIndexes(
   { taxonomy, terms, includeChildren, operator }: TermFilter,
   covers: number,
-): readonly DrivingIndex[] {
+): DrivingIndex[] {
   if (operator === "NOT") return [];
   if (operator === "OR") return [{ by: "term", taxonomy, terms, includeChildren, covers }];
   return terms.map((term) => ({ by: "term", taxonomy, terms: [term], includeChildren: false }) as const);
@@ -98,7 +98,7 @@ function listTermIndexes(
 /**
  * Returns the indexes that lead to the rows that pass `check`; empty if each row must be tested.
  */
-function listDrivingIndexes(check: PlanCheck, covers: number): readonly DrivingIndex[] {
+function listDrivingIndexes(check: PlanCheck, covers: number): DrivingIndex[] {
   if (check.kind === "include") return [{ by: "id", ids: check.ids, covers }];
   if (check.kind === "slug") return [{ by: "slug", slugs: check.values, covers }];
   if (check.kind === "sticky") return check.value ? [{ by: "sticky", covers }] : [];
@@ -109,9 +109,9 @@ function listDrivingIndexes(check: PlanCheck, covers: number): readonly DrivingI
 }
 
 /** Indexes that always have few rows, the smallest first. If there is one, no other is needed. */
-const NAMED: readonly DrivingIndex["by"][] = ["id", "slug", "sticky"];
+const NAMED: DrivingIndex["by"][] = ["id", "slug", "sticky"];
 
-function chooseDrivingIndexes(checks: readonly PlanCheck[]): Plan["drivingIndexes"] {
+function chooseDrivingIndexes(checks: PlanCheck[]): Plan["drivingIndexes"] {
   const indexes = checks.flatMap(listDrivingIndexes);
   for (const by of NAMED) {
     const named = indexes.find((index) => index.by === by);
@@ -152,23 +152,22 @@ export function planQuery(query: PostQuery): Plan {
 
 /** A condition on one row. */
 export type PlanCheck =
-  | { readonly kind: "include" | "exclude"; readonly ids: readonly number[] }
-  | { readonly kind: "author" | "parent"; readonly ids: readonly number[]; readonly isExcluded: boolean }
-  | { readonly kind: "terms"; readonly filter: TermFilter }
-  | { readonly kind: "any"; readonly checks: readonly PlanCheck[] }
-  | { readonly kind: "slug" | "format" | "mimeType"; readonly values: readonly string[] }
-  | { readonly kind: "menuOrder"; readonly value: number }
-  | { readonly kind: "sticky"; readonly value: boolean }
-  | { readonly kind: "date" | "modified"; readonly after: number; readonly before: number };
+  | { kind: "include" | "exclude"; ids: number[] }
+  | { kind: "author" | "parent"; ids: number[]; isExcluded: boolean }
+  | { kind: "terms"; filter: TermFilter }
+  | { kind: "any"; checks: PlanCheck[] }
+  | { kind: "slug" | "format" | "mimeType"; values: string[] }
+  | { kind: "menuOrder"; value: number }
+  | { kind: "sticky"; value: boolean }
+  | { kind: "date" | "modified"; after: number; before: number };
 
-const isNonEmpty = <T>(list: readonly T[] | undefined): list is readonly T[] =>
-  list !== undefined && list.length > 0;
+const isNonEmpty = <T>(list: readonly T[] | undefined): list is T[] => list !== undefined && list.length > 0;
 
 /**
  * For WordPress, sticky posts are a list of ids too, and a list of ids to include overrides all ids
  * to exclude.
  */
-function listIdChecks({ include, exclude, sticky }: PostQuery): readonly PlanCheck[] {
+function listIdChecks({ include, exclude, sticky }: PostQuery): PlanCheck[] {
   const checks: PlanCheck[] = [];
   if (isNonEmpty(include)) checks.push({ kind: "include", ids: include });
   if (sticky === true) checks.push({ kind: "sticky", value: true });
@@ -178,20 +177,20 @@ function listIdChecks({ include, exclude, sticky }: PostQuery): readonly PlanChe
   return checks;
 }
 
-function listAuthorChecks({ author, authorExclude }: PostQuery): readonly PlanCheck[] {
+function listAuthorChecks({ author, authorExclude }: PostQuery): PlanCheck[] {
   if (isNonEmpty(authorExclude)) return [{ kind: "author", ids: authorExclude, isExcluded: true }];
   return isNonEmpty(author) ? [{ kind: "author", ids: author, isExcluded: false }] : [];
 }
 
-function listParentChecks({ parent, parentExclude }: PostQuery): readonly PlanCheck[] {
+function listParentChecks({ parent, parentExclude }: PostQuery): PlanCheck[] {
   if (isNonEmpty(parent)) return [{ kind: "parent", ids: parent, isExcluded: false }];
   return isNonEmpty(parentExclude) ? [{ kind: "parent", ids: parentExclude, isExcluded: true }] : [];
 }
 
 /** For WordPress, a format is a term as well, so that the relation holds for it too. */
-function listTermChecks({ terms, format, termRelation }: PostQuery): readonly PlanCheck[] {
+function listTermChecks({ terms, format, termRelation }: PostQuery): PlanCheck[] {
   const filters = terms?.filter((filter) => isNonEmpty(filter.terms)) ?? [];
-  const checks: readonly PlanCheck[] = [
+  const checks: PlanCheck[] = [
     ...filters.map((filter) => ({ kind: "terms", filter }) as const),
     ...listValueChecks("format", format),
   ];
@@ -201,19 +200,19 @@ function listTermChecks({ terms, format, termRelation }: PostQuery): readonly Pl
 const listValueChecks = (
   kind: "slug" | "format" | "mimeType",
   values: readonly string[] | undefined,
-): readonly PlanCheck[] => (isNonEmpty(values) ? [{ kind, values }] : []);
+): PlanCheck[] => (isNonEmpty(values) ? [{ kind, values }] : []);
 
 const listRangeChecks = (
   kind: "date" | "modified",
   after: number | undefined,
   before: number | undefined,
-): readonly PlanCheck[] =>
+): PlanCheck[] =>
   after === undefined && before === undefined
     ? []
     : [{ kind, after: after ?? Number.NEGATIVE_INFINITY, before: before ?? Number.POSITIVE_INFINITY }];
 
 /** Returns the checks of `query`, without those that another filter overrides. */
-function listChecks(query: PostQuery): readonly PlanCheck[] {
+function listChecks(query: PostQuery): PlanCheck[] {
   const { menuOrder } = query;
   return [
     ...listIdChecks(query),

@@ -6,7 +6,7 @@ import { fold } from "../text/normalise.js";
 import type { Compare } from "./sorted-list.js";
 
 /** The stored columns; frozen. */
-export type StoredColumns = PostColumns & { readonly version: number };
+export type StoredColumns = PostColumns & { version: number };
 
 /**
  * The status of a post. If an attachment inherits its status, the status of the post it belongs to
@@ -14,7 +14,7 @@ export type StoredColumns = PostColumns & { readonly version: number };
  */
 export type EffectiveStatus = PostStatus | `inherit/${PostStatus}`;
 
-export const STATUSES: readonly PostStatus[] = [
+export const STATUSES: PostStatus[] = [
   "publish",
   "future",
   "draft",
@@ -25,7 +25,7 @@ export const STATUSES: readonly PostStatus[] = [
   "inherit",
 ];
 
-export const EFFECTIVE_STATUSES: readonly EffectiveStatus[] = STATUSES.flatMap((status) => [
+export const EFFECTIVE_STATUSES: EffectiveStatus[] = STATUSES.flatMap((status) => [
   status,
   `inherit/${status}` as const,
 ]);
@@ -35,15 +35,15 @@ export const EFFECTIVE_STATUSES: readonly EffectiveStatus[] = STATUSES.flatMap((
  * put.
  */
 export interface PostRow {
-  readonly columns: StoredColumns;
-  readonly status: EffectiveStatus;
+  columns: StoredColumns;
+  status: EffectiveStatus;
   /**
    * The author of the post that an attachment with the status `inherit` belongs to; its own author
    * if there is no such post.
    */
-  readonly inheritedAuthor: number;
+  inheritedAuthor: number;
   /** Returns the folded title, which comparisons use. */
-  readonly title: () => string;
+  title: () => string;
 }
 
 export function toPostRow(columns: StoredColumns, parent: PostColumns | undefined): PostRow {
@@ -73,13 +73,13 @@ export const DEFAULT_ORDERING = "date/desc" satisfies Ordering;
  * Sorts rows by {@link DEFAULT_ORDERING}. The keys are copied first: a sort that looks them up in
  * the rows takes ten times as long.
  */
-export const sortByDefault = (rows: readonly PostRow[]): readonly PostRow[] =>
+export const sortByDefault = (rows: PostRow[]): PostRow[] =>
   rows
     .map((row) => ({ row, date: row.columns.date, id: row.columns.id }))
     .sort((a, b) => b.date - a.date || b.id - a.id)
     .map(({ row }) => row);
 
-const KEYS: { readonly [order in ColumnOrder]: (row: PostRow) => number | string } = {
+const KEYS: { [order in ColumnOrder]: (row: PostRow) => number | string } = {
   author: ({ columns }) => columns.author,
   date: ({ columns }) => columns.date,
   id: ({ columns }) => columns.id,
@@ -124,8 +124,8 @@ const MAX_DEPTH = 100;
 /** Returns the ids of the posts above a post, nearest first. Ends at a cycle, if one is stored. */
 export function listAncestors(
   post: Pick<PostColumns, "id" | "parent">,
-  index: { readonly post: (id: number) => Pick<PostColumns, "id" | "parent"> | undefined },
-): readonly number[] {
+  index: { post: (id: number) => Pick<PostColumns, "id" | "parent"> | undefined },
+): number[] {
   const ancestors: number[] = [];
   for (let at = index.post(post.parent); at !== undefined; at = index.post(at.parent)) {
     if (at.id === post.id || ancestors.includes(at.id) || ancestors.length === MAX_DEPTH) break;

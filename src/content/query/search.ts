@@ -7,41 +7,41 @@ export type PostSearch = NonNullable<PostQuery["search"]>;
 
 /** The texts of a post that a search reads in addition to the title. */
 export interface SearchText {
-  readonly content: string;
-  readonly excerpt: string;
+  content: string;
+  excerpt: string;
   /** The path of an attachment's file, which WordPress searches too. */
-  readonly file?: string | undefined;
+  file?: string | undefined;
   /** True if the post has a password in the version that the texts were read from. */
-  readonly isProtected?: boolean;
+  isProtected?: boolean;
 }
 
 export interface SearchTerm {
   /** Folded. */
-  readonly text: string;
+  text: string;
   /** True if the term must not occur. */
-  readonly isExcluded: boolean;
+  isExcluded: boolean;
 }
 
 export interface ParsedSearch {
-  readonly terms: readonly SearchTerm[];
+  terms: SearchTerm[];
   /** The whole text, folded. */
-  readonly sentence: string;
+  sentence: string;
   /** The number of words and phrases, stop words included. */
-  readonly count: number;
+  count: number;
 }
 
 /** The English stop words of WordPress. */
-const STOP_WORDS: ReadonlySet<string> = new Set(
+const STOP_WORDS: Set<string> = new Set(
   "about an are as at be by com for from how in is it of on or that the this to was what when where who will with www".split(
     " ",
   ),
 );
 /** With this many terms, the text is one phrase. */
 const MANY_TERMS = 10;
-const SEPARATORS: ReadonlySet<string> = new Set(["\t", " ", ",", "+"]);
+const SEPARATORS: Set<string> = new Set(["\t", " ", ",", "+"]);
 
 /** Splits a text into words between separators and phrases with their quotation marks. */
-function splitSearch(text: string): readonly string[] {
+function splitSearch(text: string): string[] {
   const parts: string[] = [];
   let start = 0;
   while (start < text.length) {
@@ -100,13 +100,13 @@ export function parseSearch(text: string): ParsedSearch {
 
 export interface SearchMatch {
   /** True if a post with this folded title fits; `undefined` if its texts must be read. */
-  readonly byTitle: (title: string) => boolean | undefined;
-  readonly byText: (title: string, text: SearchText) => boolean;
+  byTitle: (title: string) => boolean | undefined;
+  byText: (title: string, text: SearchText) => boolean;
   /**
    * Returns the relevance of a post, lower being better; always 0 if `isRanked` is false. Texts are
    * only needed if `byTitle` returned `undefined`.
    */
-  readonly rank: (title: string, text: SearchText | undefined) => number;
+  rank: (title: string, text: SearchText | undefined) => number;
 }
 
 /** With this many terms, WordPress ranks by the whole text only. */
@@ -118,7 +118,7 @@ type Columns = Pick<PostSearch, "text" | "columns" | "isExact">;
 function createRank(
   { terms, sentence, count }: ParsedSearch,
   { isExact }: Columns,
-): { readonly ranksByTerms: boolean; readonly rank: SearchMatch["rank"] } {
+): { ranksByTerms: boolean; rank: SearchMatch["rank"] } {
   const ranked = isExact ? [] : terms.filter(({ isExcluded }) => !isExcluded);
   const ranksByTerms = ranked.length > 0 && ranked.length < MANY_RANKED;
   const hasSentence = !/(?:^|\s)-/.test(sentence);
@@ -159,7 +159,7 @@ export function createSearchMatch(
   const unwanted = parsed.terms.filter(({ isExcluded }) => isExcluded);
   const { rank, ranksByTerms } = createRank(parsed, search);
 
-  const fits = (columns: readonly string[]): boolean =>
+  const fits = (columns: string[]): boolean =>
     wanted.every(({ text }) => columns.some((column) => has(column, text))) &&
     !unwanted.some(({ text }) => columns.some((column) => has(column, text)));
 

@@ -33,71 +33,71 @@ export type { SearchText } from "./search.js";
 
 export interface SiteIndex {
   /** The types and taxonomies of the site. */
-  readonly model: ContentModel;
+  model: ContentModel;
   /**
    * Replaces everything by `batches`. Reads see the former content until the last batch has come.
    */
-  readonly load: (batches: AsyncIterable<readonly ContentChange[]>) => Promise<void>;
-  readonly apply: (changes: readonly ContentChange[]) => void;
-  readonly post: (id: number) => StoredColumns | undefined;
-  readonly term: (id: number) => Term | undefined;
+  load: (batches: AsyncIterable<readonly ContentChange[]>) => Promise<void>;
+  apply: (changes: readonly ContentChange[]) => void;
+  post: (id: number) => StoredColumns | undefined;
+  term: (id: number) => Term | undefined;
   /** Returns the columns, as JSON, of a record that is neither a post nor a term. */
-  readonly record: (key: string) => string | undefined;
+  record: (key: string) => string | undefined;
   /** Returns the same for all records whose key begins with `prefix`. */
-  readonly records: (prefix: string) => readonly { readonly key: string; readonly columns: string }[];
+  records: (prefix: string) => { key: string; columns: string }[];
   /** Returns the version of any record with columns; 0 if it does not exist. */
-  readonly version: (key: string) => number;
+  version: (key: string) => number;
   /** By id. */
-  readonly terms: (taxonomy: Taxonomy) => readonly Term[];
+  terms: (taxonomy: Taxonomy) => Term[];
   /** Returns the terms directly below `parent`, by id. */
-  readonly termChildren: (taxonomy: Taxonomy, parent: number) => readonly Term[];
+  termChildren: (taxonomy: Taxonomy, parent: number) => Term[];
   /** By id. */
-  readonly termsBySlug: (taxonomy: Taxonomy, slug: string) => readonly Term[];
+  termsBySlug: (taxonomy: Taxonomy, slug: string) => Term[];
   /** Returns `ids` and the terms below them at any depth, nearest first. Cycles are safe. */
-  readonly withDescendants: (taxonomy: Taxonomy, ids: Iterable<number>) => ReadonlySet<number>;
+  withDescendants: (taxonomy: Taxonomy, ids: Iterable<number>) => Set<number>;
   /**
    * Returns the terms of `post` that exist, in the order of its columns. If all its categories were
    * deleted, returns the default category.
    */
-  readonly termsOf: (post: PostColumns, taxonomy: Taxonomy) => readonly number[];
+  termsOf: (post: PostColumns, taxonomy: Taxonomy) => number[];
   /** Counts the published posts of any type in the term itself. */
-  readonly countOf: (taxonomy: Taxonomy, id: number) => number;
+  countOf: (taxonomy: Taxonomy, id: number) => number;
   /**
    * Finds a page of posts. Returns a promise only if a search must read texts. Changes in the
    * meantime may or may not count.
    */
-  readonly find: (query: PostQuery, texts: SearchTexts) => PostPage | Promise<PostPage>;
+  find: (query: PostQuery, texts: SearchTexts) => PostPage | Promise<PostPage>;
   /** Returns the ids, ascending, of the posts whose `parent` it is. */
-  readonly childrenOf: (id: number, type?: PostType) => readonly number[];
+  childrenOf: (id: number, type?: PostType) => number[];
   /** Returns the ids, ascending, of the menu items that point at `post/<id>` or `term/<id>`. */
-  readonly targeting: (target: string) => readonly number[];
+  targeting: (target: string) => number[];
   /** Returns the ids, ascending, of the posts of the type with that slug, in any status. */
-  readonly withSlug: (type: PostType, slug: string) => readonly number[];
+  withSlug: (type: PostType, slug: string) => number[];
   /**
    * True if another post than the ignored ones has the slug, in any status, and its address would
    * be the one of `post`.
    */
-  readonly isSlugTaken: PostSlugs["isTaken"];
+  isSlugTaken: PostSlugs["isTaken"];
   /** As in `SlugIndex`, for slugs of `post`. All posts count. */
-  readonly nextFreeSlug: PostSlugs["nextFree"];
+  nextFreeSlug: PostSlugs["nextFree"];
   /** The same for slugs of terms. */
-  readonly nextFreeTermSlug: TermIndex["nextFreeSlug"];
+  nextFreeTermSlug: TermIndex["nextFreeSlug"];
   /**
    * Returns the terms below `parent` with this name, by id. Upper and lower case are the same.
    */
-  readonly termsByName: TermIndex["withName"];
+  termsByName: TermIndex["withName"];
   /** Returns the earliest `dateGmt` of a post with the status `future`. */
-  readonly nextDue: () => number | undefined;
+  nextDue: () => number | undefined;
   /**
    * Returns the ids of the posts with the status `future` that are due at `now`, earliest first.
    */
-  readonly due: (now: number) => readonly number[];
+  due: (now: number) => number[];
   /** Returns the number of posts of all types. */
-  readonly size: () => number;
+  size: () => number;
 }
 
 /** The statuses that count as published. An attachment has the status of the post it belongs to. */
-const PUBLISHED: readonly EffectiveStatus[] = ["publish", "inherit/publish"];
+const PUBLISHED: EffectiveStatus[] = ["publish", "inherit/publish"];
 
 const createMoves = (): RowMoves => ({ removed: new Set(), added: new Set() });
 
@@ -120,12 +120,12 @@ export function createSiteIndex({
   model,
 }: {
   /** Returns the category of posts whose categories were all deleted. */
-  readonly defaultCategory?: (() => number | undefined) | undefined;
-  readonly model: ContentModel;
+  defaultCategory?: (() => number | undefined) | undefined;
+  model: ContentModel;
 }): SiteIndex {
   let contents = createSiteContents(defaultCategory, model);
 
-  function termsOf(post: PostColumns, taxonomy: Taxonomy): readonly number[] {
+  function termsOf(post: PostColumns, taxonomy: Taxonomy): number[] {
     const ids = (post.terms[taxonomy] ?? []).filter((id) => contents.terms.has(taxonomy, id));
     const fallback = defaultCategory();
     return taxonomy === "category" && fallback !== undefined && isOrphan({ columns: post }, contents.terms)
@@ -207,19 +207,19 @@ const POST_PREFIX = "post/";
 
 /** Rows that leave and enter the sorted lists. Each list is updated once for all of them. */
 interface RowMoves {
-  readonly removed: Set<PostRow>;
-  readonly added: Set<PostRow>;
+  removed: Set<PostRow>;
+  added: Set<PostRow>;
 }
 
 interface SiteContents extends Indexes {
   /** The records that are neither posts nor terms. */
-  readonly others: ReadonlyMap<string, { readonly version: number; readonly columns: string }>;
-  readonly children: MultiMap<number>;
-  readonly targets: MultiMap<string>;
-  readonly scheduled: SortedList<PostRow>;
+  others: Map<string, { version: number; columns: string }>;
+  children: MultiMap<number>;
+  targets: MultiMap<string>;
+  scheduled: SortedList<PostRow>;
   /** Applies changes. Lists show them after `settle` was called with the same moves. */
-  readonly apply: (changes: readonly ContentChange[], moves: RowMoves) => void;
-  readonly settle: (moves: RowMoves) => void;
+  apply: (changes: readonly ContentChange[], moves: RowMoves) => void;
+  settle: (moves: RowMoves) => void;
 }
 
 const isScheduled = ({ columns: { status, dateGmt } }: PostRow): boolean =>
@@ -237,7 +237,7 @@ function createSiteContents(
   model: Pick<ContentModel, "types" | "taxonomies">,
 ): SiteContents {
   const rows = new Map<number, PostRow>();
-  const others = new Map<string, { readonly version: number; readonly columns: string }>();
+  const others = new Map<string, { version: number; columns: string }>();
   const terms = createTermIndex();
   const partitions = createStatusPartitions((row) => isOrphan(row, terms));
   const slugs = createPostSlugs();

@@ -9,13 +9,13 @@ import { createMultiMap, type MultiMap } from "./multi-map.js";
 
 /** Keys are `<scope>/<slug>`, or only the slug. */
 export interface SlugIndex extends Pick<MultiMap<string>, "get" | "some"> {
-  readonly add: (key: string, id: number) => void;
-  readonly remove: (key: string, id: number) => void;
+  add: (key: string, id: number) => void;
+  remove: (key: string, id: number) => void;
   /**
    * Returns the lowest number from `from` on, with as many digits as `from`, for which nobody has
    * the key `<stem>-<number>`. Returns the first number with more digits if all are taken.
    */
-  readonly nextFree: (stem: string, from: number) => number;
+  nextFree: (stem: string, from: number) => number;
 }
 
 /** The numbers of one stem that have the same count of digits. */
@@ -23,7 +23,7 @@ interface Numbers {
   /** Every lower number is taken, except {@link holes}. */
   next: number;
   /** The free numbers below {@link next}, ascending. */
-  readonly holes: number[];
+  holes: number[];
 }
 
 /**
@@ -41,7 +41,7 @@ const getLimit = (number: number): number => 10 ** String(number).length;
 const getFirst = (limit: number): number => Math.max(limit / 10, 2);
 
 /** Returns the place of the first of the ascending `numbers` that is at least `from`. */
-function findPlace(numbers: readonly number[], from: number): number {
+function findPlace(numbers: number[], from: number): number {
   let [low, high] = [0, numbers.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
@@ -118,17 +118,17 @@ type SluggedPost = Pick<PostColumns, "id" | "type" | "slug" | "parent">;
 type AddressedPost = Pick<PostColumns, "type" | "parent">;
 
 export interface PostSlugs {
-  readonly add: (post: SluggedPost) => void;
-  readonly remove: (post: SluggedPost) => void;
+  add: (post: SluggedPost) => void;
+  remove: (post: SluggedPost) => void;
   /** Returns the ids, ascending, of the posts of the type, and perhaps some of other types. */
-  readonly withSlug: (type: PostType, slug: string) => readonly number[];
+  withSlug: (type: PostType, slug: string) => number[];
   /** True if a post that is not ignored has the slug, with the address that `post` would have. */
-  readonly isTaken: (post: AddressedPost, slug: string, isIgnored: (id: number) => boolean) => boolean;
+  isTaken: (post: AddressedPost, slug: string, isIgnored: (id: number) => boolean) => boolean;
   /** As in `SlugIndex`, for the slugs that `post` could have. */
-  readonly nextFree: (post: AddressedPost, stem: string, from: number) => number;
+  nextFree: (post: AddressedPost, stem: string, from: number) => number;
 }
 
-const ADDRESSED: ReadonlySet<PostType> = new Set<PostType>(["post", "page", "attachment"]);
+const ADDRESSED: Set<PostType> = new Set<PostType>(["post", "page", "attachment"]);
 
 /** True if items may have an address of their own. */
 const isAddressed = (type: PostType): boolean => ADDRESSED.has(type) || !isBuiltInName(type);
@@ -146,7 +146,7 @@ const toKey = (post: AddressedPost, slug: string): string =>
 export function createPostSlugs(): PostSlugs {
   const slugs = createSlugIndex();
 
-  function listKeys(post: SluggedPost): readonly string[] {
+  function listKeys(post: SluggedPost): string[] {
     if (post.slug === "") return [];
     const own = `${getScope(post)}${post.slug}`;
     return isAddressed(post.type) ? [own, post.slug] : [own];

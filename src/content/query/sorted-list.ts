@@ -8,9 +8,9 @@ export type Compare<T> = (a: T, b: T) => number;
 
 /** The source of a page: an array or a {@link SortedList}. */
 export interface Sequence<T> {
-  readonly length: number;
-  readonly at: (place: number) => T | undefined;
-  readonly slice: (start?: number, end?: number) => T[];
+  length: number;
+  at: (place: number) => T | undefined;
+  slice: (start?: number, end?: number) => T[];
 }
 
 /**
@@ -40,14 +40,14 @@ const ONE_BY_ONE = 32;
 
 export class SortedList<T> implements Sequence<T> {
   /** No chunk is empty. */
-  readonly #chunks: T[][] = [];
+  #chunks: T[][] = [];
   /** The place of the first item of each chunk. Valid up to {@link #counted}. */
-  readonly #starts: number[] = [];
+  #starts: number[] = [];
   #counted = 0;
   #length = 0;
 
   /** `sorted`: in the order that every call of {@link change} is given. */
-  constructor(sorted: readonly T[] = []) {
+  constructor(sorted: T[] = []) {
     this.#fill(sorted);
   }
 
@@ -96,7 +96,7 @@ export class SortedList<T> implements Sequence<T> {
    * Takes `removed` out and puts `added` in. Removed items must be in the list, added ones must
    * not. O(log n) and one move within a chunk for each of a few changes; O(n + m log m) for many.
    */
-  change(compare: Compare<T>, removed: readonly T[], added: readonly T[]): void {
+  change(compare: Compare<T>, removed: T[], added: T[]): void {
     if (removed.length + added.length <= ONE_BY_ONE) {
       for (const item of removed) this.#remove(compare, item);
       for (const item of added) this.#add(compare, item);
@@ -109,7 +109,7 @@ export class SortedList<T> implements Sequence<T> {
     this.#fill(items.sort(compare));
   }
 
-  #fill(sorted: readonly T[]): void {
+  #fill(sorted: T[]): void {
     this.#chunks.length = 0;
     for (let start = 0; start < sorted.length; start += MOST_IN_CHUNK)
       this.#chunks.push(sorted.slice(start, start + MOST_IN_CHUNK));
@@ -195,12 +195,7 @@ const MANY_LISTS = 24;
  * Returns at most `limit` items from `offset` on of all `lists` together, which share one order and
  * no item. O(k² log² n + k · limit) for k lists; it does not depend on `offset`.
  */
-export function slicePage<T>(
-  lists: readonly Sequence<T>[],
-  compare: Compare<T>,
-  offset: number,
-  limit: number,
-): readonly T[] {
+export function slicePage<T>(lists: Sequence<T>[], compare: Compare<T>, offset: number, limit: number): T[] {
   const filled = lists.filter(({ length }) => length > 0);
   const [only] = filled;
   if (only === undefined) return [];
@@ -221,7 +216,7 @@ export function slicePage<T>(
   );
   const page: T[] = [];
   while (page.length < end - offset) {
-    let first: { readonly item: T; readonly list: number } | undefined;
+    let first: { item: T; list: number } | undefined;
     for (const [list, items] of filled.entries()) {
       const item = items.at(heads[list] as number);
       if (item !== undefined && (first === undefined || compare(item, first.item) < 0))

@@ -8,9 +8,9 @@ import type { Post, PostType, Taxonomy, User } from "./records.js";
 
 export interface ContentModel {
   /** By name. A record of a type that is not among them is stored, but nobody sees it. */
-  readonly types: ReadonlyMap<PostType, Collection>;
+  types: Map<PostType, Collection>;
   /** By name. */
-  readonly taxonomies: ReadonlyMap<Taxonomy, TaxonomyDefinition>;
+  taxonomies: Map<Taxonomy, TaxonomyDefinition>;
 }
 
 /** Returns the row of a type. Every record that the index shows has one. */
@@ -59,101 +59,101 @@ export type TypeFeature =
 /** One key of `meta`. */
 export interface MetaField {
   /** Of the whole value: a list of texts for a key with several values of type `string`. */
-  readonly schema: Schema;
+  schema: Schema;
   /** Shown while no value is stored. */
-  readonly default: Json;
+  default: Json;
   /** Revisions hold the value too. */
-  readonly isRevisioned?: true;
+  isRevisioned?: true;
   /** Set for a key that the host declared, by the option `meta`. */
-  readonly declared?: {
-    readonly isList: boolean;
-    readonly mayWrite: (writer: MetaWriter) => boolean;
+  declared?: {
+    isList: boolean;
+    mayWrite: (writer: MetaWriter) => boolean;
   };
 }
 
-export type MetaFields = { readonly [name: string]: MetaField };
+export type MetaFields = { [name: string]: MetaField };
 
 /** Who writes to the post with this id. */
 export interface MetaWriter {
   /** `null`: anonymous. */
-  readonly user: User | null;
-  readonly has: (capability: string) => boolean;
-  readonly id: number;
+  user: User | null;
+  has: (capability: string) => boolean;
+  id: number;
 }
 
 export interface Collection {
   /** The segment in paths: `posts` in `/posts/12`. */
-  readonly base: string;
-  readonly type: PostType;
-  readonly labels: {
-    readonly name: string;
-    readonly singular: string;
+  base: string;
+  type: PostType;
+  labels: {
+    name: string;
+    singular: string;
     /** The title of the list of all items, for menu items that lead there. */
-    readonly archives: string;
+    archives: string;
   };
-  readonly description: string;
-  readonly isHierarchical: boolean;
+  description: string;
+  isHierarchical: boolean;
   /** True if items have an address of their own on the website. */
-  readonly isViewable: boolean;
+  isViewable: boolean;
   /** True if anonymous callers may list and read published items. */
-  readonly isPublic: boolean;
-  readonly taxonomies: readonly TaxonomyDefinition[];
+  isPublic: boolean;
+  taxonomies: TaxonomyDefinition[];
   /** By general name, such as `edit_posts`. */
-  readonly capabilities: CapabilityNames;
+  capabilities: CapabilityNames;
   /** `supports` of WordPress, for `/types`. */
-  readonly supports: readonly string[];
+  supports: string[];
   /** Values of new items that differ between types. */
-  readonly newPost: Pick<Post, "status" | "commentStatus" | "pingStatus">;
-  readonly list: {
-    readonly perPage: number;
-    readonly order: "asc" | "desc";
-    readonly orderBy: PostOrder;
-    readonly orders: readonly PostOrder[];
-    readonly status: string;
-    readonly statuses: readonly string[];
+  newPost: Pick<Post, "status" | "commentStatus" | "pingStatus">;
+  list: {
+    perPage: number;
+    order: "asc" | "desc";
+    orderBy: PostOrder;
+    orders: PostOrder[];
+    status: string;
+    statuses: string[];
   };
-  readonly meta: MetaFields;
+  meta: MetaFields;
   /** True if a batch may use the routes. */
-  readonly allowBatch: boolean;
+  allowBatch: boolean;
   /** True if deleting without `force` moves an item to the trash. */
-  readonly hasTrash: boolean;
-  readonly hasRevisions: boolean;
+  hasTrash: boolean;
+  hasRevisions: boolean;
   /** True if media can belong to an item. */
-  readonly hasAttachments: boolean;
+  hasAttachments: boolean;
   /** Begins the paths of items on the website. Absent: they begin with the slug. */
-  readonly pathPrefix?: string;
+  pathPrefix?: string;
   /** The icon that editors show. */
-  readonly icon?: string;
+  icon?: string;
 }
 
 export interface TaxonomyDefinition {
-  readonly taxonomy: Taxonomy;
+  taxonomy: Taxonomy;
   /** In paths: `/categories`; also the name of the field of a post that holds its terms. */
-  readonly base: string;
-  readonly labels: { readonly name: string; readonly singular: string };
-  readonly isHierarchical: boolean;
+  base: string;
+  labels: { name: string; singular: string };
+  isHierarchical: boolean;
   /** True if its terms have addresses of their own on the website. */
-  readonly isViewable: boolean;
+  isViewable: boolean;
   /** True if everybody may read its terms; otherwise the caller must be able to edit something. */
-  readonly isPublic: boolean;
+  isPublic: boolean;
   /** The types of posts that its terms can be given to. */
-  readonly types: readonly PostType[];
+  types: PostType[];
   /** The fields of an item, in the order of the response. */
-  readonly fields: readonly string[];
+  fields: string[];
   /** Prefix of the class that a post has for each of its terms: `tag-<slug>`. */
-  readonly classPrefix: string;
+  classPrefix: string;
   /** Prefix of a term's path on the website. */
-  readonly pathPrefix: string;
+  pathPrefix: string;
   /** True if the path of a term does not contain the terms above it. */
-  readonly hasFlatPaths?: true;
-  readonly description?: string;
+  hasFlatPaths?: true;
+  description?: string;
   /** True if deleting a term deletes its posts, as for the items of a menu. */
-  readonly ownsItsPosts: boolean;
+  ownsItsPosts: boolean;
   /** By general name, such as `edit_terms`. */
-  readonly capabilities: CapabilityNames;
+  capabilities: CapabilityNames;
 }
 
 /** Maps a general name, such as `edit_posts`, to the name that roles have. */
 export interface CapabilityNames {
-  readonly [general: string]: string;
+  [general: string]: string;
 }

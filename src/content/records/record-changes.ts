@@ -13,7 +13,7 @@ export interface ContentChanged {
   readonly status: { readonly before: string; readonly after: string };
 }
 
-type Written<T> = { readonly before: T | undefined; readonly after: T | undefined };
+type Written<T> = { before: T | undefined; after: T | undefined };
 
 function toAction(before: string | undefined, after: string | undefined): ContentChanged["action"] {
   if (before === undefined) return "created";

@@ -11,7 +11,7 @@ type EncodedRecord = NonNullable<ContentWrite["record"]>;
 
 /** A revision with the version of its record, which a later write of it needs. */
 export interface StoredRevision extends Revision {
-  readonly version: number;
+  version: number;
 }
 
 const COLUMNS = [
@@ -35,9 +35,9 @@ const COLUMNS = [
   "target",
   "beforeTrash",
   "importedAs",
-] as const satisfies readonly (keyof PostColumns)[];
+] as const satisfies (keyof PostColumns)[];
 
-const COLUMN_NAMES: ReadonlySet<string> = new Set(COLUMNS);
+const COLUMN_NAMES: Set<string> = new Set(COLUMNS);
 
 export function encodePost(post: Post): EncodedRecord {
   const columns: { [name: string]: unknown } = {};

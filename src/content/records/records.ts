@@ -186,36 +186,36 @@ export interface MenuItem {
 
 /** A term of any taxonomy. Every process holds it in memory as a whole. */
 export interface Term {
-  readonly id: number;
-  readonly version: number;
-  readonly taxonomy: Taxonomy;
-  readonly name: string;
-  readonly slug: string;
-  readonly description: string;
-  readonly parent: number;
-  readonly meta: JsonObject;
+  id: number;
+  version: number;
+  taxonomy: Taxonomy;
+  name: string;
+  slug: string;
+  description: string;
+  parent: number;
+  meta: JsonObject;
   /** For a menu: the value of `auto_add`; absent: false. */
-  readonly isAutoAdding?: boolean;
+  isAutoAdding?: boolean;
   /** As for a post; absent in a term that was never imported. */
-  readonly importedState?: string;
+  importedState?: string;
   /** True if its parent in the imported file was not imported yet. */
-  readonly importedOpen?: true;
+  importedOpen?: true;
 }
 
 /** An earlier state of a post, or an autosave. Its record is `revision/<id>`, never resident. */
 export interface Revision {
-  readonly id: number;
-  readonly parent: number;
-  readonly author: number;
-  readonly date: number;
-  readonly dateGmt: number;
-  readonly title: string;
-  readonly content: string;
-  readonly excerpt: string;
+  id: number;
+  parent: number;
+  author: number;
+  date: number;
+  dateGmt: number;
+  title: string;
+  content: string;
+  excerpt: string;
   /** As for a post. */
-  readonly isTrusted: boolean;
+  isTrusted: boolean;
   /** Only the meta fields that revisions keep. */
-  readonly meta: JsonObject;
+  meta: JsonObject;
 }
 
 /** A user of the site, as the host knows him. */
@@ -254,7 +254,7 @@ export const COLLECTION_NAMES = {
   post_tag: "tags",
   nav_menu: "menus",
   wp_pattern_category: "wp_pattern_category",
-} as const satisfies { readonly [type in BuiltInPostType | BuiltInTaxonomy]: string };
+} as const satisfies { [type in BuiltInPostType | BuiltInTaxonomy]: string };
 
 /** True for a type or taxonomy that every site has. */
 export const isBuiltInName = (name: PostType | Taxonomy): boolean => Object.hasOwn(COLLECTION_NAMES, name);

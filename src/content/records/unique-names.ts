@@ -10,7 +10,7 @@ import {
 } from "./records.js";
 
 /** WordPress makes the slug of these unique only when they get another status. */
-const STATUSES_WITH_ANY_SLUG: ReadonlySet<string> = new Set(["draft", "pending", "auto-draft"]);
+const STATUSES_WITH_ANY_SLUG: Set<string> = new Set(["draft", "pending", "auto-draft"]);
 
 /** True if no other post may have the same slug while this one has this status. */
 export const hasUniqueSlug = ({ status, type }: PostColumns): boolean =>
@@ -22,22 +22,21 @@ export const hasSlugPerParent = (type: PostType): boolean => type === "page" || 
 const toSlugName = ({ type, parent, slug }: PostColumns): string =>
   hasSlugPerParent(type) ? `slug/${type}/${parent}/${slug}` : `slug/${type}/${slug}`;
 
-export const listUniqueNamesOfPost = (post: Post): readonly string[] => [
+export const listUniqueNamesOfPost = (post: Post): string[] => [
   ...(hasUniqueSlug(post) && post.slug !== "" ? [toSlugName(post)] : []),
   ...listFileKeys(post.media),
   ...(post.importedAs === undefined ? [] : [`import/${post.importedAs}`]),
 ];
 
-export const listUniqueNamesOfTerm = ({
-  taxonomy,
-  slug,
-}: Pick<Term, "taxonomy" | "slug">): readonly string[] => [`slug/${taxonomy}/${slug}`];
+export const listUniqueNamesOfTerm = ({ taxonomy, slug }: Pick<Term, "taxonomy" | "slug">): string[] => [
+  `slug/${taxonomy}/${slug}`,
+];
 
 /**
  * Returns the names of every file that belongs to a record: the one shown, the one uploaded, and
  * smaller versions. Empty if the files are stored elsewhere.
  */
-export function listFileNames({ name, original, sizes, elsewhere }: MediaFile): readonly string[] {
+export function listFileNames({ name, original, sizes, elsewhere }: MediaFile): string[] {
   if (elsewhere !== undefined) return [];
   const all = [name, original?.name ?? "", ...Object.values(sizes).map((size) => size.name)];
   return all.filter((owned) => owned !== "");
@@ -51,5 +50,5 @@ export const toFileKey = (name: string): string => `${FILE_KEY_PREFIX}${name}`;
  * Returns a unique name for each file of a record. An entry of the orphan journal holds the same
  * name, so the storage lets a file belong to one record or one entry at a time.
  */
-export const listFileKeys = (media: MediaFile | null): readonly string[] =>
+export const listFileKeys = (media: MediaFile | null): string[] =>
   media === null ? [] : [...new Set(listFileNames(media))].map(toFileKey);

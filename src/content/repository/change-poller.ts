@@ -16,15 +16,15 @@ const POLL_EVERY_MS = MAX_AGE_MS / 2;
 
 export interface ChangePoller {
   /** Called before each read. Returns without a promise if the known content is current enough. */
-  readonly current: () => void | Promise<void>;
+  current: () => void | Promise<void>;
   /** Starts the timer; does nothing for `strong`. */
-  readonly start: () => void;
-  readonly stop: () => void;
+  start: () => void;
+  stop: () => void;
   /**
    * Returns the milliseconds since the last successful poll, or since the start; 0 while no timer
    * runs.
    */
-  readonly behindMs: () => number;
+  behindMs: () => number;
 }
 
 export function createChangePoller({
@@ -33,10 +33,10 @@ export function createChangePoller({
   clock,
   logger,
 }: {
-  readonly consistency: Consistency;
-  readonly repository: Pick<ContentRepository, "current">;
-  readonly clock: Clock;
-  readonly logger: Logger;
+  consistency: Consistency;
+  repository: Pick<ContentRepository, "current">;
+  clock: Clock;
+  logger: Logger;
 }): ChangePoller {
   if (consistency === "strong") {
     return { current: repository.current, start() {}, stop() {}, behindMs: () => 0 };

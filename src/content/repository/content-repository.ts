@@ -26,12 +26,12 @@ export type { Transaction } from "./transaction.js";
 export interface ContentRepository
   extends Pick<ResidentSite, "current" | "defaultCategory" | "stamp" | "loads">,
     Pick<RecordCache, "cached" | "posts" | "texts" | "revisions"> {
-  readonly index: SiteIndex;
+  index: SiteIndex;
   /** Returns the time of the storage's clock in epoch ms. */
-  readonly now: () => number;
+  now: () => number;
   /** Returns the number of whole records in memory. */
-  readonly held: () => number;
-  readonly userMeta: (userId: number) => Promise<StoredUserMeta>;
+  held: () => number;
+  userMeta: (userId: number) => Promise<StoredUserMeta>;
   /**
    * Runs `decide` on the newest state and commits what it wrote, all or nothing. The changes of one
    * process run one after the other. If another writer commits first, `decide` runs again on the
@@ -39,13 +39,13 @@ export interface ContentRepository
    *
    * @throws what `decide` throws; `storage_unavailable` after {@link MAX_ATTEMPTS} conflicts.
    */
-  readonly change: <T>(decide: Decide<T>) => Promise<T>;
+  change: <T>(decide: Decide<T>) => Promise<T>;
   /**
    * Does the same, but waiting changes of this kind are decided on the same state and committed
    * together. For a `decide` that relies only on the records that it writes or expects unchanged,
    * and on free slugs. One that conflicts with an earlier one is decided again after it.
    */
-  readonly changeTogether: <T>(decide: Decide<T>) => Promise<T>;
+  changeTogether: <T>(decide: Decide<T>) => Promise<T>;
 }
 
 type Decide<T> = (transaction: Transaction) => Promise<T> | T;
@@ -55,7 +55,7 @@ const MAX_ATTEMPTS = 20;
 const MOST_TOGETHER = 16;
 
 /** Settles the changes in order. `error`: those that wrote something were not stored. */
-function settleAll(decided: readonly DecidedChange[], error?: unknown): void {
+function settleAll(decided: DecidedChange[], error?: unknown): void {
   for (const { change, writes, settle } of decided) {
     if (error !== undefined && writes.length > 0) change.reject(error);
     else settle();
@@ -64,24 +64,24 @@ function settleAll(decided: readonly DecidedChange[], error?: unknown): void {
 
 /** A change that waits for its turn. */
 interface WaitingChange {
-  readonly decide: Decide<unknown>;
-  readonly isTogether: boolean;
+  decide: Decide<unknown>;
+  isTogether: boolean;
   /** Runs a function in the async context of the caller. */
-  readonly inContext: <T>(run: () => T) => T;
-  readonly resolve: (result: unknown) => void;
-  readonly reject: (error: unknown) => void;
+  inContext: <T>(run: () => T) => T;
+  resolve: (result: unknown) => void;
+  reject: (error: unknown) => void;
   conflicts: number;
 }
 
 /** A change with what it wrote and its result. After an error nothing of it is stored. */
 interface DecidedChange extends OpenTransaction {
-  readonly change: WaitingChange;
-  readonly settle: () => void;
+  change: WaitingChange;
+  settle: () => void;
 }
 
 /** Allocates the ids that several changes need at the same time in one call. */
 function allocateTogether(store: Pick<ContentStore, "allocate">): ContentStore["allocate"] {
-  const open = new Map<string, { count: number; readonly first: Promise<number> }>();
+  const open = new Map<string, { count: number; first: Promise<number> }>();
   return async (kind, count) => {
     const known = open.get(kind) ?? { count: 0, first: Promise.resolve().then(() => allocate(kind)) };
     const before = known.count;
@@ -104,16 +104,16 @@ export function createContentRepository({
   cacheCharacters,
   lookedUp,
 }: {
-  readonly store: ContentStore;
-  readonly model: ContentModel;
+  store: ContentStore;
+  model: ContentModel;
   /**
    * Called for every record that a change of this process wrote, once it is stored. Must not throw.
    */
-  readonly changed: (change: ContentChanged) => void;
+  changed: (change: ContentChanged) => void;
   /** Characters of whole records that stay in memory. */
-  readonly cacheCharacters: number;
+  cacheCharacters: number;
   /** Called with the number of cached and of missing records of each read. */
-  readonly lookedUp?: ((hits: number, misses: number) => void) | undefined;
+  lookedUp?: ((hits: number, misses: number) => void) | undefined;
 }): ContentRepository {
   const site = createResidentSite({ store, model, onLoad: () => cache.clear() });
   const { index, current, applyOwnWrites, defaultCategory, stamp, loads } = site;
@@ -126,7 +126,7 @@ export function createContentRepository({
    * Makes committed writes visible in this process. If the storage is unavailable, the change has
    * succeeded all the same, so its writes are applied without reading them back.
    */
-  async function seeOwnWrites(writes: readonly ContentWrite[]): Promise<void> {
+  async function seeOwnWrites(writes: ContentWrite[]): Promise<void> {
     for (const { key, expectedVersion, record } of writes) {
       if (record === null || !key.startsWith("post/")) continue;
       cache.add(decodePost({ ...record, key, version: expectedVersion + 1 }));
@@ -158,20 +158,20 @@ export function createContentRepository({
   }
 
   /** Puts changes back to the front, to be decided again: the first alone, then more at a time. */
-  function retryAlone(decided: readonly DecidedChange[]): void {
+  function retryAlone(decided: DecidedChange[]): void {
     waiting.unshift(...decided.map(({ change }) => change));
     mostTogether = 1;
   }
 
-  function retryAfterConflict(decided: readonly DecidedChange[]): void {
-    const [{ change }] = decided as readonly [DecidedChange];
+  function retryAfterConflict(decided: DecidedChange[]): void {
+    const [{ change }] = decided as [DecidedChange];
     if (decided.length === 1) change.conflicts += 1;
     if (change.conflicts < MAX_ATTEMPTS) retryAlone(decided);
     else change.reject(tooManyConflicts());
   }
 
   /** Commits the decided changes and settles each, in order. */
-  async function commitDecided(decided: readonly DecidedChange[]): Promise<void> {
+  async function commitDecided(decided: DecidedChange[]): Promise<void> {
     const writes = decided.flatMap((one) => one.writes);
     const expected = new Map(decided.flatMap((one) => [...one.expected]));
     try {
@@ -193,7 +193,7 @@ export function createContentRepository({
   }
 
   /** Never rejects: the changes do. */
-  async function runChanges(changes: readonly WaitingChange[]): Promise<void> {
+  async function runChanges(changes: WaitingChange[]): Promise<void> {
     try {
       await current();
     } catch (error) {

@@ -15,15 +15,15 @@ export interface OrphanFileJournal {
    * Resolves with true if the name was free and now has an entry: no record and no other entry had
    * it.
    */
-  readonly add: (name: string) => Promise<boolean>;
+  add: (name: string) => Promise<boolean>;
   /**
    * Marks the entry of a file as going. Resolves with false if there is no entry: a record names
    * the file, or another process removes it. After true, no new record can name the file.
    */
-  readonly takeOver: (name: string) => Promise<boolean>;
-  readonly remove: (name: string) => Promise<void>;
+  takeOver: (name: string) => Promise<boolean>;
+  remove: (name: string) => Promise<void>;
   /** Resolves with the names whose entries were added or taken over more than `ms` ago. */
-  readonly listOlderThan: (ms: number) => Promise<readonly string[]>;
+  listOlderThan: (ms: number) => Promise<string[]>;
 }
 
 export function createOrphanFileJournal({
@@ -31,10 +31,10 @@ export function createOrphanFileJournal({
   index,
   current,
 }: {
-  readonly store: ContentStore;
-  readonly index: SiteIndex;
+  store: ContentStore;
+  index: SiteIndex;
   /** Waits until `index` reflects every earlier commit. */
-  readonly current: () => void | Promise<void>;
+  current: () => void | Promise<void>;
 }): OrphanFileJournal {
   const readVersion = async (key: string): Promise<number> => (await store.read([key]))[0]?.version ?? 0;
 
@@ -62,9 +62,9 @@ export function createOrphanFileJournal({
 
 interface Entry {
   /** Epoch ms. */
-  readonly at: number;
+  at: number;
   /** True if the file is about to be removed, false if it is about to be stored. */
-  readonly isGoing: boolean;
+  isGoing: boolean;
 }
 
 const writeEntry = (name: string, expectedVersion: number, entry: Entry): ContentWrite => ({
@@ -82,8 +82,8 @@ const writeEntry = (name: string, expectedVersion: number, entry: Entry): Conten
  */
 export const markAsNamed = (
   media: MediaFile | null,
-  { index, isNew }: { readonly index: SiteIndex; readonly isNew: boolean },
-): readonly ContentWrite[] =>
+  { index, isNew }: { index: SiteIndex; isNew: boolean },
+): ContentWrite[] =>
   listFileKeys(media).flatMap((key) => {
     const columns = index.record(key);
     if (columns === undefined && !isNew) return [];
@@ -94,5 +94,5 @@ export const markAsNamed = (
   });
 
 /** Returns the entries for the files of `media`, for the commit that removes its record. */
-export const markAsOrphaned = (media: MediaFile | null, now: number): readonly ContentWrite[] =>
+export const markAsOrphaned = (media: MediaFile | null, now: number): ContentWrite[] =>
   media === null ? [] : listFileNames(media).map((name) => writeEntry(name, 0, { at: now, isGoing: true }));

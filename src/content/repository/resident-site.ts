@@ -13,29 +13,29 @@ import type { Post, Term } from "../records/records.js";
 import type { ContentChange, ContentChanges, ContentRecord, ContentStore, ContentWrite } from "../store.js";
 
 export interface ResidentSite {
-  readonly index: SiteIndex;
+  index: SiteIndex;
   /**
    * Waits until `index` reflects every commit made before this call. Loads the content the first
    * time. Returns without a promise if the storage is in this process and loaded.
    */
-  readonly current: () => void | Promise<void>;
+  current: () => void | Promise<void>;
   /** Returns the category of posts without any; `undefined` until the content is loaded. */
-  readonly defaultCategory: () => number | undefined;
+  defaultCategory: () => number | undefined;
   /**
    * Returns another number after every change of `index`. Records that are not in it, such as the
    * preferences of users, do not count: each user could keep emptying the caches with them.
    */
-  readonly stamp: () => number;
+  stamp: () => number;
   /**
    * Returns another number after every load. The storage may have been emptied before a load: then
    * a record with a known id and version is another record.
    */
-  readonly loads: () => number;
+  loads: () => number;
   /**
    * Applies writes that are committed but not read back, because the storage became unavailable.
    * The next changes bring them again.
    */
-  readonly applyOwnWrites: (writes: readonly ContentWrite[]) => void;
+  applyOwnWrites: (writes: ContentWrite[]) => void;
 }
 
 const NOT_LOADED = -1;
@@ -45,10 +45,10 @@ export function createResidentSite({
   model,
   onLoad,
 }: {
-  readonly store: ContentStore;
-  readonly model: ContentModel;
+  store: ContentStore;
+  model: ContentModel;
   /** Called after each load, before anybody sees its content. */
-  readonly onLoad: () => void;
+  onLoad: () => void;
 }): ResidentSite {
   let defaultCategory: number | undefined;
   const index = createSiteIndex({ defaultCategory: () => defaultCategory, model });
@@ -214,19 +214,19 @@ export interface RecordCache {
   /**
    * Returns a post if the cache has its newest version. `undefined` does not mean it is missing.
    */
-  readonly cached: (id: number) => Post | undefined;
+  cached: (id: number) => Post | undefined;
   /** Resolves with whole posts in the order of `ids`; `undefined` for those that do not exist. */
-  readonly posts: (ids: readonly number[]) => Promise<readonly (Post | undefined)[]>;
+  posts: (ids: number[]) => Promise<(Post | undefined)[]>;
   /**
    * Resolves with the texts that a search reads. Bypasses the cache, so that a wide search does not
    * evict the posts that clients request often. Gives the event loop a turn before each read.
    */
-  readonly texts: (ids: readonly number[]) => Promise<readonly (SearchText | undefined)[]>;
-  readonly revisions: (ids: readonly number[]) => Promise<readonly (StoredRevision | undefined)[]>;
-  readonly add: (post: Post) => void;
-  readonly clear: () => void;
+  texts: (ids: number[]) => Promise<(SearchText | undefined)[]>;
+  revisions: (ids: number[]) => Promise<(StoredRevision | undefined)[]>;
+  add: (post: Post) => void;
+  clear: () => void;
   /** Returns the number of cached posts. */
-  readonly size: () => number;
+  size: () => number;
 }
 
 export function createRecordCache({
@@ -235,13 +235,13 @@ export function createRecordCache({
   cacheCharacters,
   lookedUp,
 }: {
-  readonly store: ContentStore;
+  store: ContentStore;
   /** Tells the newest version of each post. */
-  readonly index: Pick<SiteIndex, "post">;
+  index: Pick<SiteIndex, "post">;
   /** Size of the cache in characters. */
-  readonly cacheCharacters: number;
+  cacheCharacters: number;
   /** Called with the number of cached and of missing posts of each read. */
-  readonly lookedUp?: ((hits: number, misses: number) => void) | undefined;
+  lookedUp?: ((hits: number, misses: number) => void) | undefined;
 }): RecordCache {
   const cache = new LRUCache<number, Post>({
     maxSize: cacheCharacters,
@@ -251,14 +251,14 @@ export function createRecordCache({
   /** Grows when the cache is cleared: what was read before must not enter it afterwards. */
   let generation = 0;
 
-  const readPosts = (ids: readonly number[]) => store.read(ids.map((id) => `post/${id}`));
+  const readPosts = (ids: number[]) => store.read(ids.map((id) => `post/${id}`));
 
   function cached(id: number): Post | undefined {
     const post = cache.get(id);
     return post !== undefined && post.version === index.post(id)?.version ? post : undefined;
   }
 
-  async function posts(ids: readonly number[]): Promise<readonly (Post | undefined)[]> {
+  async function posts(ids: number[]): Promise<(Post | undefined)[]> {
     const generationBefore = generation;
     const found = new Map<number, Post | undefined>(ids.map((id) => [id, cached(id)]));
     const missing = [...found].flatMap(([id, post]) => (post === undefined ? [id] : []));
@@ -275,7 +275,7 @@ export function createRecordCache({
     return ids.map((id) => found.get(id));
   }
 
-  async function revisions(ids: readonly number[]): Promise<readonly (StoredRevision | undefined)[]> {
+  async function revisions(ids: number[]): Promise<(StoredRevision | undefined)[]> {
     const found: (StoredRevision | undefined)[] = [];
     for (let start = 0; start < ids.length; start += READ_KEYS) {
       const records = await store.read(ids.slice(start, start + READ_KEYS).map((id) => `revision/${id}`));

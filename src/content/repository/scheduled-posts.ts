@@ -14,9 +14,9 @@ export interface ScheduledPosts {
    * Publishes what is due. Returns without a promise if nothing is. Never rejects: posts that could
    * not be published stay scheduled.
    */
-  readonly publishDue: () => void | Promise<void>;
-  readonly start: () => void;
-  readonly stop: () => void;
+  publishDue: () => void | Promise<void>;
+  start: () => void;
+  stop: () => void;
 }
 
 /**
@@ -33,10 +33,10 @@ export function createScheduledPosts({
   clock,
   logger,
 }: {
-  readonly repository: ContentRepository;
-  readonly site: { readonly zone: SiteZone };
-  readonly clock: Clock;
-  readonly logger: Logger;
+  repository: ContentRepository;
+  site: { zone: SiteZone };
+  clock: Clock;
+  logger: Logger;
 }): ScheduledPosts {
   const { index } = repository;
   let timer: Timer | undefined;

@@ -30,13 +30,13 @@ export const toSiteOptionWrite = (index: SiteIndex, name: SiteOption, value: Jso
 
 export interface UserMeta {
   /** The preferences of the editor; `undefined` if the user has none. */
-  readonly persisted_preferences?: JsonObject;
+  persisted_preferences?: JsonObject;
 }
 
 export interface StoredUserMeta {
-  readonly meta: UserMeta;
+  meta: UserMeta;
   /** The version of its record; 0 if nothing is stored. */
-  readonly version: number;
+  version: number;
 }
 
 const toUserKey = (id: number): string => `user/${id}`;
@@ -73,24 +73,21 @@ export interface ApplicationPassword {
 /** The form in which a password is stored. */
 export interface StoredPassword extends ApplicationPassword {
   /** Its first characters, so that a request costs one hash, however many passwords a user has. */
-  readonly selector: string;
-  readonly hash: string;
+  selector: string;
+  hash: string;
 }
 
 export interface PasswordRecords {
-  readonly read: (userId: number) => Promise<readonly StoredPassword[]>;
+  read: (userId: number) => Promise<StoredPassword[]>;
   /**
    * Stores the list that `decide` returns for the newest one; the same list stores nothing. If
    * another writer is faster, `decide` runs again.
    *
    * @throws what `decide` throws; `storage_unavailable` after {@link MAX_ATTEMPTS} conflicts
    */
-  readonly change: (
-    userId: number,
-    decide: (passwords: readonly StoredPassword[]) => readonly StoredPassword[],
-  ) => Promise<void>;
+  change: (userId: number, decide: (passwords: StoredPassword[]) => StoredPassword[]) => Promise<void>;
   /** Changes one password. Resolves with `undefined` if it does not exist. */
-  readonly edit: (
+  edit: (
     userId: number,
     uuid: string,
     edit: (password: StoredPassword) => StoredPassword,
@@ -104,7 +101,7 @@ const toPasswordsKey = (userId: number): string => `application-passwords/${user
 export function createPasswordRecords(store: ContentStore): PasswordRecords {
   async function readRecord(key: string) {
     const [record] = await store.read([key]);
-    const passwords = record === undefined ? [] : (JSON.parse(record.body) as readonly StoredPassword[]);
+    const passwords = record === undefined ? [] : (JSON.parse(record.body) as StoredPassword[]);
     return { passwords, expectedVersion: record?.version ?? 0 };
   }
 

@@ -12,46 +12,46 @@ import { type SiteOption, type StoredUserMeta, toSiteOptionWrite, toUserMetaWrit
 /** Collects the writes of one change. Nothing is stored until the change is complete. */
 export interface Transaction {
   /** Returns an id for a new post of any type or revision (`post`), or for a new term (`term`). */
-  readonly newId: (kind: "post" | "term") => Promise<number>;
+  newId: (kind: "post" | "term") => Promise<number>;
   /** Returns the first of `count` consecutive new ids. */
-  readonly newIds: (kind: "post" | "term", count: number) => Promise<number>;
+  newIds: (kind: "post" | "term", count: number) => Promise<number>;
   /**
    * Stores a post. Its `version` must be the one that was read, 0 for a new one. Its files leave
    * the orphan journal.
    */
-  readonly putPost: (post: Post) => void;
+  putPost: (post: Post) => void;
   /**
    * Stores a post whose internal data changed, such as its autosaves. The host is not told.
    */
-  readonly putBookkeeping: (post: Post) => void;
+  putBookkeeping: (post: Post) => void;
   /** Removes a post. Its files enter the orphan journal. */
-  readonly removePost: (post: Post) => void;
-  readonly putTerm: (term: Term) => void;
-  readonly removeTerm: (term: Term) => void;
+  removePost: (post: Post) => void;
+  putTerm: (term: Term) => void;
+  removeTerm: (term: Term) => void;
   /** `version`: the one that was read, 0 for a new revision. */
-  readonly putRevision: (revision: Revision, version?: number) => void;
-  readonly removeRevision: (id: number, version: number) => void;
+  putRevision: (revision: Revision, version?: number) => void;
+  removeRevision: (id: number, version: number) => void;
   /** Replaces an option of the site. The host is not told. */
-  readonly putOption: (name: SiteOption, value: JsonObject) => void;
+  putOption: (name: SiteOption, value: JsonObject) => void;
   /** `version`: the one that was read. The host is not told. */
-  readonly putUserMeta: (userId: number, stored: StoredUserMeta) => void;
+  putUserMeta: (userId: number, stored: StoredUserMeta) => void;
   /**
    * Makes the commit fail if another writer changed this record, although the transaction does not
    * write it. The change then runs again.
    */
-  readonly expectUnchanged: (key: string) => void;
+  expectUnchanged: (key: string) => void;
 }
 
 /** A transaction and what it has collected. */
 export interface OpenTransaction {
-  readonly transaction: Transaction;
-  readonly writes: readonly ContentWrite[];
+  transaction: Transaction;
+  writes: ContentWrite[];
   /** Records that must still have these versions. */
-  readonly expected: ReadonlyMap<string, ContentBasis>;
+  expected: Map<string, ContentBasis>;
   /** The slugs of posts that were put. Only some of them are unique names of the storage. */
-  readonly slugs: readonly string[];
+  slugs: string[];
   /** The changes to tell the host after the commit. */
-  readonly events: readonly ContentChanged[];
+  events: ContentChanged[];
 }
 
 /** Opens a transaction on the state that `index` shows. */
@@ -115,13 +115,13 @@ const countCharacters = ({ writes }: OpenTransaction): number =>
  * decided on the same state, so none may write what another one wrote or relied on, nor use a slug
  * or name that another one uses. The first one always counts.
  */
-export function countCompatible(transactions: readonly OpenTransaction[]): number {
+export function countCompatible(transactions: OpenTransaction[]): number {
   const written = new Set<string>();
   const expected = new Map<string, number>();
   const names = new Set<string>();
   let characters = 0;
 
-  const conflicts = (one: OpenTransaction, own: readonly string[]): boolean =>
+  const conflicts = (one: OpenTransaction, own: string[]): boolean =>
     one.writes.some(({ key }) => written.has(key) || expected.has(key)) ||
     [...one.expected.values()].some(
       ({ key, version }) => written.has(key) || (expected.get(key) ?? version) !== version,

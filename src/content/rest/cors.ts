@@ -2,7 +2,7 @@
 
 import type { HttpRequest, HttpResponse } from "../../http/types.js";
 
-export type Headers = { readonly [name: string]: string };
+export type Headers = { [name: string]: string };
 
 /**
  * On every response, as in WordPress: what a page may read of it and send with a request. A
@@ -31,13 +31,13 @@ const PREFLIGHT_SECONDS = "600";
 
 export interface Cors {
   /** Returns the origin if its pages may send credentials, otherwise an empty string. */
-  readonly classOf: (origin: string | undefined) => string;
+  classOf: (origin: string | undefined) => string;
   /**
    * `isPublic`: for a response to an anonymous GET, which any origin may read without credentials.
    */
-  readonly headers: (originClass: string, isPublic: boolean) => Headers;
+  headers: (originClass: string, isPublic: boolean) => Headers;
   /** Returns the response to a preflight. */
-  readonly preflight: (request: HttpRequest) => HttpResponse;
+  preflight: (request: HttpRequest) => HttpResponse;
 }
 
 export const isPreflight = ({ method, headers }: HttpRequest): boolean =>
@@ -50,9 +50,9 @@ export function createCors({
   allowedHeaders,
 }: {
   /** Origins whose pages may send credentials, as browsers send them: `https://app.example.org`. */
-  readonly origins: readonly string[];
+  origins: string[];
   /** Request headers that these pages may send in addition to {@link TRUSTED_REQUEST_HEADERS}. */
-  readonly allowedHeaders: readonly string[];
+  allowedHeaders: string[];
 }): Cors {
   const listed = new Set(origins);
   const requestHeaders = [...TRUSTED_REQUEST_HEADERS, ...allowedHeaders].join(", ");

@@ -7,15 +7,15 @@ import type { Json, JsonObject } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
 
 export class RestError extends Error {
-  override readonly name = "RestError";
-  readonly code: string;
-  readonly status: number;
+  override name = "RestError";
+  code: string;
+  status: number;
   /** Further members of `data`: `params`, `details`, `term_id` … */
-  readonly data: JsonObject;
+  data: JsonObject;
   /** Seconds until a retry makes sense; sent as `Retry-After`. */
-  readonly retryAfter: number | undefined;
+  retryAfter: number | undefined;
   /** Sent as `additional_errors`. */
-  readonly additional: readonly { readonly code: string; readonly message: string; readonly data: Json }[];
+  additional: { code: string; message: string; data: Json }[];
 
   /**
    * `message` reaches the client: no secrets, and no text of a record that the caller may not read.
@@ -29,9 +29,9 @@ export class RestError extends Error {
       additional = [],
       retryAfter,
     }: {
-      readonly data?: JsonObject;
-      readonly additional?: RestError["additional"];
-      readonly retryAfter?: number;
+      data?: JsonObject;
+      additional?: RestError["additional"];
+      retryAfter?: number;
     } = {},
   ) {
     super(message);

@@ -18,9 +18,9 @@ function linksOf(route: RestRoute, baseUrl: string): JsonObject {
 
 interface RouteDescription {
   /** As the index shows the route. */
-  readonly inIndex: JsonObject;
+  inIndex: JsonObject;
   /** As the response to OPTIONS shows it. */
-  readonly inOptions: JsonObject;
+  inOptions: JsonObject;
 }
 
 /** Built at the first use: the block editor asks for seven of them when it opens. */
@@ -76,15 +76,15 @@ const INDEX_ARGUMENTS: Arguments = { context: { default: "view", maxLength: LENG
  * versions or hosts.
  */
 export function withIndex(
-  rows: readonly RestRoute[],
+  rows: RestRoute[],
   {
     describeSite,
     describeAuthentication = () => [],
   }: {
-    readonly describeSite: () => JsonObject;
-    readonly describeAuthentication?: (() => Json) | undefined;
+    describeSite: () => JsonObject;
+    describeAuthentication?: (() => Json) | undefined;
   },
-): readonly RestRoute[] {
+): RestRoute[] {
   const namespaces = [...new Set(rows.map(({ namespace }) => namespace))].filter((name) => name !== "");
   const routes: RestRoute[] = [
     toRoute({
@@ -104,7 +104,7 @@ export function withIndex(
     }),
     ...rows.filter(({ namespace }) => namespace === ""),
   ];
-  const rowsOf = new Map<string, readonly RestRoute[]>();
+  const rowsOf = new Map<string, RestRoute[]>();
   /** As in WordPress, the argument chooses the namespace, and the path only gives its default. */
   const describeNamespace = (namespace: string, baseUrl: string): Description => {
     const described = rowsOf.get(namespace);
@@ -131,7 +131,7 @@ export function withIndex(
     rowsOf.set(namespace, own);
     routes.push(...own);
   }
-  const describeRoutes = (described: readonly RestRoute[], baseUrl: string): JsonObject =>
+  const describeRoutes = (described: RestRoute[], baseUrl: string): JsonObject =>
     Object.fromEntries(
       described.map((row) => [
         toPattern(toRoutePath(row)),
@@ -142,14 +142,14 @@ export function withIndex(
 }
 
 interface DescribedRoute {
-  readonly namespace: string;
-  readonly path: string;
-  readonly args: Arguments;
-  readonly summary: string;
-  readonly describe: (request: RestRequest) => Description;
+  namespace: string;
+  path: string;
+  args: Arguments;
+  summary: string;
+  describe: (request: RestRequest) => Description;
 }
 
-type Description = Extract<RestBody, { readonly json: Json }> & { readonly json: JsonObject };
+type Description = Extract<RestBody, { json: Json }> & { json: JsonObject };
 
 function toRoute({ namespace, path, args, summary, describe }: DescribedRoute): RestRoute {
   const handle = (request: RestRequest): RestResponse => ({

@@ -21,13 +21,13 @@ const RETRY_AFTER = 2;
 
 /** The list of one response while it is filled. */
 export interface ListLimit {
-  readonly items: readonly Item[];
+  items: Item[];
   /**
    * Adds an item. Returns a promise if other requests take their turn first.
    *
    * @throws RestError 413 `rest_response_too_large`; 503 `rest_busy`
    */
-  readonly add: (item: Item) => void | Promise<void>;
+  add: (item: Item) => void | Promise<void>;
 }
 
 export interface ListLimits {
@@ -35,12 +35,12 @@ export interface ListLimits {
    * Calls `fill` with an empty list and resolves with the items it added. `selection`: the members
    * of the items that the response shows.
    */
-  readonly collect: (
+  collect: (
     selection: FieldSelection | undefined,
     fill: (room: ListLimit) => Promise<void>,
-  ) => Promise<readonly Item[]>;
+  ) => Promise<Item[]>;
   /** @throws RestError 413 `rest_response_too_large` */
-  readonly refuseBeyond: (characters: number) => void;
+  refuseBeyond: (characters: number) => void;
 }
 
 /** `most`: the characters of the texts in one response, which is about the number of its bytes. */
@@ -144,13 +144,13 @@ export function pageHeaders({
   isOpenEnded = false,
   invalidPage = "rest_post_invalid_page_number",
 }: {
-  readonly values: { readonly [name: string]: Json | undefined };
-  readonly total: number;
-  readonly given: JsonObject;
-  readonly url: string;
+  values: { [name: string]: Json | undefined };
+  total: number;
+  given: JsonObject;
+  url: string;
   /** True if a page after the last one is empty instead of an error. */
-  readonly isOpenEnded?: boolean;
-  readonly invalidPage?: string;
+  isOpenEnded?: boolean;
+  invalidPage?: string;
 }): RestHeaders {
   const page = Number(values["page"] ?? 1);
   const perPage = Number(values["per_page"] ?? 10);
@@ -177,9 +177,9 @@ export function pageHeaders({
 
 /** Builds the requested page of a list that is known whole. A page after the last one is empty. */
 export function respondWithPage<T>(
-  found: readonly T[],
+  found: T[],
   { values, query, url }: RestRequest,
-  { path, itemOf }: { readonly path: string; readonly itemOf: (one: T) => Item },
+  { path, itemOf }: { path: string; itemOf: (one: T) => Item },
 ): RestResponse {
   const perPage = Number(values["per_page"]);
   const start = Math.max(0, Number(values["offset"] ?? (Number(values["page"]) - 1) * perPage));

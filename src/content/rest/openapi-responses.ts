@@ -12,9 +12,9 @@ import type { Method, RestEndpoint, RestRoute } from "./types.js";
 
 /** One method of one endpoint. */
 interface DescribedOperation {
-  readonly route: RestRoute;
-  readonly endpoint: RestEndpoint;
-  readonly method: Method;
+  route: RestRoute;
+  endpoint: RestEndpoint;
+  method: Method;
 }
 
 type ResponseForm = NonNullable<NonNullable<RestEndpoint["described"]>["form"]>;
@@ -59,7 +59,7 @@ function describeBody(operation: DescribedOperation, nameOf: NameRecord): JsonOb
  */
 const GENERAL_ERRORS = [400, 401, 403, 408, 413, 415, 500, 503] as const;
 
-function listErrors(operation: DescribedOperation): ReadonlySet<number> {
+function listErrors(operation: DescribedOperation): Set<number> {
   const { route, endpoint, method } = operation;
   const errors = new Set<number>([...GENERAL_ERRORS, ...(endpoint.described?.errors ?? [])]);
   if (route.path.includes("/:")) errors.add(404);
@@ -111,7 +111,7 @@ function describeNotFound(otherType: string): JsonObject {
 }
 
 /** An argument with its name. */
-export type NamedArgument = readonly [name: string, argument: Argument];
+export type NamedArgument = [name: string, argument: Argument];
 
 /**
  * Returns the query parameters of an argument.
@@ -120,7 +120,7 @@ export type NamedArgument = readonly [name: string, argument: Argument];
  * argument that is a list or an object has one parameter for the list, and one for each member of
  * the object, such as `categories[terms]`: OpenAPI allows one style per parameter.
  */
-export function describeQueryParameters([name, argument]: NamedArgument): readonly JsonObject[] {
+export function describeQueryParameters([name, argument]: NamedArgument): JsonObject[] {
   const { oneOf = [], description } = argument;
   if (!oneOf.some(isObjectSchema)) return [describeQueryParameter([name, argument])];
   return oneOf.flatMap((form) =>
@@ -159,7 +159,7 @@ function allowSingleValue({ default: initial, ...list }: JsonObject): JsonObject
 }
 
 /** Returns the media types of a body that is JSON or a form. */
-export function describeFields(args: readonly NamedArgument[]): JsonObject {
+export function describeFields(args: NamedArgument[]): JsonObject {
   const schema = describeObject(args);
   return {
     "application/json": { schema },
@@ -168,7 +168,7 @@ export function describeFields(args: readonly NamedArgument[]): JsonObject {
 }
 
 /** Returns the media types of an upload: a form with a file, or the file alone. */
-export function describeUpload(args: readonly NamedArgument[]): JsonObject {
+export function describeUpload(args: NamedArgument[]): JsonObject {
   const schema = describeObject(args);
   return {
     "multipart/form-data": {
@@ -189,13 +189,13 @@ const FILE: JsonObject = {
   contentMediaType: "application/octet-stream",
 };
 
-const describeObject = (args: readonly NamedArgument[]): JsonObject =>
+const describeObject = (args: NamedArgument[]): JsonObject =>
   toJsonSchema({ type: "object", properties: Object.fromEntries(args) });
 
 /** In a form, a list is separated by commas, and an object uses brackets. */
 function describeEncoding({ properties }: JsonObject): JsonObject {
-  const encoding = Object.entries(properties as { readonly [name: string]: JsonObject }).flatMap(
-    ([name, schema]): readonly (readonly [string, Json])[] => {
+  const encoding = Object.entries(properties as { [name: string]: JsonObject }).flatMap(
+    ([name, schema]): [string, Json][] => {
       if (listForms(schema).some(({ type }) => type === "object"))
         return [[name, { style: "deepObject", explode: true }]];
       return schema["type"] === "array" ? [[name, { style: "form", explode: false }]] : [];
@@ -204,9 +204,9 @@ function describeEncoding({ properties }: JsonObject): JsonObject {
   return encoding.length === 0 ? {} : { encoding: Object.fromEntries(encoding) };
 }
 
-const listForms = (schema: JsonObject): readonly JsonObject[] => [
+const listForms = (schema: JsonObject): JsonObject[] => [
   schema,
-  ...((schema["anyOf"] ?? schema["oneOf"] ?? []) as readonly JsonObject[]),
+  ...((schema["anyOf"] ?? schema["oneOf"] ?? []) as JsonObject[]),
 ];
 
 // The schemas, parameters and headers that many operations of the content interface use. Plain
@@ -226,7 +226,7 @@ const DETAIL: JsonObject = {
   additionalProperties: false,
 };
 
-export const sharedSchemas: { readonly [name: string]: JsonObject } = {
+export const sharedSchemas: { [name: string]: JsonObject } = {
   Error: {
     type: "object",
     required: ["code", "message"],

@@ -14,13 +14,13 @@ const SAME_KEYWORDS = [
   "minItems",
   "maxItems",
   "uniqueItems",
-] as const satisfies readonly (keyof Schema)[];
+] as const satisfies (keyof Schema)[];
 
 /**
  * WordPress uses these format names in its own sense, or 2020-12 does not know them. An argument
  * may also have more forms than a response.
  */
-const FORMATS: { readonly [format in NonNullable<Schema["format"]>]: JsonObject } = {
+const FORMATS: { [format in NonNullable<Schema["format"]>]: JsonObject } = {
   "date-time": {},
   uri: {},
   email: {},
@@ -30,7 +30,7 @@ const FORMATS: { readonly [format in NonNullable<Schema["format"]>]: JsonObject 
 };
 
 /** A format of arguments that responses do not share. */
-const ARGUMENT_FORMATS: { readonly [format in NonNullable<Schema["format"]>]?: JsonObject } = {
+const ARGUMENT_FORMATS: { [format in NonNullable<Schema["format"]>]?: JsonObject } = {
   "date-time": {
     pattern:
       "^(?!0000)\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])[Tt ]([01]\\d|2[0-3])(:[0-5]\\d){2}" +
@@ -150,7 +150,7 @@ export function createRecordNames(schemas: Record<string, JsonObject>): NameReco
 }
 
 /** Two kinds of records can have the same title. */
-function chooseFreeName(title: string, taken: ReadonlySet<string>): string {
+function chooseFreeName(title: string, taken: Set<string>): string {
   const base = title.replace(/[^\w-]/g, "-");
   let name = base;
   for (let count = 2; taken.has(name); count += 1) name = `${base}-${count}`;
@@ -200,7 +200,7 @@ function describeValue(schema: Schema, context: Context): JsonObject {
 }
 
 /** The formats that the site writes. */
-const describeFormat = ({ format }: Schema): { readonly [keyword: string]: Json } =>
+const describeFormat = ({ format }: Schema): { [keyword: string]: Json } =>
   format === "date-time"
     ? { pattern: "^[0-9]{4,}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}$" }
     : format === "uri"

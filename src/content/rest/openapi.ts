@@ -61,7 +61,7 @@ replaces the object. Dates have no offset: \`2026-03-01T12:00:00\`, in the time 
  */
 export function describeContentOpenApi(
   routes: readonly RestRoute[],
-  site: { readonly title: string; readonly baseUrl: string },
+  site: { title: string; baseUrl: string },
 ): JsonObject {
   const schemas: Record<string, JsonObject> = { ...sharedSchemas };
   const nameOf = createRecordNames(schemas);
@@ -151,7 +151,7 @@ const UPLOAD_HEADERS = ["ContentDisposition", "ContentMd5"];
 function describeInput(
   method: Method,
   { receive, described }: RestEndpoint,
-  args: readonly NamedArgument[],
+  args: NamedArgument[],
 ): JsonObject {
   const general = [
     componentRef("parameters", "Fields"),

@@ -5,16 +5,16 @@ import type { RestRequest } from "./types.js";
 
 export interface RecordField<T> {
   /** `context`: the contexts that show the field. `readonly`: writes do not accept it. */
-  readonly schema: Schema;
-  readonly read: (record: T) => Json;
+  schema: Schema;
+  read: (record: T) => Json;
 }
 
 /** By name, in the order of the response. */
-export type RecordFields<T> = { readonly [name: string]: RecordField<T> };
+export type RecordFields<T> = { [name: string]: RecordField<T> };
 
-export const ALL: readonly Context[] = ["view", "embed", "edit"];
-export const FULL: readonly Context[] = ["view", "edit"];
-export const EDIT: readonly Context[] = ["edit"];
+export const ALL: Context[] = ["view", "embed", "edit"];
+export const FULL: Context[] = ["view", "edit"];
+export const EDIT: Context[] = ["edit"];
 
 /** The meta fields of a record type without any. WordPress shows them as an empty list. */
 export const NO_META: RecordField<unknown> = {

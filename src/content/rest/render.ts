@@ -27,19 +27,19 @@ import type { RouteOutcome } from "./types.js";
 
 /** An outcome with everything its rendering depends on. */
 interface Rendering {
-  readonly outcome: RouteOutcome;
-  readonly view: ResponseView;
+  outcome: RouteOutcome;
+  view: ResponseView;
   /** `undefined`: authentication failed. */
-  readonly caller: Caller | undefined;
+  caller: Caller | undefined;
   /** Links in the response begin with it. */
-  readonly baseUrl: string;
+  baseUrl: string;
 }
 
 export interface Renderer {
   /** Returns the JSON with `_fields` and `_embed` applied. */
-  readonly renderJson: (rendering: Rendering) => Json | Promise<Json>;
+  renderJson: (rendering: Rendering) => Json | Promise<Json>;
   /** Returns the response to GET, or to any other method as if it had no conditions. */
-  readonly renderResponse: (request: HttpRequest, rendering: Rendering) => Promise<RenderedResponse>;
+  renderResponse: (request: HttpRequest, rendering: Rendering) => Promise<RenderedResponse>;
 }
 
 export function createRenderer(cors: Cors, fetchAs: FetchEmbeddedAs): Renderer {
@@ -131,13 +131,13 @@ const JSON_TYPE = "application/json; charset=UTF-8";
 const JSONP_TYPE = "application/javascript; charset=UTF-8";
 
 interface ResponseTraits {
-  readonly type: string;
-  readonly baseUrl: string;
+  type: string;
+  baseUrl: string;
   /** True if nobody may cache it: an error, the response to a write, or one for a known caller. */
-  readonly isPrivate: boolean;
-  readonly cors: Headers;
+  isPrivate: boolean;
+  cors: Headers;
   /** The headers that the route set. */
-  readonly headers: RestHeaders;
+  headers: RestHeaders;
 }
 
 /**
@@ -182,11 +182,11 @@ const asScript = (callback: string, json: string): string =>
 // `_jsonp`.
 
 export interface ResponseView {
-  readonly fields: Json | undefined;
-  readonly embed: Json | undefined;
-  readonly isEnveloped: boolean;
-  readonly isPretty: boolean;
-  readonly callback: string | undefined;
+  fields: Json | undefined;
+  embed: Json | undefined;
+  isEnveloped: boolean;
+  isPretty: boolean;
+  callback: string | undefined;
 }
 
 export const PLAIN_VIEW: ResponseView = {

@@ -2,15 +2,15 @@
 
 /** Names in lower case, as in every HTTP response. */
 export interface RestHeaders {
-  readonly allow?: string;
-  readonly link?: string;
-  readonly location?: string;
-  readonly "retry-after"?: string;
-  readonly "x-wp-total"?: string;
-  readonly "x-wp-totalpages"?: string;
+  allow?: string;
+  link?: string;
+  location?: string;
+  "retry-after"?: string;
+  "x-wp-total"?: string;
+  "x-wp-totalpages"?: string;
 }
 
-const WORDPRESS_NAMES: { readonly [name in keyof RestHeaders]-?: string } = {
+const WORDPRESS_NAMES: { [name in keyof RestHeaders]-?: string } = {
   allow: "Allow",
   link: "Link",
   location: "Location",
@@ -23,7 +23,7 @@ const WORDPRESS_NAMES: { readonly [name in keyof RestHeaders]-?: string } = {
  * Returns the headers under WordPress's names. An envelope, a batch response and a response inside
  * the process show them as data, where case counts.
  */
-export const toWordPressNames = (headers: RestHeaders): Readonly<Record<string, string>> =>
+export const toWordPressNames = (headers: RestHeaders): Record<string, string> =>
   Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [WORDPRESS_NAMES[name as keyof RestHeaders], value]),
   );

@@ -10,9 +10,9 @@ export const toRoutePath = ({ namespace, path }: RestRoute): string =>
   namespace === "" ? path : `/${namespace}${path}`;
 
 export interface RouteTable {
-  readonly find: (segments: readonly string[]) => RouteMatch<RouteRow> | undefined;
+  find: (segments: readonly string[]) => RouteMatch<RouteRow> | undefined;
   /** Returns the route for a path, such as `/core/v2/posts/:id`, or `undefined`. */
-  readonly findRoutePath: (path: string) => string | undefined;
+  findRoutePath: (path: string) => string | undefined;
 }
 
 /** @throws Error if two rows have the same path, or two endpoints of a row the same method */
@@ -80,19 +80,19 @@ interface RouteTree<T> {
    * A literal segment takes precedence over a parameter. As in WordPress, the case of its ASCII
    * letters does not count.
    */
-  readonly find: (segments: readonly string[]) => RouteMatch<T> | undefined;
+  find: (segments: readonly string[]) => RouteMatch<T> | undefined;
 }
 
 interface Leaf<T> {
-  readonly row: T;
+  row: T;
   /**
    * The names of its parameters in path order. Other rows may use other names at the same place.
    */
-  readonly names: readonly string[];
+  names: string[];
 }
 
 interface Node<T> {
-  readonly literals: Map<string, Node<T>>;
+  literals: Map<string, Node<T>>;
   digits?: Node<T>;
   word?: Node<T>;
   leaf?: Leaf<T>;
@@ -108,14 +108,14 @@ export const MAX_SEGMENT = 200;
 const newNode = <T>(): Node<T> => ({ literals: new Map() });
 
 /** Splits the path of a row, or one from inside the service. Nothing is decoded. */
-export const splitPath = (path: string): readonly string[] => path.split("/").slice(1);
+export const splitPath = (path: string): string[] => path.split("/").slice(1);
 
 /**
  * Splits a path as a client sent it. Each segment is decoded once, so that an encoded slash
  * separates nothing. A segment that cannot be decoded stays as it is and matches no row. One
  * trailing slash is tolerated; an empty path is the root.
  */
-export function decodeSegments(path: string): readonly string[] {
+export function decodeSegments(path: string): string[] {
   const segments = (path || "/").split("/");
   if (segments.length > 2 && segments.at(-1) === "" && segments.at(-2) !== "") segments.pop();
   segments.shift();
@@ -141,11 +141,11 @@ export const toPattern = (path: string): string =>
     .join("/");
 
 /** Returns the names in path order. */
-export const listParameterNames = (path: string): readonly string[] =>
+export const listParameterNames = (path: string): string[] =>
   splitPath(path).flatMap((segment) => PARAMETER.exec(segment)?.[1] ?? []);
 
 /** @throws Error if two rows have the same paths */
-function createRouteTree<T>(rows: readonly { readonly path: string; readonly row: T }[]): RouteTree<T> {
+function createRouteTree<T>(rows: { path: string; row: T }[]): RouteTree<T> {
   const root = newNode<T>();
   for (const { path, row } of rows) {
     let node = root;

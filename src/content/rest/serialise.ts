@@ -64,8 +64,8 @@ export async function toJsonText(json: Json, indent: number): Promise<string> {
 }
 
 interface Selection {
-  readonly fields: FieldSelection | undefined;
-  readonly embed: EmbedSelection | undefined;
+  fields: FieldSelection | undefined;
+  embed: EmbedSelection | undefined;
 }
 
 /** Returns the selected members, with `_embedded`; for a list, of each of its entries. */
@@ -110,7 +110,7 @@ async function embedInto(
 // The `_embed` parameter adds the records that a response links to.
 
 /** `"all"`, or the requested relations. */
-type EmbedSelection = "all" | ReadonlySet<string>;
+type EmbedSelection = "all" | Set<string>;
 
 /** Returns the JSON at the URL of a link, or `undefined` if the link leads elsewhere. */
 type FetchEmbedded = (href: string) => Promise<Json | undefined>;
@@ -216,7 +216,7 @@ export function createItem(fields: JsonObject, links: Links): Item {
 // The `_fields` parameter: selects members of a response. Knows no record type.
 
 /** The selected members of an object: whole, or with a selection of their own. */
-export type FieldSelection = ReadonlyMap<string, true | FieldSelection>;
+export type FieldSelection = Map<string, true | FieldSelection>;
 
 type MutableSelection = Map<string, true | MutableSelection>;
 
@@ -241,8 +241,8 @@ export function parseFields(given: Json | undefined): FieldSelection | undefined
 }
 
 /** Splits a text at commas and blanks, or each text of a list. Returns at most 1 001 names. */
-function toFieldList(given: Json | undefined): readonly string[] {
-  const texts: readonly (Json | undefined)[] = Array.isArray(given) ? given : [given];
+function toFieldList(given: Json | undefined): string[] {
+  const texts: (Json | undefined)[] = Array.isArray(given) ? given : [given];
   const names: string[] = [];
   for (const text of texts) {
     if (names.length > MAX_FIELDS) break;
@@ -257,7 +257,7 @@ function toFieldList(given: Json | undefined): readonly string[] {
  * @throws RestError 400 `rest_invalid_param`
  */
 export function refuseLongSelection(given: Json | undefined, name: string): void {
-  const texts: readonly (Json | undefined)[] = Array.isArray(given) ? given : [given];
+  const texts: (Json | undefined)[] = Array.isArray(given) ? given : [given];
   const length = texts
     .slice(0, MAX_FIELDS + 1)
     .reduce((sum: number, text) => sum + (typeof text === "string" ? text.length : 0), 0);
@@ -266,7 +266,7 @@ export function refuseLongSelection(given: Json | undefined, name: string): void
   throw invalidParams({ [name]: message }, { [name]: { code: "rest_too_long", message, data: null } });
 }
 
-function add(root: MutableSelection, parts: readonly string[]): void {
+function add(root: MutableSelection, parts: string[]): void {
   let selection = root;
   for (const [depth, part] of parts.entries()) {
     const chosen = selection.get(part);

@@ -14,8 +14,8 @@ export function createFormatSearch({
   repository,
   site,
 }: {
-  readonly repository: Pick<ContentRepository, "index" | "stamp">;
-  readonly site: Pick<Site, "termLink">;
+  repository: Pick<ContentRepository, "index" | "stamp">;
+  site: Pick<Site, "termLink">;
 }): SearchHandler {
   let known = { stamp: -1, used: new Map<PostFormat, Promise<boolean>>() };
 

@@ -14,52 +14,52 @@ import { listTerms } from "../terms/term-list.js";
 
 export interface SearchQuery {
   /** Empty: finds everything. */
-  readonly text: string;
+  text: string;
   /** Those of the handler's subtypes that the client asked for; empty if it asked for none. */
-  readonly subtypes: readonly string[];
+  subtypes: string[];
   /** Ids; empty: no such limit. `include` overrides `exclude`. */
-  readonly include: readonly number[];
-  readonly exclude: readonly number[];
-  readonly offset: number;
-  readonly limit: number;
-  readonly caller: Caller;
+  include: number[];
+  exclude: number[];
+  offset: number;
+  limit: number;
+  caller: Caller;
 }
 
 export interface SearchResult {
-  readonly fields: JsonObject;
+  fields: JsonObject;
   /** The path of the record below the namespace, such as `/posts/3`. Absent: it has no route. */
-  readonly self?: string;
+  self?: string;
   /** The path that describes its type, such as `/types/post`. */
-  readonly about?: string;
+  about?: string;
 }
 
 export interface SearchResults {
   /** Those of the requested page. */
-  readonly results: readonly SearchResult[];
+  results: SearchResult[];
   /** Of all pages. */
-  readonly total: number;
+  total: number;
 }
 
 /** Finds what everybody may see of one kind; the results are the same for every caller. */
 export interface SearchHandler {
   /** The value of the argument `type`. */
-  readonly type: "post" | "term" | "post-format";
+  type: "post" | "term" | "post-format";
   /** The values of the argument `subtype` that belong to this type. */
-  readonly subtypes: readonly string[];
-  readonly find: (query: SearchQuery) => SearchResults | Promise<SearchResults>;
+  subtypes: string[];
+  find: (query: SearchQuery) => SearchResults | Promise<SearchResults>;
 }
 
 // Finds the terms of public taxonomies by name and slug, in the order of their names.
 
-const listSearchedTaxonomies = ({ taxonomies }: ContentModel): readonly Taxonomy[] =>
+const listSearchedTaxonomies = ({ taxonomies }: ContentModel): Taxonomy[] =>
   [...taxonomies.values()].flatMap(({ taxonomy, isViewable }) => (isViewable ? [taxonomy] : []));
 
 export function createTermSearch({
   repository: { index },
   site,
 }: {
-  readonly repository: Pick<ContentRepository, "index">;
-  readonly site: Pick<Site, "home" | "termLink">;
+  repository: Pick<ContentRepository, "index">;
+  site: Pick<Site, "home" | "termLink">;
 }): SearchHandler {
   const searched = listSearchedTaxonomies(index.model);
 
@@ -100,11 +100,11 @@ export function createTermSearch({
 // Finds published posts and pages, by relevance if there is a text and else the newest first.
 
 /** Every public type but media: WordPress has no search results for these. */
-const listSearchedTypes = ({ types }: ContentModel): readonly PostType[] =>
+const listSearchedTypes = ({ types }: ContentModel): PostType[] =>
   [...types.values()].flatMap(({ type, isViewable }) => (isViewable && type !== "attachment" ? [type] : []));
 
 /** The protected posts whose texts the caller may edit, and so search, in every one of `types`. */
-function resolveSearchedScope(types: readonly PostType[], caller: Caller): VisibilityScope | undefined {
+function resolveSearchedScope(types: PostType[], caller: Caller): VisibilityScope | undefined {
   const scopes = types.map((type) => resolveEditable(["publish"], { type, caller }).publish);
   return scopes.includes(undefined) ? undefined : (scopes.find((scope) => scope !== "all") ?? "all");
 }
@@ -141,8 +141,8 @@ export function createPostSearch({
   repository,
   site,
 }: {
-  readonly repository: Pick<ContentRepository, "index" | "posts" | "texts">;
-  readonly site: Pick<Site, "render" | "link">;
+  repository: Pick<ContentRepository, "index" | "posts" | "texts">;
+  site: Pick<Site, "render" | "link">;
 }): SearchHandler {
   const { index } = repository;
 

@@ -18,11 +18,11 @@ import {
 } from "./search-handler.js";
 
 const ANY = "any";
-const SHOWN: readonly Context[] = ["view", "embed"];
+const SHOWN: Context[] = ["view", "embed"];
 
-export function searchRoutes(base: ContentBase): readonly RestRoute[] {
+export function searchRoutes(base: ContentBase): RestRoute[] {
   const { lists, namespace } = base;
-  const handlers: readonly SearchHandler[] = [
+  const handlers: SearchHandler[] = [
     createPostSearch(base),
     createTermSearch(base),
     createFormatSearch(base),
@@ -68,23 +68,22 @@ export function searchRoutes(base: ContentBase): readonly RestRoute[] {
 function toSearchQuery({ values, caller }: RestRequest, { subtypes }: SearchHandler): SearchQuery {
   const limit = Number(values["per_page"]);
   const text = toText(values["search"]).trim();
-  const wanted = values["subtype"] as readonly string[];
+  const wanted = values["subtype"] as string[];
   return {
     // PHP takes "0" for an empty text.
     text: text === "0" ? "" : text,
     subtypes: wanted.includes(ANY) ? subtypes : subtypes.filter((subtype) => wanted.includes(subtype)),
-    include: values["include"] as readonly number[],
-    exclude: values["exclude"] as readonly number[],
+    include: values["include"] as number[],
+    exclude: values["exclude"] as number[],
     offset: (Number(values["page"]) - 1) * limit,
     limit,
     caller,
   };
 }
 
-const listSubtypes = (handlers: readonly SearchHandler[]): readonly string[] =>
-  handlers.flatMap(({ subtypes }) => subtypes);
+const listSubtypes = (handlers: SearchHandler[]): string[] => handlers.flatMap(({ subtypes }) => subtypes);
 
-const searchArguments = (handlers: readonly SearchHandler[]): Arguments => ({
+const searchArguments = (handlers: SearchHandler[]): Arguments => ({
   context: {
     description: "Scope under which the request is made; determines fields present in response.",
     type: "string",
@@ -116,7 +115,7 @@ const searchArguments = (handlers: readonly SearchHandler[]): Arguments => ({
   include: { description: "Limit result set to specific IDs.", ...IDS, default: [], late: true },
 });
 
-function searchResultSchema(handlers: readonly SearchHandler[]): Schema {
+function searchResultSchema(handlers: SearchHandler[]): Schema {
   const types = handlers.map(({ type }) => type);
   const subtypes = listSubtypes(handlers);
   const shown = { context: SHOWN, readonly: true } as const;

@@ -58,11 +58,11 @@ export type WritableSetting = Exclude<SettingName, FixedSetting>;
 export type HostSetting = Exclude<WritableSetting, "title" | "description">;
 
 export interface SettingField<T> {
-  readonly schema: Schema;
+  schema: Schema;
   /** Absent: the value follows from the site. */
-  readonly initial?: T;
+  initial?: T;
   /** Returns the value to store for a written one, which fits the schema. */
-  readonly clean?: (value: T) => T;
+  clean?: (value: T) => T;
 }
 
 const text = (description: string, title?: string, extra: Schema = {}): Schema => ({
@@ -84,7 +84,7 @@ const OPEN = ["open", "closed"] as const;
 /** WordPress stores the absolute value of ids and counts. */
 const toCount = (value: number): number => Math.abs(value);
 
-export const settingFields: { readonly [name in SettingName]: SettingField<SettingValues[name]> } = {
+export const settingFields: { [name in SettingName]: SettingField<SettingValues[name]> } = {
   title: { schema: text("Site title.", "Title", { maxLength: LENGTHS.termName }), clean: escapeSetting },
   description: {
     schema: text("Site tagline.", "Tagline", { maxLength: LENGTHS.termName }),
@@ -162,9 +162,9 @@ export const settingFields: { readonly [name in SettingName]: SettingField<Setti
   site_icon: { schema: integer("Site icon.", "Icon"), initial: 0, clean: toCount },
 };
 
-export const SETTING_NAMES = Object.keys(settingFields) as readonly SettingName[];
+export const SETTING_NAMES = Object.keys(settingFields) as SettingName[];
 
-const FIXED: ReadonlySet<string> = new Set<FixedSetting>(["url", "timezone", "default_category"]);
+const FIXED: Set<string> = new Set<FixedSetting>(["url", "timezone", "default_category"]);
 
 const isWritableSetting = (name: unknown): name is WritableSetting =>
   typeof name === "string" && Object.hasOwn(settingFields, name) && !FIXED.has(name);
@@ -201,14 +201,14 @@ export interface SettingsOptions {
    * Values of settings that do not follow from `site`. Default: those of a new WordPress site. A
    * value that an administrator wrote takes precedence.
    */
-  readonly values?: Partial<Pick<SettingValues, HostSetting>> | undefined;
+  values?: Partial<Pick<SettingValues, HostSetting>> | undefined;
   /**
    * Names of the settings that administrators may write. Default: none, and each change is refused
    * with 403. Written settings are kept in the storage, and every process shows them.
    */
-  readonly writable?: readonly WritableSetting[] | undefined;
+  writable?: readonly WritableSetting[] | undefined;
   /** Called before written settings are stored. */
-  readonly write?: WriteSettings | undefined;
+  write?: WriteSettings | undefined;
 }
 
 const refuse = (field: string, message: string): never => {
@@ -216,13 +216,7 @@ const refuse = (field: string, message: string): never => {
 };
 
 /** @throws PostbellError `invalid_option` for an unknown name or a value that does not fit */
-export function checkSettingOptions({
-  values,
-  writable,
-}: {
-  readonly values: object;
-  readonly writable: readonly unknown[];
-}): void {
+export function checkSettingOptions({ values, writable }: { values: object; writable: unknown[] }): void {
   for (const [name, value] of Object.entries(values) as [string, Json][]) {
     const field = `settings.values.${name}`;
     if (!isWritableSetting(name)) refuse(field, "is not a setting that the host gives a value.");

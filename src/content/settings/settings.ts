@@ -27,17 +27,17 @@ import {
 
 export interface Settings {
   /** Returns the current values. They are frozen, and cached until something changes. */
-  readonly read: () => SettingValues;
+  read: () => SettingValues;
   /** Returns the values without those that were written. */
-  readonly readInitial: () => SettingValues;
-  readonly isWritable: (name: SettingName) => boolean;
+  readInitial: () => SettingValues;
+  isWritable: (name: SettingName) => boolean;
   /**
    * Asks the host and stores what it accepts. A setting whose value is the initial one follows the
    * host's options again.
    *
    * @throws RestError 503 `rest_settings_unavailable` if the host's hook fails
    */
-  readonly write: (changes: SettingChanges, user: User) => Promise<void>;
+  write: (changes: SettingChanges, user: User) => Promise<void>;
 }
 
 const TIMEOUT_MS = 5_000;
@@ -59,19 +59,19 @@ export function createSettings({
   clock,
   logger,
 }: {
-  readonly site: Pick<SiteOptions, "name" | "description" | "url" | "timezone">;
-  readonly options: {
-    readonly values: Partial<Pick<SettingValues, HostSetting>>;
-    readonly writable: readonly WritableSetting[];
-    readonly write?: WriteSettings | undefined;
+  site: Pick<SiteOptions, "name" | "description" | "url" | "timezone">;
+  options: {
+    values: Partial<Pick<SettingValues, HostSetting>>;
+    writable: WritableSetting[];
+    write?: WriteSettings | undefined;
   };
-  readonly repository: Pick<ContentRepository, "index" | "change" | "defaultCategory" | "stamp">;
-  readonly clock: Clock;
-  readonly logger: Logger;
+  repository: Pick<ContentRepository, "index" | "change" | "defaultCategory" | "stamp">;
+  clock: Clock;
+  logger: Logger;
 }): Settings {
   const { index, stamp } = repository;
-  const names: ReadonlySet<SettingName> = new Set(writable);
-  let cached: { readonly stamp: number; readonly values: SettingValues } | undefined;
+  const names: Set<SettingName> = new Set(writable);
+  let cached: { stamp: number; values: SettingValues } | undefined;
 
   const readInitial = (): SettingValues => ({
     ...INITIAL,
@@ -137,7 +137,7 @@ const CAPABILITY = "manage_options";
 
 const fieldOf = (name: SettingName): SettingField<Json> => settingFields[name] as SettingField<Json>;
 
-const mapSettings = <T>(map: (name: SettingName) => T): { readonly [name: string]: T } =>
+const mapSettings = <T>(map: (name: SettingName) => T): { [name: string]: T } =>
   Object.fromEntries(SETTING_NAMES.map((name) => [name, map(name)]));
 
 const schema: Schema = {
@@ -167,9 +167,9 @@ export function settingsRoutes({
   settings,
   namespace,
 }: {
-  readonly settings: Settings;
-  readonly namespace: string;
-}): readonly RestRoute[] {
+  settings: Settings;
+  namespace: string;
+}): RestRoute[] {
   const respond = (): RestResponse => ({
     status: 200,
     headers: {},
@@ -229,8 +229,8 @@ const cannotUpdate = ({ caller }: RestRequest, name: SettingName): RestError =>
 function listChanges(
   { values, isGiven, given }: RestRequest,
   settings: Settings,
-  names: readonly SettingName[] = SETTING_NAMES,
-): { readonly [name: string]: Json } {
+  names: SettingName[] = SETTING_NAMES,
+): { [name: string]: Json } {
   const current = settings.read();
   const initial = settings.readInitial();
   return Object.fromEntries(

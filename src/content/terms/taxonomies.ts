@@ -11,8 +11,8 @@ const TREE = ["id", "count", "description", "link", "name", "slug", "taxonomy", 
 export const TERM_FIELDS = { flat: FLAT, tree: TREE };
 
 export const taxonomies: {
-  readonly [taxonomy in BuiltInTaxonomy]: Omit<TaxonomyDefinition, "capabilities" | "taxonomy"> & {
-    readonly taxonomy: BuiltInTaxonomy;
+  [taxonomy in BuiltInTaxonomy]: Omit<TaxonomyDefinition, "capabilities" | "taxonomy"> & {
+    taxonomy: BuiltInTaxonomy;
   };
 } = {
   category: {

@@ -13,10 +13,7 @@ import type { Site } from "../site.js";
 const MAX_ANCESTORS = 100;
 
 /** Lists the terms above a term, from the root down to its parent. */
-export function listTermAncestors(
-  { taxonomy, parent }: Term,
-  index: ContentRepository["index"],
-): readonly Term[] {
+export function listTermAncestors({ taxonomy, parent }: Term, index: ContentRepository["index"]): Term[] {
   const ancestors: Term[] = [];
   let above = parent === 0 ? undefined : index.term(parent);
   while (above !== undefined && above.taxonomy === taxonomy && ancestors.length < MAX_ANCESTORS) {
@@ -46,7 +43,7 @@ export function termFields(
   { site, repository, menuLocations }: ContentBase,
 ): RecordFields<Term> {
   const { index } = repository;
-  const fields: { readonly [name: string]: RecordField<Term> } = {
+  const fields: { [name: string]: RecordField<Term> } = {
     id: {
       schema: { description: "Unique identifier for the term.", type: "integer", context: ALL, ...READONLY },
       read: ({ id }) => id,

@@ -73,14 +73,14 @@ export const termListArguments = ({ isHierarchical }: TaxonomyDefinition): Argum
 
 /** A query for terms. An absent property means no such filter. */
 export interface TermQuery {
-  readonly search?: string;
-  readonly include?: readonly number[];
-  readonly exclude?: readonly number[];
-  readonly parent?: number;
-  readonly slug?: readonly string[];
-  readonly hideEmpty: boolean;
-  readonly orderBy: TermOrder;
-  readonly order: "asc" | "desc";
+  search?: string;
+  include?: number[];
+  exclude?: number[];
+  parent?: number;
+  slug?: string[];
+  hideEmpty: boolean;
+  orderBy: TermOrder;
+  order: "asc" | "desc";
 }
 
 /**
@@ -88,14 +88,14 @@ export interface TermQuery {
  *
  * @throws RestError 400 `rest_orderby_include_missing_include` for an order by a missing list.
  */
-export function toTermQuery(values: { readonly [name: string]: Json | undefined }): TermQuery {
+export function toTermQuery(values: { [name: string]: Json | undefined }): TermQuery {
   const orderBy = values["orderby"] as TermOrder;
-  const list = (name: string): readonly Json[] | undefined => {
+  const list = (name: string): Json[] | undefined => {
     const value = values[name];
     return Array.isArray(value) && value.length > 0 ? value : undefined;
   };
-  const include = list("include") as readonly number[] | undefined;
-  const slug = (list("slug") as readonly string[] | undefined)?.map(toSlug);
+  const include = list("include") as number[] | undefined;
+  const slug = (list("slug") as string[] | undefined)?.map(toSlug);
   if (orderBy === "include" && include === undefined) {
     throw new RestError(
       400,
@@ -108,7 +108,7 @@ export function toTermQuery(values: { readonly [name: string]: Json | undefined 
     orderBy,
     order: values["order"] === "desc" ? "desc" : "asc",
     hideEmpty: values["hide_empty"] === true,
-    exclude: (values["exclude"] ?? []) as readonly number[],
+    exclude: (values["exclude"] ?? []) as number[],
     ...(typeof search === "string" && search !== "" ? { search } : {}),
     ...(typeof parent === "number" ? { parent } : {}),
     ...(include === undefined ? {} : { include }),
@@ -120,7 +120,7 @@ export function toTermQuery(values: { readonly [name: string]: Json | undefined 
  * Finds the terms with a published post, or with such a term below them. `all`: every term of the
  * taxonomy. Linear.
  */
-function findFilledTerms(all: readonly Term[], countOf: (term: Term) => number): ReadonlySet<number> {
+function findFilledTerms(all: Term[], countOf: (term: Term) => number): Set<number> {
   const byId = new Map(all.map((term) => [term.id, term]));
   const filled = new Set<number>();
   for (const term of all) {
@@ -139,10 +139,10 @@ function findFilledTerms(all: readonly Term[], countOf: (term: Term) => number):
  * the taxonomy.
  */
 export function listTerms(
-  terms: readonly Term[],
+  terms: Term[],
   query: TermQuery,
-  { all, countOf }: { readonly all: readonly Term[]; readonly countOf: (term: Term) => number },
-): readonly Term[] {
+  { all, countOf }: { all: Term[]; countOf: (term: Term) => number },
+): Term[] {
   const { include, exclude, parent, slug, search, hideEmpty, orderBy, order } = query;
   const included = include && new Set(include);
   const excluded = new Set(exclude);
@@ -162,7 +162,7 @@ export function listTerms(
   if (orderBy === "include_slugs") return sortByList(found, (term) => term.slug, slug ?? []);
 
   const keyOf: {
-    readonly [by in Exclude<TermOrder, "include" | "include_slugs">]: (term: Term) => string | number;
+    [by in Exclude<TermOrder, "include" | "include_slugs">]: (term: Term) => string | number;
   } = {
     id: ({ id }) => id,
     name: ({ name }) => fold(name),
@@ -179,11 +179,7 @@ export function listTerms(
 }
 
 /** Sorts terms by the place of their key in `keys`. Terms whose key is not there come last. */
-function sortByList<K>(
-  terms: readonly Term[],
-  keyOf: (term: Term) => K,
-  keys: readonly K[],
-): readonly Term[] {
+function sortByList<K>(terms: Term[], keyOf: (term: Term) => K, keys: K[]): Term[] {
   const places = new Map(keys.map((key, at) => [key, at]));
   const place = (term: Term): number => places.get(keyOf(term)) ?? keys.length;
   return terms.toSorted((a, b) => place(a) - place(b));

@@ -15,15 +15,15 @@ import { listTermAncestors, termFields } from "./term-fields.js";
 /** The `permit` functions throw the RestError of WordPress for a request that is not allowed. */
 export interface TermPermissions {
   /** Returns the requested term. Throws RestError 404 `rest_term_invalid` if it does not exist. */
-  readonly find: (request: RestRequest) => Term;
-  readonly mayDelete: (caller: Caller, term: Term) => boolean;
+  find: (request: RestRequest) => Term;
+  mayDelete: (caller: Caller, term: Term) => boolean;
   /** Returns the terms to list: those of one post, or all. Throws if the post may not be read. */
-  readonly listReadable: (request: RestRequest) => readonly Term[];
-  readonly permitList: (request: RestRequest) => void;
-  readonly permitCreate: (request: RestRequest) => void;
-  readonly permitRead: (request: RestRequest) => void;
-  readonly permitUpdate: (request: RestRequest) => void;
-  readonly permitDelete: (request: RestRequest) => void;
+  listReadable: (request: RestRequest) => Term[];
+  permitList: (request: RestRequest) => void;
+  permitCreate: (request: RestRequest) => void;
+  permitRead: (request: RestRequest) => void;
+  permitUpdate: (request: RestRequest) => void;
+  permitDelete: (request: RestRequest) => void;
 }
 
 export function createTermPermissions(
@@ -100,9 +100,9 @@ export function createTermPermissions(
 // Renders the items of a taxonomy's terms with their links.
 
 interface TermRenderer {
-  readonly fields: RecordFields<Term>;
-  readonly schema: Schema;
-  readonly renderItem: (term: Term, request: RestRequest, context: Context) => Item;
+  fields: RecordFields<Term>;
+  schema: Schema;
+  renderItem: (term: Term, request: RestRequest, context: Context) => Item;
 }
 
 export function createTermRenderer(

@@ -27,10 +27,10 @@ const FORCE: Argument = {
 };
 
 /** Returns the routes of all taxonomies. */
-export const termRoutes = (base: ContentBase): readonly RestRoute[] =>
+export const termRoutes = (base: ContentBase): RestRoute[] =>
   [...base.model.taxonomies.values()].flatMap((definition) => taxonomyRoutes(definition, base));
 
-function taxonomyRoutes(definition: TaxonomyDefinition, base: ContentBase): readonly RestRoute[] {
+function taxonomyRoutes(definition: TaxonomyDefinition, base: ContentBase): RestRoute[] {
   const { repository, menuLocations, namespace } = base;
   const { index } = repository;
   const { taxonomy, base: name } = definition;
@@ -124,7 +124,7 @@ function withKnownLocations(args: Arguments, { all }: MenuLocations): Arguments 
           : { ...locations, items: { type: "string", enum: all.map(({ name }) => name) } },
       validate: (value) =>
         validateValue(value, locations, "locations") ??
-        ((coerceValue(value, locations) as readonly Json[]).every(isKnown)
+        ((coerceValue(value, locations) as Json[]).every(isKnown)
           ? undefined
           : { code: "rest_invalid_menu_location", message: "Invalid menu location." }),
     },
@@ -148,12 +148,12 @@ interface TermChanges {
    * Stores the values of the request over the term that `findPrevious` returns, or as a new term if
    * it is `null`.
    */
-  readonly write: (request: RestRequest, findPrevious: () => Term | null) => Promise<Term>;
+  write: (request: RestRequest, findPrevious: () => Term | null) => Promise<Term>;
   /**
    * Deletes a term and the menu items that point at it; its children move up to its parent.
    * Deleting a menu deletes its items. Resolves with what `render` made of the term before.
    */
-  readonly remove: <T>(find: () => Term, render: (term: Term) => T) => Promise<T>;
+  remove: <T>(find: () => Term, render: (term: Term) => T) => Promise<T>;
 }
 
 function createTermChanges(
@@ -206,7 +206,7 @@ function createTermChanges(
         transaction.putTerm(term);
         const { locations } = values;
         if (taxonomy === "nav_menu" && Array.isArray(locations)) {
-          menuLocations.assign(transaction, term, locations as readonly string[]);
+          menuLocations.assign(transaction, term, locations as string[]);
         }
         for (const ancestor of listTermAncestors(term, index)) {
           transaction.expectUnchanged(`term/${ancestor.id}`);

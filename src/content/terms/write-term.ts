@@ -23,11 +23,11 @@ export const termName = (text: string): string =>
   stripAll(text).replace(AMPERSAND, "&amp;").replaceAll(">", "&gt;");
 
 interface TermContext {
-  readonly definition: TaxonomyDefinition;
-  readonly index: ContentRepository["index"];
+  definition: TaxonomyDefinition;
+  index: ContentRepository["index"];
 }
 
-type TermValues = { readonly [name: string]: Json | undefined };
+type TermValues = { [name: string]: Json | undefined };
 
 const getText = (values: TermValues, name: string): string | undefined => {
   const value = values[name];

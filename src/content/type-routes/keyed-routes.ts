@@ -18,37 +18,37 @@ import { createItem, withLinks } from "../rest/serialise.js";
 import type { Item, Links, RestEndpoint, RestRequest, RestRoute } from "../rest/types.js";
 
 /** A code and the message for a person. */
-type Refusal = readonly [code: string, message: string];
+type Refusal = [code: string, message: string];
 
 export interface KeyedTable<T> {
   /** The first segment of its paths: `types`. */
-  readonly base: string;
+  base: string;
   /** The name of the path parameter, and the title of the schema: `type`. */
-  readonly parameter: string;
-  readonly parameterDescription: string;
-  readonly entries: ReadonlyMap<string, T>;
-  readonly fields: RecordFields<T>;
+  parameter: string;
+  parameterDescription: string;
+  entries: Map<string, T>;
+  fields: RecordFields<T>;
   /** Returns the links besides `collection`. `to` builds the URL of a path below the namespace. */
-  readonly links: (entry: T, to: (path: string) => string) => Links;
-  readonly listArguments?: Arguments;
-  readonly isListed?: (entry: T, values: RestRequest["values"]) => boolean;
+  links: (entry: T, to: (path: string) => string) => Links;
+  listArguments?: Arguments;
+  isListed?: (entry: T, values: RestRequest["values"]) => boolean;
   /** Names that WordPress knows and shows nobody: they are refused like an unreadable entry. */
-  readonly hidden: ReadonlySet<string>;
+  hidden: Set<string>;
   /** True if `Allow` names GET for an unknown entry, as some routes of WordPress do. */
-  readonly isUnknownPermitted?: true;
-  readonly canRead: (caller: Caller, entry: T) => boolean;
-  readonly canEdit: (caller: Caller, entry: T) => boolean;
-  readonly refusals: {
+  isUnknownPermitted?: true;
+  canRead: (caller: Caller, entry: T) => boolean;
+  canEdit: (caller: Caller, entry: T) => boolean;
+  refusals: {
     /** The 404 for an unknown entry. */
-    readonly unknown: Refusal;
-    readonly read: Refusal;
+    unknown: Refusal;
+    read: Refusal;
     /** For the list in the context `edit`, if the caller may edit no entry. */
-    readonly editAny: Refusal;
-    readonly edit: Refusal;
+    editAny: Refusal;
+    edit: Refusal;
   };
 }
 
-export function keyedRoutes<T>(table: KeyedTable<T>, namespace: string): readonly RestRoute[] {
+export function keyedRoutes<T>(table: KeyedTable<T>, namespace: string): RestRoute[] {
   const { base, parameter } = table;
   const schema = recordSchema(parameter, table.fields);
   return [
@@ -129,11 +129,11 @@ function createRead<T>(table: KeyedTable<T>, namespace: string): RestEndpoint {
 // notices.
 
 interface Names {
-  readonly name: string;
-  readonly singular: string;
+  name: string;
+  singular: string;
 }
 
-export function typeLabels({ name, singular, archives }: Names & { readonly archives: string }): JsonObject {
+export function typeLabels({ name, singular, archives }: Names & { archives: string }): JsonObject {
   const many = name.toLowerCase();
   const one = singular.toLowerCase();
   return {

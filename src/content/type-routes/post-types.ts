@@ -7,7 +7,7 @@ import { ALL, EDIT, FULL, type RecordFields } from "../rest/record-fields.js";
 import { type KeyedTable, typeLabels } from "./keyed-routes.js";
 
 /** The icons that editors show for the types. */
-const ICONS: { readonly [type in BuiltInPostType]: string | null } = {
+const ICONS: { [type in BuiltInPostType]: string | null } = {
   post: "dashicons-admin-post",
   page: "dashicons-admin-page",
   attachment: "dashicons-admin-media",
@@ -16,14 +16,8 @@ const ICONS: { readonly [type in BuiltInPostType]: string | null } = {
   wp_navigation: null,
 };
 
-const HAS_SCREENS: ReadonlySet<PostType> = new Set([
-  "post",
-  "page",
-  "attachment",
-  "wp_block",
-  "wp_navigation",
-]);
-const IS_IN_MENUS: ReadonlySet<PostType> = new Set(["post", "page"]);
+const HAS_SCREENS: Set<PostType> = new Set(["post", "page", "attachment", "wp_block", "wp_navigation"]);
+const IS_IN_MENUS: Set<PostType> = new Set(["post", "page"]);
 
 /** The capabilities that WordPress checks for a single post. No role has them. */
 const metaCapabilities = (type: PostType): CapabilityNames => {

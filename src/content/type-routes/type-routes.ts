@@ -9,7 +9,7 @@ import type { RestRoute } from "../rest/types.js";
 import { type KeyedTable, keyedRoutes, taxonomyLabels } from "./keyed-routes.js";
 import { typesTable } from "./post-types.js";
 
-export const typeRoutes = (base: DescribedBase): readonly RestRoute[] => [
+export const typeRoutes = (base: DescribedBase): RestRoute[] => [
   ...keyedRoutes(typesTable(base), base.namespace),
   ...keyedRoutes(statusesTable, base.namespace),
   ...keyedRoutes(taxonomiesTable(base), base.namespace),
@@ -20,12 +20,12 @@ type DescribedBase = Pick<ContentBase, "model" | "namespace">;
 // `/statuses`: the statuses of posts. Anonymous callers see only the public one.
 
 interface Status {
-  readonly slug: PostStatus;
-  readonly name: string;
+  slug: PostStatus;
+  name: string;
   /** `protected`: neither published nor private, but listed for who writes. */
-  readonly kind: "public" | "private" | "protected" | "internal";
+  kind: "public" | "private" | "protected" | "internal";
   /** True if its posts get their date when they leave the status. */
-  readonly isFloating: boolean;
+  isFloating: boolean;
 }
 
 const status = (
@@ -33,9 +33,9 @@ const status = (
   name: string,
   kind: Status["kind"],
   isFloating = false,
-): readonly [string, Status] => [slug, { slug, name, kind, isFloating }];
+): [string, Status] => [slug, { slug, name, kind, isFloating }];
 
-const statuses: ReadonlyMap<string, Status> = new Map([
+const statuses: Map<string, Status> = new Map([
   status("publish", "Published", "public"),
   status("future", "Scheduled", "protected"),
   status("draft", "Draft", "protected", true),

@@ -24,7 +24,7 @@ import type { Users } from "./users.js";
 
 /** A password as responses show it; with the password itself only when it was created. */
 interface ShownPassword extends ApplicationPassword {
-  readonly password?: string;
+  password?: string;
 }
 
 const MAX_NAME = 255;
@@ -154,17 +154,17 @@ export function describeAuthentication(passwords: ApplicationPasswords | undefin
 }
 
 interface PasswordRoutesBase {
-  readonly passwords: ApplicationPasswords;
-  readonly users: Users;
+  passwords: ApplicationPasswords;
+  users: Users;
   /** `core/v2` */
-  readonly namespace: string;
+  namespace: string;
 }
 
 /** Returns the routes below `/users/me` and `/users/{id}`. */
-export const applicationPasswordRoutes = (base: PasswordRoutesBase): readonly RestRoute[] =>
+export const applicationPasswordRoutes = (base: PasswordRoutesBase): RestRoute[] =>
   ["me", ":user_id"].flatMap((segment) => routesOfUser(segment, base));
 
-function routesOfUser(segment: string, base: PasswordRoutesBase): readonly RestRoute[] {
+function routesOfUser(segment: string, base: PasswordRoutesBase): RestRoute[] {
   const { passwords, namespace } = base;
   const path = `/users/${segment}/application-passwords`;
   const ids: Arguments = segment === "me" ? {} : { user_id: USER_ID };
@@ -291,9 +291,9 @@ const createIntrospection = (
     withContext,
     respond,
   }: {
-    readonly getUserId: (request: RestRequest) => number;
-    readonly withContext: Arguments;
-    readonly respond: (password: ApplicationPassword, request: RestRequest) => RestResponse;
+    getUserId: (request: RestRequest) => number;
+    withContext: Arguments;
+    respond: (password: ApplicationPassword, request: RestRequest) => RestResponse;
   },
 ): RestEndpoint => ({
   methods: ["GET"],

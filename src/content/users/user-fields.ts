@@ -13,7 +13,7 @@ import { PREFERENCES } from "./write-user.js";
 /** A user as responses show him. */
 export interface ShownUser extends User {
   /** Absent: he is shown to somebody else, or in another context than `edit`. */
-  readonly meta?: UserMeta;
+  meta?: UserMeta;
 }
 
 /** Returns the URL of a user's posts on the website. */

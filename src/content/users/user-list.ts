@@ -15,7 +15,7 @@ const ORDERS = ["id", "include", "name", "registered_date", "slug", "include_slu
 type UserOrder = (typeof ORDERS)[number];
 
 /** Their order would reveal what only managers of users may see. */
-const PRIVATE_ORDERS: ReadonlySet<unknown> = new Set<UserOrder>(["email", "registered_date"]);
+const PRIVATE_ORDERS: Set<unknown> = new Set<UserOrder>(["email", "registered_date"]);
 
 /** WordPress also has `username`, which a host does not tell. */
 const SEARCH_COLUMNS = ["email", "name", "id", "slug"] as const;
@@ -99,24 +99,21 @@ export function permitUserList(request: RestRequest): void {
   }
 }
 
-type Values = { readonly [name: string]: Json | undefined };
+type Values = { [name: string]: Json | undefined };
 
 /** Returns a list that has entries; `undefined` if it is missing or empty. */
-function readList<T extends Json>(values: Values, name: string): readonly T[] | undefined {
+function readList<T extends Json>(values: Values, name: string): T[] | undefined {
   const value = values[name];
-  return Array.isArray(value) && value.length > 0 ? (value as readonly T[]) : undefined;
+  return Array.isArray(value) && value.length > 0 ? (value as T[]) : undefined;
 }
 
 /** Returns the types that a listed user must have published; `undefined` lists every user. */
-export const readPublishedTypes = (
-  values: Values,
-  { types }: ContentModel,
-): readonly PostType[] | undefined =>
+export const readPublishedTypes = (values: Values, { types }: ContentModel): PostType[] | undefined =>
   values["has_published_posts"] === true
     ? [...types.keys()]
     : readList<PostType>(values, "has_published_posts");
 
-const COLUMNS: { readonly [column in SearchColumn]: (user: User) => string } = {
+const COLUMNS: { [column in SearchColumn]: (user: User) => string } = {
   email: ({ email = "" }) => fold(email),
   name: ({ name }) => fold(name),
   id: ({ id }) => String(id),
@@ -140,10 +137,10 @@ function createSearch(values: Values, caller: Caller): (user: User) => boolean {
  * @throws RestError 400 `rest_orderby_include_missing_include` for an order by a missing list.
  */
 export function selectUsers(
-  users: readonly User[],
+  users: User[],
   { values, caller }: Pick<RestRequest, "values" | "caller">,
   roles: Roles,
-): readonly User[] {
+): User[] {
   const include = readList<number>(values, "include");
   const slugs = readList<string>(values, "slug");
   const orderBy = values["orderby"] as UserOrder;
@@ -180,22 +177,22 @@ export function selectUsers(
 }
 
 function sortUsers(
-  users: readonly User[],
+  users: User[],
   {
     orderBy,
     isDescending,
     include,
     slugs,
   }: {
-    readonly orderBy: UserOrder;
-    readonly isDescending: boolean;
-    readonly include: readonly number[];
-    readonly slugs: readonly string[];
+    orderBy: UserOrder;
+    isDescending: boolean;
+    include: number[];
+    slugs: string[];
   },
-): readonly User[] {
+): User[] {
   const includePlaces = new Map(include.map((id, at) => [id, at]));
   const slugPlaces = new Map(slugs.map((slug, at) => [slug, at]));
-  const keys: { readonly [by in UserOrder]: (user: User) => string | number } = {
+  const keys: { [by in UserOrder]: (user: User) => string | number } = {
     id: ({ id }) => id,
     name: COLUMNS.name,
     // The host does not tell when a user registered; ids ascend with it.

@@ -33,13 +33,13 @@ export function userRoutes({
   callers,
   namespace,
 }: {
-  readonly repository: Pick<ContentRepository, "index" | "stamp" | "change" | "userMeta">;
-  readonly site: Pick<Site, "home">;
-  readonly users: Users;
-  readonly roles: Roles;
-  readonly callers: Pick<Callers, "toCaller">;
-  readonly namespace: string;
-}): readonly RestRoute[] {
+  repository: Pick<ContentRepository, "index" | "stamp" | "change" | "userMeta">;
+  site: Pick<Site, "home">;
+  users: Users;
+  roles: Roles;
+  callers: Pick<Callers, "toCaller">;
+  namespace: string;
+}): RestRoute[] {
   const fields = userFields(site.home, roles);
   const schema = recordSchema("user", fields);
   const { model } = repository.index;

@@ -49,14 +49,14 @@ export type UsersOption = readonly User[] | UserSource;
  */
 export interface Users {
   /** Returns `null` if no user has the id. Returns a promise only if the host's function does. */
-  readonly get: (id: number) => User | null | Promise<User | null>;
+  get: (id: number) => User | null | Promise<User | null>;
   /** Returns all users, at most 10 000. The result of the host's function is cached for 10 s. */
-  readonly all: () => readonly User[] | Promise<readonly User[]>;
+  all: () => User[] | Promise<User[]>;
   /**
    * Returns a number that grows every 10 s if the host's functions may return something new. What
    * was derived from users before is stale then.
    */
-  readonly stamp: () => number;
+  stamp: () => number;
 }
 
 const TIMEOUT_MS = 5_000;
@@ -111,9 +111,9 @@ export function createUsers({
   clock,
   logger,
 }: {
-  readonly users: UsersOption;
-  readonly clock: Clock;
-  readonly logger: Logger;
+  users: UsersOption;
+  clock: Clock;
+  logger: Logger;
 }): Users {
   if (Array.isArray(users)) return createListedUsers(users);
   const source = users as UserSource | null;
@@ -127,7 +127,7 @@ export function createUsers({
   return createHostUsers(source, clock, logger);
 }
 
-function createListedUsers(given: readonly User[]): Users {
+function createListedUsers(given: User[]): Users {
   const byId = new Map<number, User>();
   const slugs = new Set<string>();
   for (const [at, entry] of given.entries()) {
@@ -150,7 +150,7 @@ function createListedUsers(given: readonly User[]): Users {
     byId.set(user.id, user);
     slugs.add(user.slug);
   }
-  const everybody = Object.freeze([...byId.values()]);
+  const everybody = [...byId.values()];
   return Object.freeze({ get: (id: number) => byId.get(id) ?? null, all: () => everybody, stamp: () => 0 });
 }
 
@@ -195,7 +195,7 @@ function createHostUsers(source: UserSource, clock: Clock, logger: Logger): User
     return user;
   }
 
-  async function readAll(): Promise<readonly User[]> {
+  async function readAll(): Promise<User[]> {
     const found = new Map<number, User>();
     for (let page = 1; found.size < MAX_USERS && page <= MAX_USERS / PAGE_SIZE; page += 1) {
       const read = await callHost(
@@ -205,10 +205,10 @@ function createHostUsers(source: UserSource, clock: Clock, logger: Logger): User
       for (const user of read.users) found.set(user.id, user);
       if (read.users.length === 0 || page * PAGE_SIZE >= read.total) break;
     }
-    return Object.freeze([...found.values()]);
+    return [...found.values()];
   }
 
-  let latest: { readonly at: number; readonly users: Promise<readonly User[]> } | undefined;
+  let latest: { at: number; users: Promise<User[]> } | undefined;
   return Object.freeze({
     get: (id: number) =>
       callHost(
@@ -246,40 +246,37 @@ interface UserVisibility {
    * Resolves with those of `everybody` who have published something of one of `types`. Without
    * `types`, these are the users whom anonymous callers may see.
    */
-  readonly listPublishers: (
-    everybody: readonly User[],
-    types?: readonly PostType[],
-  ) => Promise<readonly User[]>;
+  listPublishers: (everybody: User[], types?: PostType[]) => Promise<User[]>;
   /**
    * Resolves with the requested user. A user whom the caller may not see is reported like one who
    * does not exist, so that ids cannot be probed; WordPress tells the two apart.
    *
    * @throws RestError 404 `rest_user_invalid_id`.
    */
-  readonly find: (request: RestRequest) => Promise<User>;
+  find: (request: RestRequest) => Promise<User>;
 }
 
 interface UserVisibilityOptions {
-  readonly repository: Pick<ContentRepository, "index" | "stamp">;
-  readonly users: Users;
+  repository: Pick<ContentRepository, "index" | "stamp">;
+  users: Users;
 }
 
 /** Types whose published posts everybody may read, so their authors are no secret. */
-const listPublicTypes = ({ types }: ContentModel): readonly PostType[] =>
+const listPublicTypes = ({ types }: ContentModel): PostType[] =>
   [...types.values()].flatMap(({ type, isViewable }) => (isViewable && type !== "attachment" ? [type] : []));
 
 interface CachedPublishers {
-  readonly stamp: number;
-  readonly everybody: readonly User[];
+  stamp: number;
+  everybody: User[];
   /** By the types, joined. */
-  readonly lists: Map<string, readonly User[]>;
+  lists: Map<string, User[]>;
 }
 
 export function createUserVisibility({ repository, users }: UserVisibilityOptions): UserVisibility {
   const publicTypes = listPublicTypes(repository.index.model);
   let cache: CachedPublishers | undefined;
 
-  async function hasPublished({ id }: User, types: readonly PostType[]): Promise<boolean> {
+  async function hasPublished({ id }: User, types: PostType[]): Promise<boolean> {
     for (const type of types) {
       const { total } = await repository.index.find(
         {

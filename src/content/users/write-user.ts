@@ -19,13 +19,7 @@ const MAX_PREFERENCES = 65_536;
 const MAX_LEVELS = 16;
 
 /** The fields of a user that a client may send back unchanged. */
-const HOST_FIELDS = [
-  "name",
-  "email",
-  "url",
-  "description",
-  "slug",
-] as const satisfies readonly (keyof User)[];
+const HOST_FIELDS = ["name", "email", "url", "description", "slug"] as const satisfies (keyof User)[];
 
 /** Fields of WordPress that the host does not give, so every value of them is a change. */
 const UNKNOWN_FIELDS = ["username", "first_name", "last_name", "locale", "nickname", "password"] as const;

@@ -5,10 +5,10 @@
  * at most `weight`. An entry that weighs more than that is a batch of its own.
  */
 export function splitIntoBatches<T>(
-  entries: readonly T[],
-  { count, weight }: { readonly count: number; readonly weight: number },
+  entries: T[],
+  { count, weight }: { count: number; weight: number },
   getWeight: (entry: T) => number,
-): readonly (readonly T[])[] {
+): T[][] {
   const batches: T[][] = [];
   let batch: T[] = [];
   let total = 0;

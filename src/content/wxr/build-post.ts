@@ -30,19 +30,19 @@ import type { WxrItem, WxrSite } from "./types.js";
 
 /** The state of a candidate on this site. */
 interface ExistingPost {
-  readonly id: number;
-  readonly previous: Post | undefined;
+  id: number;
+  previous: Post | undefined;
   /** A file that was stored for it just now. */
-  readonly file: ImportedMediaFile | undefined;
+  file: ImportedMediaFile | undefined;
 }
 
 export interface BuiltPost {
-  readonly post: Post;
+  post: Post;
   /** False if the site has exactly this record already. */
-  readonly isChanged: boolean;
+  isChanged: boolean;
   /** Set if the post waits for the target of a reference. */
-  readonly pending: PendingPost | undefined;
-  readonly unknownMeta: readonly string[];
+  pending: PendingPost | undefined;
+  unknownMeta: string[];
 }
 
 type PostBuilder = (
@@ -60,12 +60,12 @@ export function createPostBuilder({
   isTrusted,
   getAuthorId,
 }: {
-  readonly repository: ContentRepository;
-  readonly terms: TermImport;
-  readonly files: FileImport;
-  readonly write: Pick<WriteContext, "caller" | "site">;
-  readonly isTrusted: boolean;
-  readonly getAuthorId: (login: string) => number;
+  repository: ContentRepository;
+  terms: TermImport;
+  files: FileImport;
+  write: Pick<WriteContext, "caller" | "site">;
+  isTrusted: boolean;
+  getAuthorId: (login: string) => number;
 }): PostBuilder {
   const plan = async (
     { item, collection }: ImportCandidate,
@@ -151,9 +151,9 @@ function placePost(
     slug,
     lacksParent,
   }: {
-    readonly previous: Post | undefined;
-    readonly slug: string | undefined;
-    readonly lacksParent: boolean;
+    previous: Post | undefined;
+    slug: string | undefined;
+    lacksParent: boolean;
   },
   placement: Placement,
 ): Post {
@@ -168,22 +168,22 @@ function placePost(
 
 /** An item that becomes a post of this site. */
 export interface ImportCandidate {
-  readonly item: WxrItem;
-  readonly collection: Collection;
+  item: WxrItem;
+  collection: Collection;
   /** Finds the post again in later imports. */
-  readonly identity: string;
+  identity: string;
   /** Digest of the item; the same digest means that nothing changed in the file. */
-  readonly state: string;
+  state: string;
 }
 
 interface CandidateSelection {
   /** Returns `undefined` for an item that is left out; the summary says why. */
-  readonly select: (item: WxrItem) => ImportCandidate | undefined;
+  select: (item: WxrItem) => ImportCandidate | undefined;
   /**
    * Identity of the post with this id in the file; empty if the file has no such post. `menu`: the
    * slug of its menu if it is a menu item, else empty.
    */
-  readonly toIdentity: (id: number, menu: string) => string;
+  toIdentity: (id: number, menu: string) => string;
 }
 
 export function createCandidateSelection({
@@ -193,12 +193,12 @@ export function createCandidateSelection({
   isTrusted,
   getAuthorId,
 }: {
-  readonly model: ContentModel;
-  readonly summary: ImportSummaryBuilder;
+  model: ContentModel;
+  summary: ImportSummaryBuilder;
   /** The site that wrote the file. */
-  readonly source: Pick<WxrSite, "url" | "title">;
-  readonly isTrusted: boolean;
-  readonly getAuthorId: (login: string) => number;
+  source: Pick<WxrSite, "url" | "title">;
+  isTrusted: boolean;
+  getAuthorId: (login: string) => number;
 }): CandidateSelection {
   const { url } = source;
   const seen = new Set<string>();

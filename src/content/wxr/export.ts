@@ -29,9 +29,9 @@ import { listPostIdsOfType } from "./post-ids.js";
  */
 export interface ExportOptions {
   /** Called after every batch. Must not throw. */
-  readonly onProgress?: ((progress: ExportProgress) => void) | undefined;
+  onProgress?: ((progress: ExportProgress) => void) | undefined;
   /** Once it is aborted, the stream throws its reason. */
-  readonly signal?: AbortSignal | undefined;
+  signal?: AbortSignal | undefined;
 }
 
 /** Progress of an export. */
@@ -49,10 +49,10 @@ const BATCH = 100;
  * Targets of references come before the posts that refer to them, so that an import of the file as
  * a stream finds them.
  */
-const FIRST: readonly PostType[] = ["attachment", "page", "post", "wp_block", "wp_navigation"];
+const FIRST: PostType[] = ["attachment", "page", "post", "wp_block", "wp_navigation"];
 const LAST: PostType = "nav_menu_item";
 
-const listTypesInOrder = ({ types }: ContentModel): readonly PostType[] => {
+const listTypesInOrder = ({ types }: ContentModel): PostType[] => {
   const others = [...types.keys()].filter((type) => !FIRST.includes(type) && type !== LAST);
   return [...FIRST, ...others, LAST];
 };
@@ -103,7 +103,7 @@ export function createExport({ repository, site, users }: ContentBase): Export {
   };
 }
 
-function listParentsFirst(taxonomy: Taxonomy, index: SiteIndex): readonly Term[] {
+function listParentsFirst(taxonomy: Taxonomy, index: SiteIndex): Term[] {
   const depth = (term: Term): number => listTermAncestors(term, index).length;
   return index
     .terms(taxonomy)
@@ -115,7 +115,7 @@ function listParentsFirst(taxonomy: Taxonomy, index: SiteIndex): readonly Term[]
 function writeTerm(term: Term, index: SiteIndex): string {
   const { id, taxonomy, slug, name, description, parent } = term;
   const above = index.term(parent)?.slug ?? "";
-  const line = (tag: string, texts: readonly (readonly [string, string | number])[]): string =>
+  const line = (tag: string, texts: [string, string | number][]): string =>
     `\t<${tag}>\n${texts.map(([child, text]) => writeElement(child, text)).join("")}\t</${tag}>\n`;
   if (taxonomy === "category") {
     return line("wp:category", [
@@ -150,9 +150,9 @@ const writeSite = ({ name, url, home, description }: Site): string =>
 // Writes a post as an item of a WXR file. Pure.
 
 interface ExportContext {
-  readonly site: Site;
-  readonly index: SiteIndex;
-  readonly getLogin: (author: number) => string;
+  site: Site;
+  index: SiteIndex;
+  getLogin: (author: number) => string;
 }
 
 const ZERO_DATE = "0000-00-00 00:00:00";
@@ -196,7 +196,7 @@ function writeItem(post: Post, { site, index, getLogin }: ExportContext): string
   return parts.join("");
 }
 
-function writeAssignments(post: Post, index: SiteIndex): readonly string[] {
+function writeAssignments(post: Post, index: SiteIndex): string[] {
   const write = (taxonomy: string, slug: string, name: string): string =>
     `\t\t<category domain="${taxonomy}" nicename="${escapeXml(slug)}">${writeCdata(name)}</category>\n`;
   const terms = getCollection(index.model, post.type).taxonomies.flatMap(({ taxonomy }) =>
@@ -209,7 +209,7 @@ function writeAssignments(post: Post, index: SiteIndex): readonly string[] {
   return format === "standard" ? terms : [...terms, write("post_format", `post-format-${format}`, format)];
 }
 
-type Meta = readonly (readonly [name: string, value: string])[];
+type Meta = [name: string, value: string][];
 
 function listMeta(post: Post, { meta }: Collection): Meta {
   const { featuredMedia, template, beforeTrash, media, menuItem } = post;
@@ -232,7 +232,7 @@ function listFieldMeta(stored: JsonObject, fields: MetaFields): Meta {
     if (field.declared === undefined) {
       return toMeta(name, typeof value === "boolean" ? (value ? "1" : "") : toText(value));
     }
-    const values = field.declared.isList && Array.isArray(value) ? (value as readonly Json[]) : [value];
+    const values = field.declared.isList && Array.isArray(value) ? (value as Json[]) : [value];
     return values.map((one) => [name, toMetaText(one, removeInvalid)]);
   });
 }
@@ -293,7 +293,7 @@ const removeInvalid = (text: string): string => text.replace(INVALID, "");
 const writeCdata = (text: string): string =>
   `<![CDATA[${removeInvalid(text).replaceAll("]]>", "]]]]><![CDATA[>")}]]>`;
 
-const ENTITIES: { readonly [sign: string]: string } = {
+const ENTITIES: { [sign: string]: string } = {
   "&": "&amp;",
   "<": "&lt;",
   ">": "&gt;",

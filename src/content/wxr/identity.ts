@@ -8,7 +8,7 @@ import { MAX_NAME, termName } from "../terms/write-term.js";
 import { toSlug } from "../text/slug.js";
 import type { WxrItem, WxrSite } from "./types.js";
 
-const digest = (bytes: number, ...parts: readonly string[]): string =>
+const digest = (bytes: number, ...parts: string[]): string =>
   createHash("sha256").update(JSON.stringify(parts)).digest().subarray(0, bytes).toString("base64url");
 
 /**
@@ -18,7 +18,7 @@ const digest = (bytes: number, ...parts: readonly string[]): string =>
 export const getMenu = ({ type, terms }: Pick<WxrItem, "type" | "terms">): string =>
   type === "nav_menu_item" ? (terms.find(({ taxonomy }) => taxonomy === "nav_menu")?.slug ?? "") : "";
 
-const inMenu = (menu: string): readonly string[] => (menu === "" ? [] : [menu]);
+const inMenu = (menu: string): string[] => (menu === "" ? [] : [menu]);
 
 /**
  * Identity of the post with this id in files of the site at `url`, which must not be empty. `menu`:
@@ -47,10 +47,7 @@ export function getIdentity(source: Pick<WxrSite, "url" | "title">, item: WxrIte
 const CONVERSION_VERSION = 1;
 
 /** Returns a digest of `entry` and `settings`. The layout of the file does not change it. */
-export const getImportState = (
-  entry: { readonly line: number; readonly size: number },
-  settings: unknown,
-): string =>
+export const getImportState = (entry: { line: number; size: number }, settings: unknown): string =>
   digest(
     12,
     String(CONVERSION_VERSION),
@@ -61,8 +58,8 @@ export const getImportState = (
 // Returns the slug and name under which a term of a file is stored and found again. Pure.
 
 export interface NamedTerm {
-  readonly slug: string;
-  readonly name: string;
+  slug: string;
+  name: string;
 }
 
 /** Returns the name as it is stored; empty for a term with neither name nor slug. */

@@ -19,19 +19,17 @@ import type { WxrItem } from "./types.js";
 
 /** A stored file that no record names yet. */
 export interface ImportedMediaFile {
-  readonly mimeType: string;
-  readonly media: MediaFile;
-  readonly discard: () => Promise<void>;
+  mimeType: string;
+  media: MediaFile;
+  discard: () => Promise<void>;
 }
 
 export interface FileImport {
   /** True if an attachment has no stored file and the import has a source of files. */
-  readonly isNeeded: (previous: Post | undefined) => boolean;
+  isNeeded: (previous: Post | undefined) => boolean;
   /** Returns stored files by identity. A file that cannot be read becomes a warning. */
-  readonly take: (
-    candidates: readonly { readonly item: WxrItem; readonly identity: string }[],
-  ) => Promise<ReadonlyMap<string, ImportedMediaFile>>;
-  readonly withFile: (post: Post, previous: Post | undefined, file: ImportedMediaFile | undefined) => Post;
+  take: (candidates: { item: WxrItem; identity: string }[]) => Promise<Map<string, ImportedMediaFile>>;
+  withFile: (post: Post, previous: Post | undefined, file: ImportedMediaFile | undefined) => Post;
 }
 
 /** Files that are read at the same time. */
@@ -54,17 +52,17 @@ export function createFileImport({
   maxBytes,
   signal,
 }: {
-  readonly clock: Clock;
+  clock: Clock;
   /** `undefined`: no file is imported. */
-  readonly source: FileSource | undefined;
-  readonly files: FileStore | undefined;
-  readonly images: StoredImages | undefined;
-  readonly zone: SiteZone;
-  readonly now: () => number;
-  readonly summary: ImportSummaryBuilder;
+  source: FileSource | undefined;
+  files: FileStore | undefined;
+  images: StoredImages | undefined;
+  zone: SiteZone;
+  now: () => number;
+  summary: ImportSummaryBuilder;
   /** Limit of one file. */
-  readonly maxBytes: number;
-  readonly signal: AbortSignal | undefined;
+  maxBytes: number;
+  signal: AbortSignal | undefined;
 }): FileImport {
   const isEnabled = source !== undefined && files !== undefined;
   /** Files in a row that were retried in vain. */
@@ -172,10 +170,10 @@ const FETCHED_ORIGINS = 16;
 /** The other site refuses or cannot be reached for a moment. */
 class PassingError extends Error {}
 
-const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
-const LASTING_KINDS: ReadonlySet<string> = new Set(["refused", "tls"]);
+const PASSING_STATUSES: Set<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
+const LASTING_KINDS: Set<string> = new Set(["refused", "tls"]);
 /** There is no such host; the response has an encoding that cannot be read. */
-const LASTING_CODES: ReadonlySet<string> = new Set(["ENOTFOUND", "CONTENT_ENCODING"]);
+const LASTING_CODES: Set<string> = new Set(["ENOTFOUND", "CONTENT_ENCODING"]);
 
 const toError = ({ kind, code, message }: OutboundFailure): Error =>
   LASTING_KINDS.has(kind) || LASTING_CODES.has(code) ? new Error(message) : new PassingError(message);

@@ -34,17 +34,17 @@ import {
 import type { WxrItem, WxrSite } from "./types.js";
 
 export interface PostImport {
-  readonly take: (items: readonly WxrItem[]) => Promise<void>;
-  readonly finish: () => Promise<void>;
+  take: (items: WxrItem[]) => Promise<void>;
+  finish: () => Promise<void>;
 }
 
-type Files = ReadonlyMap<string, ImportedMediaFile>;
+type Files = Map<string, ImportedMediaFile>;
 
 /** Result of one candidate; `id` is the post's id on this site. */
 interface StoredPost extends Partial<BuiltPost> {
-  readonly candidate: ImportCandidate;
-  readonly id: number;
-  readonly result: ImportResult;
+  candidate: ImportCandidate;
+  id: number;
+  result: ImportResult;
 }
 
 /** Files per commit. A published file must not wait long for the record that names it. */
@@ -53,16 +53,16 @@ const FILES_PER_COMMIT = 8;
 const CHARACTERS_PER_TURN = 32_768;
 
 export function createPostImport(options: {
-  readonly repository: ContentRepository;
-  readonly summary: ImportSummaryBuilder;
-  readonly terms: TermImport;
-  readonly files: FileImport;
-  readonly write: Pick<WriteContext, "caller" | "site">;
+  repository: ContentRepository;
+  summary: ImportSummaryBuilder;
+  terms: TermImport;
+  files: FileImport;
+  write: Pick<WriteContext, "caller" | "site">;
   /** The site that wrote the file. */
-  readonly source: Pick<WxrSite, "url" | "title">;
-  readonly isTrusted: boolean;
+  source: Pick<WxrSite, "url" | "title">;
+  isTrusted: boolean;
   /** Returns the id of the user for a login in the file. */
-  readonly getAuthorId: (login: string) => number;
+  getAuthorId: (login: string) => number;
 }): PostImport {
   const { repository, summary, terms, files: fileImport, write } = options;
   const { index } = repository;
@@ -86,7 +86,7 @@ export function createPostImport(options: {
     targets: toTargets(imported.getId),
   });
 
-  async function store(group: readonly ImportCandidate[], files: Files): Promise<void> {
+  async function store(group: ImportCandidate[], files: Files): Promise<void> {
     const used = new Set<string>();
     try {
       let attempts = 0;
@@ -108,9 +108,9 @@ export function createPostImport(options: {
 
   async function storeIn(
     transaction: Transaction,
-    group: readonly ImportCandidate[],
+    group: ImportCandidate[],
     files: Files,
-  ): Promise<readonly StoredPost[]> {
+  ): Promise<StoredPost[]> {
     const before = await imported.load(group.map(({ identity }) => identity));
     const added = group.filter(({ identity }) => !before.has(identity));
     const firstId = added.length === 0 ? 0 : await transaction.newIds("post", added.length);
@@ -172,12 +172,12 @@ const listAssignedTerms = ({ item, collection }: ImportCandidate): WxrItem["term
 
 interface ImportedPosts {
   /** Reads the identities of all posts. Needed before the first call of the others. */
-  readonly refresh: () => void;
+  refresh: () => void;
   /** Returns `undefined` for a post that was never imported, or deleted since. */
-  readonly getId: (identity: string) => number | undefined;
-  readonly add: (identity: string, id: number) => void;
+  getId: (identity: string) => number | undefined;
+  add: (identity: string, id: number) => void;
   /** Loads the posts that exist, by identity. */
-  readonly load: (identities: readonly string[]) => Promise<ReadonlyMap<string, Post>>;
+  load: (identities: string[]) => Promise<Map<string, Post>>;
 }
 
 function createImportedPosts(repository: ContentRepository): ImportedPosts {
@@ -211,9 +211,9 @@ function createImportedPosts(repository: ContentRepository): ImportedPosts {
 // Resolves the references to posts that come later in the file, once the whole file is read.
 
 interface PendingPosts {
-  readonly add: (post: PendingPost) => void;
+  add: (post: PendingPost) => void;
   /** References that still have no target become warnings. */
-  readonly resolve: () => Promise<void>;
+  resolve: () => Promise<void>;
 }
 
 /** Limits of one commit; `weight` is in characters of the file. */
@@ -227,14 +227,14 @@ function createPendingPosts({
   targets,
   beginPlacement,
 }: {
-  readonly repository: ContentRepository;
-  readonly summary: ImportSummaryBuilder;
-  readonly targets: ReferenceTargets;
-  readonly beginPlacement: (transaction: Transaction) => Placement;
+  repository: ContentRepository;
+  summary: ImportSummaryBuilder;
+  targets: ReferenceTargets;
+  beginPlacement: (transaction: Transaction) => Placement;
 }): PendingPosts {
   const pending: PendingPost[] = [];
 
-  async function resolveBatch(batch: readonly PendingPost[]): Promise<void> {
+  async function resolveBatch(batch: PendingPost[]): Promise<void> {
     const warnings = await repository.change(async (transaction) => {
       const posts = await repository.posts(batch.map(({ id }) => id));
       const placement = beginPlacement(transaction);
@@ -266,7 +266,7 @@ function resolvePost(
   before: Post,
   targets: ReferenceTargets,
   placement: Placement,
-): { readonly post: Post; readonly notes: readonly ImportNote[] } {
+): { post: Post; notes: ImportNote[] } {
   const { post, missing } = resolveReferences(before, references, targets, open);
   const isMoved = isWaiting(before) || post.parent !== before.parent;
   const placed = isMoved ? placement.place(post, slug ?? before.slug) : post;

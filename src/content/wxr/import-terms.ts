@@ -16,14 +16,14 @@ import { type ImportNote, listAncestorIds } from "./resolve-references.js";
 import type { WxrTerm } from "./types.js";
 
 export interface TermImport {
-  readonly take: (terms: readonly WxrTerm[]) => Promise<void>;
+  take: (terms: WxrTerm[]) => Promise<void>;
   /** Takes the terms that posts name, and creates those that neither the site nor the file has. */
-  readonly takeNamed: (terms: readonly (NamedTerm & { readonly taxonomy: string })[]) => Promise<void>;
+  takeNamed: (terms: (NamedTerm & { taxonomy: string })[]) => Promise<void>;
   /** Returns the id of a term on this site, or `undefined` if there is no such term. */
-  readonly findId: (taxonomy: string, term: NamedTerm) => number | undefined;
+  findId: (taxonomy: string, term: NamedTerm) => number | undefined;
   /** Returns the id on this site of the term with this id in the file. */
-  readonly findIdByFileId: (id: number) => number | undefined;
-  readonly finish: () => Promise<void>;
+  findIdByFileId: (id: number) => number | undefined;
+  finish: () => Promise<void>;
 }
 
 /** Limits of one commit; `weight` is in characters of the file. */
@@ -31,17 +31,16 @@ const BATCH = { count: 500, weight: 4_194_304 };
 /** Terms that are looked up before requests of the host run again. */
 const TERMS_PER_TURN = 200;
 
-const toKey = (term: NamedTerm & { readonly taxonomy: string }): string =>
-  `${term.taxonomy}/${termSlugKey(term)}`;
+const toKey = (term: NamedTerm & { taxonomy: string }): string => `${term.taxonomy}/${termSlugKey(term)}`;
 
 export function createTermImport({
   repository,
   site,
   summary,
 }: {
-  readonly repository: ContentRepository;
-  readonly site: Pick<Site, "sanitise">;
-  readonly summary: ImportSummaryBuilder;
+  repository: ContentRepository;
+  site: Pick<Site, "sanitise">;
+  summary: ImportSummaryBuilder;
 }): TermImport {
   const { index } = repository;
   const byFileId = new Map<number, TermPath>();
@@ -51,7 +50,7 @@ export function createTermImport({
   const findId: TermImport["findId"] = (taxonomy, term) =>
     isTaxonomy(taxonomy) ? index.termsBySlug(taxonomy, termSlugKey(term))[0]?.id : undefined;
 
-  async function store(terms: readonly WxrTerm[]): Promise<void> {
+  async function store(terms: WxrTerm[]): Promise<void> {
     // One commit can write a record only once. Of equal terms, the last one counts.
     const distinct = new Map(terms.map((term) => [toKey(term), term] as const));
     const descriptions = new Map<string, string>();
@@ -74,7 +73,7 @@ export function createTermImport({
     }
   }
 
-  async function take(terms: readonly WxrTerm[]): Promise<void> {
+  async function take(terms: WxrTerm[]): Promise<void> {
     const importable: WxrTerm[] = [];
     for (const [place, term] of terms.entries()) {
       if (place % TERMS_PER_TURN === 0) await nextTurn();
@@ -120,7 +119,7 @@ export function createTermImport({
   };
 }
 
-function resolveParent(entry: PendingTerm, tree: TermTree): readonly ImportNote[] {
+function resolveParent(entry: PendingTerm, tree: TermTree): ImportNote[] {
   const known = tree.find(entry);
   const parent = tree.find({ taxonomy: entry.taxonomy, slug: entry.parent });
   if (known === undefined) return [];
@@ -139,12 +138,12 @@ function resolveParent(entry: PendingTerm, tree: TermTree): readonly ImportNote[
 /** A stored term whose parent is not here yet, or is below it. */
 interface PendingTerm extends TermPath, Pick<WxrTerm, "line" | "size"> {
   /** Slug of the parent. */
-  readonly parent: string;
+  parent: string;
 }
 
 interface StoredTerm {
-  readonly result: ImportResult;
-  readonly pending?: PendingTerm;
+  result: ImportResult;
+  pending?: PendingTerm;
 }
 
 /** `description`: that of the term, sanitised. `createId` is called for a new term only. */
@@ -182,7 +181,7 @@ function buildTerm(
   term: WxrTerm,
   base: Term,
   state: string,
-  { parent, isOpen }: { readonly parent: Term | undefined; readonly isOpen: boolean },
+  { parent, isOpen }: { parent: Term | undefined; isOpen: boolean },
 ): Term {
   const isSame = base.importedState === state;
   const { importedOpen: _, ...before } = base;
@@ -204,18 +203,18 @@ const isSameRecord = (a: Term, b: Term): boolean =>
 
 /** Names a term of this site. */
 interface TermPath {
-  readonly taxonomy: Taxonomy;
-  readonly slug: string;
+  taxonomy: Taxonomy;
+  slug: string;
 }
 
 interface TermTree extends Pick<SiteIndex, "model"> {
-  readonly find: (path: TermPath) => Term | undefined;
+  find: (path: TermPath) => Term | undefined;
   /**
    * True if the term `id` may be below `parent`. The ancestors must then not move before the
    * transaction is stored.
    */
-  readonly canHaveParent: (id: number, parent: Term) => boolean;
-  readonly put: (term: Term) => void;
+  canHaveParent: (id: number, parent: Term) => boolean;
+  put: (term: Term) => void;
 }
 
 function createTermTree(index: SiteIndex, transaction: Transaction): TermTree {

@@ -42,10 +42,7 @@ const toImageMetadata = (imageMeta: PhpArray): ImageMetadata | undefined =>
   );
 
 /** Returns what the item says about its file, and the type that the name of the file implies. */
-export function toMedia(
-  item: WxrItem,
-  meta: ReadonlyMap<string, string>,
-): { readonly media: MediaFile; readonly mimeType: string } {
+export function toMedia(item: WxrItem, meta: Map<string, string>): { media: MediaFile; mimeType: string } {
   const known = toArray(unserializePhp(meta.get("_wp_attachment_metadata") ?? ""));
   const name = toFileName(meta.get("_wp_attached_file") ?? toText(known.get("file")), item.attachmentUrl);
   const folder = name.slice(0, name.lastIndexOf("/") + 1);

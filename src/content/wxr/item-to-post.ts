@@ -21,30 +21,30 @@ import type { WxrItem } from "./types.js";
 
 /** References of a post, by the ids of the file; 0 for none. */
 export interface References {
-  readonly parent: number;
+  parent: number;
   /** The slug of the menu that the parent of a menu item is in; empty for other posts. */
-  readonly menu: string;
-  readonly featuredMedia: number;
-  readonly object: { readonly kind: "post" | "term"; readonly id: number } | null;
+  menu: string;
+  featuredMedia: number;
+  object: { kind: "post" | "term"; id: number } | null;
 }
 
 export interface PlannedPost {
   /** Has no references yet. Its slug is the one in the file. */
-  readonly post: Post;
-  readonly references: References;
+  post: Post;
+  references: References;
   /** Names of meta values that this site has no place for, or that do not fit their schema. */
-  readonly unknownMeta: readonly string[];
+  unknownMeta: string[];
 }
 
 interface PlanContext extends Omit<WriteContext, "collection"> {
-  readonly collection: Collection;
-  readonly author: number;
+  collection: Collection;
+  author: number;
   /** False if the texts of the item were sanitised. */
-  readonly isTrusted: boolean;
-  readonly findTermId: (taxonomy: string, term: NamedTerm) => number | undefined;
+  isTrusted: boolean;
+  findTermId: (taxonomy: string, term: NamedTerm) => number | undefined;
 }
 
-const READ_META: ReadonlySet<string> = new Set([
+const READ_META: Set<string> = new Set([
   "_thumbnail_id",
   "_wp_page_template",
   "_wp_attached_file",
@@ -65,18 +65,18 @@ const READ_META: ReadonlySet<string> = new Set([
 
 /** The record that an item is converted for. */
 export interface PlannedFrom {
-  readonly id: number;
+  id: number;
   /** The post as it is now; what the file does not contain stays as it is. */
-  readonly previous: Post | null;
+  previous: Post | null;
 }
 
 /** The parts of an item that only some types have. */
 interface TypedParts {
-  readonly menu: ReturnType<typeof toMenuItem> | undefined;
-  readonly media: ReturnType<typeof toMedia> | undefined;
+  menu: ReturnType<typeof toMenuItem> | undefined;
+  media: ReturnType<typeof toMedia> | undefined;
 }
 
-type MetaValues = ReadonlyMap<string, string>;
+type MetaValues = Map<string, string>;
 
 export function toPlannedPost(
   item: WxrItem,
@@ -211,7 +211,7 @@ function toMeta(
   rows: WxrItem["meta"],
   stored: JsonObject,
   fields: MetaFields,
-): { readonly meta: JsonObject; readonly refused: readonly string[] } {
+): { meta: JsonObject; refused: string[] } {
   const texts = new Map<string, string[]>();
   for (const { name, value } of rows) {
     const known = texts.get(name);
@@ -233,7 +233,7 @@ function toMeta(
 }
 
 /** Returns `undefined` for a value that is left out. */
-function toMetaValue(texts: readonly string[], { schema, declared }: MetaField): Json | undefined {
+function toMetaValue(texts: string[], { schema, declared }: MetaField): Json | undefined {
   const last = texts.at(-1) ?? "";
   if (declared === undefined) {
     if (schema.type === "boolean") return last === "1";
@@ -260,13 +260,10 @@ function toObjectReference(menuItem: Post["menuItem"] | undefined): References["
 
 // Converts an item of a file to a menu item. Its references have the ids of the file. Pure.
 
-const TYPES: readonly MenuItem["type"][] = ["taxonomy", "post_type", "post_type_archive", "custom"];
+const TYPES: MenuItem["type"][] = ["taxonomy", "post_type", "post_type_archive", "custom"];
 
 /** `parent` is the id in the file of the parent menu item. */
-function toMenuItem(
-  item: WxrItem,
-  meta: ReadonlyMap<string, string>,
-): { readonly menuItem: MenuItem; readonly parent: number } {
+function toMenuItem(item: WxrItem, meta: Map<string, string>): { menuItem: MenuItem; parent: number } {
   const text = (name: string): string => meta.get(`_menu_item_${name}`) ?? "";
   const type = TYPES.find((known) => known === text("type")) ?? "custom";
   const classes = unserializePhp(text("classes"));
@@ -292,11 +289,11 @@ function toMenuItem(
 const parse = (text: string): number | undefined => parseDate(text)?.ms;
 
 interface ItemDates {
-  readonly date: number;
+  date: number;
   /** `null` if the file has no date, as for a draft that was never scheduled. */
-  readonly dateGmt: number | null;
-  readonly modified: number;
-  readonly modifiedGmt: number;
+  dateGmt: number | null;
+  modified: number;
+  modifiedGmt: number;
 }
 
 /**

@@ -42,30 +42,30 @@ export type FileSource = (
  */
 export interface ImportOptions {
   /** Id of the importing user, who becomes the author of posts whose own author is not found. */
-  readonly as: number;
+  as: number;
   /**
    * Ids of users, by the login in the file. Other authors are found by slug, e-mail address or
    * name; otherwise `as` is the author.
    */
-  readonly authors?: { readonly [login: string]: number } | undefined;
+  authors?: { [login: string]: number } | undefined;
   /**
    * Keeps scripts, styles and frames in texts. Set it only for a file of your own. Default: false;
    * texts are sanitised as if an author had written them.
    */
-  readonly trust?: boolean | undefined;
+  trust?: boolean | undefined;
   /**
    * Where the files of media come from. `skip` stores the record with the URL of its file. `fetch`
    * downloads each file from its URL, from public hosts only. A function returns the bytes. A file
    * that cannot be read is treated as with `skip`: it adds a warning, and the next import tries it
    * again. Default: `skip`.
    */
-  readonly files?: "skip" | "fetch" | FileSource | undefined;
+  files?: "skip" | "fetch" | FileSource | undefined;
   /** Size of the WXR file in bytes, if known. It is passed on with the progress. */
-  readonly bytesTotal?: number | undefined;
+  bytesTotal?: number | undefined;
   /** Called after every batch. Must not throw. */
-  readonly onProgress?: ((progress: ImportProgress) => void) | undefined;
+  onProgress?: ((progress: ImportProgress) => void) | undefined;
   /** Stops the import, which then rejects with the reason of the signal. */
-  readonly signal?: AbortSignal | undefined;
+  signal?: AbortSignal | undefined;
 }
 
 /** Number of records by result. */
@@ -132,11 +132,11 @@ export type ImportResult = keyof ImportCounts;
 
 export interface ImportSummaryBuilder {
   /** Counts one record of a collection. */
-  readonly count: (collection: string, result: ImportResult) => void;
-  readonly leaveOut: (what: string, count?: number) => void;
-  readonly warn: (line: number, message: string) => void;
-  readonly progress: (at: Pick<ImportProgress, "bytesRead" | "bytesTotal" | "items">) => ImportProgress;
-  readonly summary: (progress: ImportProgress, site: WxrSite) => ImportSummary;
+  count: (collection: string, result: ImportResult) => void;
+  leaveOut: (what: string, count?: number) => void;
+  warn: (line: number, message: string) => void;
+  progress: (at: Pick<ImportProgress, "bytesRead" | "bytesTotal" | "items">) => ImportProgress;
+  summary: (progress: ImportProgress, site: WxrSite) => ImportSummary;
 }
 
 const MAX_WARNINGS = 100;

@@ -7,7 +7,7 @@ import type { Json } from "../../schema/types.js";
 
 export type PhpValue = string | number | boolean | null | PhpArray;
 /** Keys are texts, in their order. */
-export type PhpArray = ReadonlyMap<string, PhpValue>;
+export type PhpArray = Map<string, PhpValue>;
 
 const MAX_DEPTH = 16;
 /** Longest number, in characters. */
@@ -18,13 +18,13 @@ const MAX_NUMBER = 40;
  */
 interface PhpCursor {
   /** Returns the two characters that begin a value, such as `i:`. */
-  readonly readType: () => string;
+  readType: () => string;
   /** Returns the text before the next `end`, and skips `end`. */
-  readonly readUntil: (end: string) => string;
-  readonly readWhole: (end: string) => number;
-  readonly readString: () => string;
-  readonly expect: (text: string) => void;
-  readonly isAtEnd: () => boolean;
+  readUntil: (end: string) => string;
+  readWhole: (end: string) => number;
+  readString: () => string;
+  expect: (text: string) => void;
+  isAtEnd: () => boolean;
 }
 
 function createPhpCursor(text: string): PhpCursor {

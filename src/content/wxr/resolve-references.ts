@@ -15,23 +15,23 @@ import type { WxrItem } from "./types.js";
 /** Look up ids of this site by ids of the file; `undefined` if the target is not here. */
 export interface ReferenceTargets {
   /** `menu`: the slug of its menu if it is a menu item, else empty. */
-  readonly post: (id: number, menu: string) => number | undefined;
-  readonly term: (id: number) => number | undefined;
+  post: (id: number, menu: string) => number | undefined;
+  term: (id: number) => number | undefined;
 }
 
 /** Names of references. A record stores the names of its unresolved ones. */
 type ReferenceName = "parent" | "featuredMedia" | "object";
 
 interface MissingTarget {
-  readonly name: ReferenceName;
+  name: ReferenceName;
   /** Id in the file. */
-  readonly id: number;
+  id: number;
 }
 
 export interface ResolvedPost {
   /** A reference whose target is missing keeps its value. */
-  readonly post: Post;
-  readonly missing: readonly MissingTarget[];
+  post: Post;
+  missing: MissingTarget[];
 }
 
 /** Sets the references named in `only`, or all of them if it is `undefined`. */
@@ -70,20 +70,20 @@ export function resolveReferences(
 
 /** A stored post with a reference whose target was not here yet. */
 export interface PendingPost {
-  readonly id: number;
-  readonly item: Pick<WxrItem, "line" | "id" | "size">;
+  id: number;
+  item: Pick<WxrItem, "line" | "id" | "size">;
   /** The slug that it gets once it has its place; `undefined`: it keeps its slug. */
-  readonly slug: string | undefined;
-  readonly open: readonly ReferenceName[];
-  readonly references: References;
+  slug: string | undefined;
+  open: ReferenceName[];
+  references: References;
 }
 
 export interface ImportNote {
-  readonly line: number;
-  readonly message: string;
+  line: number;
+  message: string;
 }
 
-const WORDS: { readonly [name in ReferenceName]: string } = {
+const WORDS: { [name in ReferenceName]: string } = {
   parent: "parent",
   featuredMedia: "featured media",
   object: "object",
@@ -97,23 +97,20 @@ export const toWaitingSlug = (id: number): string => `${id}--import`;
 export const isWaiting = ({ id, slug }: Post): boolean => slug === toWaitingSlug(id);
 
 /** `isRefused`: the parent exists, but is below the post. */
-export const listUnresolved = (
-  missing: readonly MissingTarget[],
-  isRefused: boolean,
-): readonly ReferenceName[] => [
+export const listUnresolved = (missing: MissingTarget[], isRefused: boolean): ReferenceName[] => [
   ...new Set([...missing.map(({ name }) => name), ...(isRefused ? (["parent"] as const) : [])]),
 ];
 
-export function withUnresolved(whole: Post, open: readonly ReferenceName[]): Post {
+export function withUnresolved(whole: Post, open: ReferenceName[]): Post {
   const { importedOpen: _, ...post } = whole;
   return open.length === 0 ? post : { ...post, importedOpen: open };
 }
 
 export function listUnresolvedWarnings(
   { line, id }: PendingPost["item"],
-  missing: readonly MissingTarget[],
+  missing: MissingTarget[],
   isRefused: boolean,
-): readonly ImportNote[] {
+): ImportNote[] {
   const messages = missing.map(
     (target) => `The item ${id} refers to a missing ${WORDS[target.name]}: ${target.id}.`,
   );
@@ -129,9 +126,9 @@ export interface Placement {
    * Returns the post as it is stored, with a slug of its own. A post whose parent is below it moves
    * to the root. `wanted`: the slug in the file.
    */
-  readonly place: (post: Post, wanted: string) => Post;
+  place: (post: Post, wanted: string) => Post;
   /** Takes a post that keeps its place into account, and returns it. */
-  readonly keep: (post: Post) => Post;
+  keep: (post: Post) => Post;
 }
 
 export function createPlacement({
@@ -139,10 +136,10 @@ export function createPlacement({
   site,
   expectUnchanged,
 }: {
-  readonly index: SiteIndex;
-  readonly site: Site;
+  index: SiteIndex;
+  site: Site;
   /** Called for each ancestor of a placed post: it must not move before that post is stored. */
-  readonly expectUnchanged: (id: number) => void;
+  expectUnchanged: (id: number) => void;
 }): Placement {
   const placed = new Map<number, PostColumns>();
   const slugs = createPostSlugs();
@@ -198,7 +195,7 @@ export function listAncestorIds(
   id: number,
   parent: number,
   getParent: (id: number) => number,
-): readonly number[] | undefined {
+): number[] | undefined {
   const ancestors = new Set<number>();
   for (let at = parent; at !== 0; at = getParent(at)) {
     if (at === id || ancestors.has(at) || ancestors.size === MAX_DEPTH) return undefined;

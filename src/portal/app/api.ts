@@ -4,11 +4,11 @@ import type { ErrorJson } from "../shapes.js";
 
 /** A response without a 2xx status, or no response (`status` 0). The message is for the visitor. */
 export class ApiError extends Error {
-  override readonly name = "ApiError";
-  readonly status: number;
-  readonly code: string;
+  override name = "ApiError";
+  status: number;
+  code: string;
   /** The field of the request at fault. */
-  readonly field: string | undefined;
+  field: string | undefined;
 
   constructor(status: number, { code, message, field }: ErrorJson["error"]) {
     super(message);
@@ -20,26 +20,23 @@ export class ApiError extends Error {
 
 export interface Api {
   /** The absolute address of a path of the API: `webhooks`. For uploads and images. */
-  readonly url: (path: string) => string;
+  url: (path: string) => string;
   /** Headers that every change must carry. */
-  readonly headers: Readonly<Record<string, string>>;
+  headers: Record<string, string>;
   /**
    * Omits parameters that are empty or `undefined`. Both calls throw an ApiError, or an AbortError
    * once the signal of `within` has aborted.
    */
-  readonly get: <T>(
-    path: string,
-    query?: Readonly<Record<string, string | number | undefined>>,
-  ) => Promise<T>;
+  get: <T>(path: string, query?: Record<string, string | number | undefined>) => Promise<T>;
   /** `headers`: beside those that every change carries. */
-  readonly send: <T>(
+  send: <T>(
     method: "POST" | "PUT" | "DELETE",
     path: string,
     body?: unknown,
-    headers?: Readonly<Record<string, string>>,
+    headers?: Record<string, string>,
   ) => Promise<T>;
   /** The same API, with requests that `signal` aborts. */
-  readonly within: (signal: AbortSignal) => Api;
+  within: (signal: AbortSignal) => Api;
 }
 
 const HEADERS = { "x-postbell-portal": "1" } as const;
@@ -90,14 +87,14 @@ export function createApi(base: URL, signal?: AbortSignal): Api {
     within: (narrower) => createApi(base, narrower),
     url: (path) => new URL(path, base).href,
     headers: HEADERS,
-    get<T>(path: string, query: Readonly<Record<string, string | number | undefined>> = {}) {
+    get<T>(path: string, query: Record<string, string | number | undefined> = {}) {
       const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
       const search = new URLSearchParams(
         given.map(([name, value]): [string, string] => [name, String(value)]),
       );
       return call(given.length === 0 ? path : `${path}?${search}`, {}) as Promise<T>;
     },
-    send<T>(method: string, path: string, body: unknown = {}, own: Readonly<Record<string, string>> = {}) {
+    send<T>(method: string, path: string, body: unknown = {}, own: Record<string, string> = {}) {
       const headers = { ...own, ...HEADERS, "content-type": "application/json" };
       return call(path, { method, headers, body: JSON.stringify(body) }) as Promise<T>;
     },

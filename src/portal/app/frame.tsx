@@ -21,7 +21,7 @@ function usePreference<T extends string>(
   key: string,
   isValid: (text: unknown) => text is T,
   otherwise: T,
-): readonly [T, (choice: T) => void] {
+): [T, (choice: T) => void] {
   const [choice, setChoice] = useState<T>(() => {
     try {
       const kept = localStorage.getItem(key);
@@ -43,10 +43,10 @@ function usePreference<T extends string>(
 }
 
 export interface Preferences {
-  readonly zone: Zone;
-  readonly setZone: (zone: Zone) => void;
-  readonly theme: Theme;
-  readonly setTheme: (theme: Theme) => void;
+  zone: Zone;
+  setZone: (zone: Zone) => void;
+  theme: Theme;
+  setTheme: (theme: Theme) => void;
 }
 
 /** Returns the preferences of the visitor, and gives the page its colours. */
@@ -87,7 +87,7 @@ function useCount({ readCount }: View): number {
 
 const isBelow = (path: string, target: string): boolean => path.startsWith(`${target}/`);
 
-function NavigationLink({ view, path }: { readonly view: View; readonly path: string }) {
+function NavigationLink({ view, path }: { view: View; path: string }) {
   const { path: target, label, icon: Icon } = view;
   const count = useCount(view);
   return (
@@ -110,8 +110,8 @@ function NavigationLink({ view, path }: { readonly view: View; readonly path: st
 }
 
 interface SideProps extends Preferences {
-  readonly usable: readonly View[];
-  readonly path: string;
+  usable: View[];
+  path: string;
 }
 
 const THEMES = [
@@ -181,7 +181,7 @@ function Side({ usable, path, zone, setZone, theme, setTheme }: SideProps) {
   );
 }
 
-function MenuDialog({ onClose, ...side }: SideProps & { readonly onClose: () => void }) {
+function MenuDialog({ onClose, ...side }: SideProps & { onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     dialog.current?.showModal();

@@ -12,11 +12,11 @@ const MAX_TYPED = 200;
 const MAX_SHOWN = 12;
 
 interface Found extends Target {
-  readonly view: View;
+  view: View;
 }
 
 /** Returns what matches every word of the text, then the views that can search for it. */
-function findTargets(usable: readonly View[], loaded: readonly Found[], text: string): readonly Found[] {
+function findTargets(usable: View[], loaded: Found[], text: string): Found[] {
   const typed = text.trim();
   const words = typed.toLowerCase().split(/\s+/);
   const views = usable.flatMap((view): Found[] =>
@@ -35,15 +35,13 @@ function findTargets(usable: readonly View[], loaded: readonly Found[], text: st
 }
 
 /** Reads the targets of all views once; `undefined` until they were read. */
-function useTargets(
-  usable: readonly View[],
-): readonly [loaded: readonly Found[] | undefined, failed: boolean] {
+function useTargets(usable: View[]): [loaded: Found[] | undefined, failed: boolean] {
   const { api } = usePage();
-  const [loaded, setLoaded] = useState<readonly Found[]>();
+  const [loaded, setLoaded] = useState<Found[]>();
   const [hasFailed, setFailed] = useState(false);
   useEffect(() => {
     const closed = new AbortController();
-    const reads = usable.map(async (view): Promise<readonly Found[]> => {
+    const reads = usable.map(async (view): Promise<Found[]> => {
       const targets = (await view.readTargets?.(api.within(closed.signal))) ?? [];
       return targets.map((target) => ({ ...target, view }));
     });
@@ -70,11 +68,11 @@ function Result({
   choose,
   point,
 }: {
-  readonly found: Found;
-  readonly id: string;
-  readonly isActive: boolean;
-  readonly choose: () => void;
-  readonly point: () => void;
+  found: Found;
+  id: string;
+  isActive: boolean;
+  choose: () => void;
+  point: () => void;
 }) {
   const { icon: Icon } = found.view;
   const element = useRef<HTMLDivElement>(null);
@@ -92,7 +90,7 @@ function Result({
   );
 }
 
-function JumpDialog({ usable, onClose }: { readonly usable: readonly View[]; readonly onClose: () => void }) {
+function JumpDialog({ usable, onClose }: { usable: View[]; onClose: () => void }) {
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState("");
@@ -173,7 +171,7 @@ function JumpDialog({ usable, onClose }: { readonly usable: readonly View[]; rea
 const isMac = /^Mac|^iP/.test(navigator.platform);
 
 /** A button that opens the jump box, as Ctrl K and Cmd K do. */
-export function JumpBox({ usable }: { readonly usable: readonly View[] }) {
+export function JumpBox({ usable }: { usable: View[] }) {
   const [isOpen, setOpen] = useState(false);
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent): void => {

@@ -17,18 +17,18 @@ import { PageContext } from "./page-context.js";
 import { matchPath, useLocation, type View } from "./view.js";
 import { webhookViews } from "./webhooks/views.js";
 
-const views: readonly View[] = [...webhookViews, ...contentViews];
+const views: View[] = [...webhookViews, ...contentViews];
 
 /** Relative to this script, so that it holds below any mount point. */
 const api = createApi(new URL("api/", import.meta.url));
 
 interface FrameProps {
-  readonly usable: readonly View[];
-  readonly path: string;
+  usable: View[];
+  path: string;
 }
 
 /** The view at a path, or what stands in its place. */
-function CurrentView({ usable, path, query }: FrameProps & { readonly query: URLSearchParams }) {
+function CurrentView({ usable, path, query }: FrameProps & { query: URLSearchParams }) {
   const first = usable.find(({ label }) => label !== undefined);
   useEffect(() => {
     if (path === "/" && first !== undefined) location.replace(`#${first.path}`);
@@ -80,7 +80,7 @@ function useStatus(path: string) {
   }, [status]);
 }
 
-function Page({ session, offsetMs }: { readonly session: SessionJson; readonly offsetMs: number }) {
+function Page({ session, offsetMs }: { session: SessionJson; offsetMs: number }) {
   const { path, query } = useLocation();
   const { status, say, fail, go } = useStatus(path);
   const preferences = usePreferences();

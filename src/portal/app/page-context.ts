@@ -7,18 +7,18 @@ import type { Api } from "./api.js";
 import type { Zone } from "./times.js";
 
 export interface PageContext {
-  readonly session: SessionJson;
-  readonly api: Api;
+  session: SessionJson;
+  api: Api;
   /** Returns the time of the server in epoch ms. */
-  readonly now: () => number;
+  now: () => number;
   /** Announces a result, on the page and to screen readers. */
-  readonly say: (text: string, kind?: "done" | "failed") => void;
+  say: (text: string, kind?: "done" | "failed") => void;
   /** Announces an error. A form shows the errors of its fields itself. */
-  readonly fail: (error: unknown) => void;
+  fail: (error: unknown) => void;
   /** Shows another path. The status line keeps what was announced just before. */
-  readonly go: (path: string) => void;
+  go: (path: string) => void;
   /** The zone in which times are shown. */
-  readonly zone: Zone;
+  zone: Zone;
 }
 
 export const PageContext: Context<PageContext | undefined> = createContext<PageContext | undefined>(

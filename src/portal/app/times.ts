@@ -102,14 +102,14 @@ export function fromTimeInput(text: string, zone: Zone): string | null | undefin
 /** An hour of a chart. */
 export interface Hour extends Omit<HourJson, "at"> {
   /** Its start in epoch ms. */
-  readonly from: number;
+  from: number;
 }
 
 /**
  * Returns the last `count` hours, oldest first, up to and including the one of `now`. An hour
  * without attempts counts 0.
  */
-export function fillHours(hours: readonly HourJson[], now: number, count: number): readonly Hour[] {
+export function fillHours(hours: readonly HourJson[], now: number, count: number): Hour[] {
   const byStart = new Map(hours.map((hour) => [Date.parse(hour.at), hour]));
   const last = Math.floor(now / HOUR) * HOUR;
   return Array.from({ length: count }, (_, index) => {
@@ -124,7 +124,7 @@ export function fillHours(hours: readonly HourJson[], now: number, count: number
  * weighted by their attempts. It is exact if the hours are alike, and too low for the 95th
  * percentile if only a few hours were slow. Returns `null` without an answer.
  */
-export function estimatePercentile(hours: readonly Hour[], name: "p50" | "p95"): number | null {
+export function estimatePercentile(hours: Hour[], name: "p50" | "p95"): number | null {
   const measured = hours.flatMap(({ delivered, failed, [name]: value }) =>
     value === null ? [] : [{ value, weight: delivered + failed }],
   );
@@ -134,7 +134,7 @@ export function estimatePercentile(hours: readonly Hour[], name: "p50" | "p95"):
 }
 
 /** `In 24 hours 930 delivered, 70 failed attempts, the most at 13 Jan, 10:00.` */
-export function summariseHours(hours: readonly Hour[], zone: Zone): string {
+export function summariseHours(hours: Hour[], zone: Zone): string {
   const sum = (name: "delivered" | "failed"): number => hours.reduce((total, hour) => total + hour[name], 0);
   const [delivered, failed] = [sum("delivered"), sum("failed")];
   const worst = hours.reduce<Hour | undefined>(

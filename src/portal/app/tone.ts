@@ -5,9 +5,9 @@ export type Tone = "good" | "bad" | "warn" | "info" | "neutral";
 
 /** A place that the jump box offers. */
 export interface Target {
-  readonly label: string;
+  label: string;
   /** A further text by which it is found, such as an address. */
-  readonly detail?: string;
+  detail?: string;
   /** Below the `#`. */
-  readonly path: string;
+  path: string;
 }

@@ -6,18 +6,18 @@ import { usePage } from "./page-context.js";
 
 /** A view could not be read. */
 export interface ReadFailure {
-  readonly cause: unknown;
+  cause: unknown;
   /** Reads again; another failure takes the place of this one. */
-  readonly retry: () => Promise<void>;
+  retry: () => Promise<void>;
 }
 
 export interface Resource<T> {
   /** `undefined` until the first read has succeeded. */
-  readonly data: T | undefined;
+  data: T | undefined;
   /** Why the first read failed. Errors of later reads are announced once. */
-  readonly error: ReadFailure | undefined;
+  error: ReadFailure | undefined;
   /** Reads again. Rejects if that fails, unless the view was left or a later read has begun. */
-  readonly reload: () => Promise<void>;
+  reload: () => Promise<void>;
 }
 
 /**
@@ -26,7 +26,7 @@ export interface Resource<T> {
  */
 export function useResource<T>(
   read: (api: Api) => Promise<T>,
-  inputs: readonly unknown[],
+  inputs: unknown[],
   everyMs?: number,
 ): Resource<T> {
   const { api, say, fail } = usePage();

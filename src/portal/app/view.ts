@@ -8,36 +8,36 @@ import type { Api } from "./api.js";
 import type { Target } from "./tone.js";
 
 export interface ViewProps {
-  readonly params: Params;
+  params: Params;
   /** The query behind the path. */
-  readonly query: URLSearchParams;
+  query: URLSearchParams;
 }
 
 export interface View {
   /** Below the `#`: `/webhooks/:webhookId`. */
-  readonly path: string;
-  readonly part: "webhooks" | "content";
+  path: string;
+  part: "webhooks" | "content";
   /** False if there is no such view in this session. Default: there is. */
-  readonly isOffered?: (session: SessionJson) => boolean;
+  isOffered?: (session: SessionJson) => boolean;
   /** Its text in the navigation; absent: it is not in the navigation. */
-  readonly label?: string;
+  label?: string;
   /** The icon in front of its label. */
-  readonly icon?: FunctionComponent;
+  icon?: FunctionComponent;
   /** Reads how many things on it need attention, for the badge behind its label. */
-  readonly readCount?: (api: Pick<Api, "get">) => Promise<number>;
+  readCount?: (api: Pick<Api, "get">) => Promise<number>;
   /** Reads what the jump box finds below the view. */
-  readonly readTargets?: (api: Pick<Api, "get">) => Promise<readonly Target[]>;
+  readTargets?: (api: Pick<Api, "get">) => Promise<Target[]>;
   /** Returns the path at which the view shows what it has for a text. */
-  readonly searchPath?: (text: string) => string;
-  readonly component: FunctionComponent<ViewProps>;
+  searchPath?: (text: string) => string;
+  component: FunctionComponent<ViewProps>;
   /**
    * Views with the same key are one view with several addresses: it keeps its state when the
    * visitor moves between them. Default: each address is a view of its own.
    */
-  readonly key?: (params: Params) => string;
+  key?: (params: Params) => string;
 }
 
-export type Params = Readonly<Record<string, string>>;
+export type Params = Record<string, string>;
 
 /** Returns the parameters of `path` if it matches `pattern`, such as `/webhooks/:id`. */
 export function matchPath(pattern: string, path: string): Params | undefined {
@@ -54,7 +54,7 @@ export function matchPath(pattern: string, path: string): Params | undefined {
 const readHash = (): string => location.hash.slice(1) || "/";
 
 /** Returns the present path and the query behind it. Renders again when they change. */
-export function useLocation(): { readonly path: string; readonly query: URLSearchParams } {
+export function useLocation(): { path: string; query: URLSearchParams } {
   const [hash, setHash] = useState(readHash);
   useEffect(() => {
     const update = (): void => setHash(readHash());

@@ -53,7 +53,7 @@ export function testChanges(it: DeclareContentTest): void {
   it("changes of many commits are complete, each record once and in its newest state", async (s) => {
     const since = await readSequence(s.store);
     const expected = new Map<string, ReturnType<typeof toChange>>();
-    const commit = async (...writes: readonly ReturnType<typeof put>[]): Promise<void> => {
+    const commit = async (...writes: ReturnType<typeof put>[]): Promise<void> => {
       await s.commit(...writes);
       for (const write of writes) expected.set(write.key, toChange(toRecord(write)));
     };

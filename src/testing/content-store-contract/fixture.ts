@@ -18,14 +18,14 @@ import { type ManualClock, manualClock } from "../manual-clock.js";
 
 /** A storage without content. */
 export interface ContentStorageUnderTest {
-  readonly storage: ContentStorage;
+  storage: ContentStorage;
   /**
    * Another connection to the same records, as a second process has it. Default: the same storage,
    * bound a second time.
    */
-  readonly peer?: ContentStorage | undefined;
+  peer?: ContentStorage | undefined;
   /** Called after the test, when the storages are closed. */
-  readonly destroy?: (() => unknown) | undefined;
+  destroy?: (() => unknown) | undefined;
 }
 
 /** Declares one test, which gets a fixture of its own. */
@@ -73,14 +73,14 @@ export const toChange = ({ key, version, columns }: ContentRecord): ContentChang
   columns,
 });
 
-const byKey = (a: { readonly key: string }, b: { readonly key: string }): number =>
+const byKey = (a: { key: string }, b: { key: string }): number =>
   a.key < b.key ? -1 : Number(a.key > b.key);
 
 /**
  * Sorts `changes` by key and drops what a test must not rely on: a store may omit records that
  * never had columns.
  */
-export const sortChanges = (changes: Iterable<ContentChange>): readonly ContentChange[] =>
+export const sortChanges = (changes: Iterable<ContentChange>): ContentChange[] =>
   [...changes].filter(({ version, columns }) => version === 0 || columns !== null).sort(byKey);
 
 /** Creates the fixture of one test. */
@@ -100,7 +100,7 @@ export function createContentScenario(
     peer,
 
     /** Commits `writes`, which must succeed. Returns the sequence number. */
-    async commit(...writes: readonly ContentWrite[]): Promise<number> {
+    async commit(...writes: ContentWrite[]): Promise<number> {
       const committed = await store.commit(writes);
       assert.ok(committed.ok, `refused: ${JSON.stringify(committed)}`);
       return committed.sequence;
@@ -108,10 +108,10 @@ export function createContentScenario(
 
     /** Asserts that a commit is refused because of `key`, and that it stores nothing. */
     async refuse(
-      writes: readonly ContentWrite[],
+      writes: ContentWrite[],
       key: string,
       unique?: string,
-      basis?: readonly ContentBasis[],
+      basis?: ContentBasis[],
     ): Promise<void> {
       const keys = writes.map((write) => write.key);
       const before = await store.read(keys);
@@ -131,7 +131,7 @@ export function createContentScenario(
 export const readSequence = async (store: ContentStore): Promise<number> => (await store.load()).sequence;
 
 /** Lists the changes after `since`, which the store must still know. */
-export async function listChanges(store: ContentStore, since: number): Promise<readonly ContentChange[]> {
+export async function listChanges(store: ContentStore, since: number): Promise<ContentChange[]> {
   const response = await store.changes(since);
   assert.ok(response !== "reload", "the store still knows the changes");
   return sortChanges(response.changes);
@@ -141,7 +141,7 @@ export async function listChanges(store: ContentStore, since: number): Promise<r
 export async function loadAll(
   store: ContentStore,
   between: () => Promise<unknown> = async () => {},
-): Promise<{ readonly sequence: number; readonly records: Map<string, ContentChange> }> {
+): Promise<{ sequence: number; records: Map<string, ContentChange> }> {
   const { sequence, batches } = await store.load();
   const records = new Map<string, ContentChange>();
   for await (const batch of batches) {

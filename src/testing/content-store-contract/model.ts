@@ -21,28 +21,24 @@ const NAMES = ["slug/a", "slug/b", "slug/c", "slug/d"];
 
 /** A process that follows the change feed. */
 interface Follower {
-  readonly store: ContentStore;
+  store: ContentStore;
   sequence: number;
   records: Map<string, ContentChange>;
 }
 
 /** The state that the store must have, and the random choices of the run. */
 interface ContentModel {
-  readonly s: ContentScenario;
-  readonly records: Map<string, ContentRecord>;
+  s: ContentScenario;
+  records: Map<string, ContentRecord>;
   /** The sequence number of the last commit. */
   sequence: number;
   /** Returns a random whole number from 0 to `count - 1`. */
-  readonly below: (count: number) => number;
-  readonly pick: <T>(items: readonly T[]) => T;
+  below: (count: number) => number;
+  pick: <T>(items: T[]) => T;
 }
 
 /** True if a commit must be refused by the rules of the port. */
-function isRefused(
-  { records }: ContentModel,
-  writes: readonly ContentWrite[],
-  basis: readonly ContentBasis[],
-): boolean {
+function isRefused({ records }: ContentModel, writes: ContentWrite[], basis: ContentBasis[]): boolean {
   const expected = [
     ...basis,
     ...writes.map(({ key, expectedVersion }) => ({ key, version: expectedVersion })),
@@ -118,7 +114,7 @@ async function followChanges(model: ContentModel, follower: Follower): Promise<v
 /** Runs `steps` random commands. */
 export async function runContentModel(s: ContentScenario, steps: number): Promise<void> {
   const below = (count: number): number => Math.floor(s.clock.random() * count);
-  const pick = <T>(items: readonly T[]): T => items[below(items.length)] as T;
+  const pick = <T>(items: T[]): T => items[below(items.length)] as T;
   const { sequence } = await s.store.load();
   const model: ContentModel = { s, records: new Map(), sequence, below, pick };
   const followers: Follower[] = [s.store, s.peer].map((store) => ({

@@ -60,7 +60,7 @@ export function testUniqueNames(it: DeclareContentTest): void {
 
   it("names rotate among the records of one commit unless another record holds one of them", async (s) => {
     const names = ["slug/a", "slug/b", "slug/c"];
-    const putAll = (version: number, shift: number): readonly ContentWrite[] =>
+    const putAll = (version: number, shift: number): ContentWrite[] =>
       names.map((_, place) =>
         put(`post/${place}`, version, { unique: [names[(place + shift) % 3] as string] }),
       );

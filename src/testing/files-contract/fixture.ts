@@ -7,9 +7,9 @@ import type { ReadableBody } from "../../http/types.js";
 
 /** An empty file store. */
 export interface FilesUnderTest {
-  readonly files: FileStore;
+  files: FileStore;
   /** Called at the end of the test. */
-  readonly destroy?: (() => void | Promise<void>) | undefined;
+  destroy?: (() => void | Promise<void>) | undefined;
 }
 
 /** Declares one test, which gets a file store of its own. */

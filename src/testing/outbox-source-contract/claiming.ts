@@ -25,7 +25,7 @@ const AWKWARD_TEXTS = [
   "x".repeat(300_000),
 ] as const;
 
-const toIds = (claims: readonly OutboxClaim[]): string[] => claims.map(({ id }) => id);
+const toIds = (claims: OutboxClaim[]): string[] => claims.map(({ id }) => id);
 
 /** A row that is due is claimed by one process for the time of its lease. */
 export function testClaiming(it: DeclareSourceTest): void {

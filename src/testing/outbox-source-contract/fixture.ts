@@ -16,15 +16,15 @@ export interface OutboxTransaction {
 
 /** An empty source, and what a test needs to drive it. */
 export interface OutboxSourceUnderTest {
-  readonly source: OutboxSource;
+  source: OutboxSource;
   /** Adds events and commits them, in this order. Resolves with their ids. */
-  readonly add: (events: readonly EventInput[]) => Promise<readonly string[]>;
+  add: (events: readonly EventInput[]) => Promise<readonly string[]>;
   /** Lets `ms` milliseconds pass by the clock of the source. */
-  readonly wait: (ms: number) => Promise<void>;
+  wait: (ms: number) => Promise<void>;
   /** Begins a transaction on a connection of its own. Without it, transactions are not tested. */
-  readonly begin?: (() => Promise<OutboxTransaction>) | undefined;
+  begin?: (() => Promise<OutboxTransaction>) | undefined;
   /** Called at the end of the test. */
-  readonly destroy?: (() => void | Promise<void>) | undefined;
+  destroy?: (() => void | Promise<void>) | undefined;
 }
 
 /** Declares one test, which gets a source of its own. */

@@ -11,11 +11,10 @@ export function only<T>(rows: readonly T[]): T {
 }
 
 /** Returns the ids of `rows`, sorted, for comparisons that ignore the order. */
-export const listIds = (rows: readonly { readonly id: string }[]): string[] =>
-  rows.map(({ id }) => id).sort();
+export const listIds = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id).sort();
 
 /** Returns how many of `responses` have this result. */
-export const countResults = (responses: readonly { readonly result: string }[], result: string): number =>
+export const countResults = (responses: { result: string }[], result: string): number =>
   responses.filter((response) => response.result === result).length;
 
 /** Calls `make` `count` times, one call after the other, and returns the results. */
@@ -40,9 +39,7 @@ export function overwriteDeep(value: unknown): void {
 
 /** Reads every page of a paged call. `between` runs after each page but the last. */
 export async function readAllPages<T>(
-  read: (
-    cursor: string | undefined,
-  ) => Promise<{ readonly rows: readonly T[]; readonly next: string | null }>,
+  read: (cursor: string | undefined) => Promise<{ rows: readonly T[]; next: string | null }>,
   between: () => Promise<unknown> = async () => {},
 ): Promise<T[]> {
   const rows: T[] = [];

@@ -22,9 +22,9 @@ const UUID_LENGTH = 36;
 /** The fields of a claim request that a test can choose. */
 export interface ClaimRequestFields {
   /** Room per lane. Default 1 000 each. */
-  readonly room?: Partial<Record<Lane, number>> | undefined;
+  room?: Partial<Record<Lane, number>> | undefined;
   /** Default {@link LEASE_MS}. */
-  readonly leaseMs?: number | undefined;
+  leaseMs?: number | undefined;
 }
 
 /** The fields of a settlement that a test can choose. */

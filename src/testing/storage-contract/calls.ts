@@ -28,33 +28,33 @@ import {
 
 export interface ContractCallOptions {
   /** The process that makes the call: `store` or `peer`. Default `store`. */
-  readonly by?: WebhookStore | undefined;
+  by?: WebhookStore | undefined;
 }
 
 export interface AccountCallOptions extends ContractCallOptions {
   /** The account to name. Default: the account that the webhook was built for. */
-  readonly account?: string | undefined;
+  account?: string | undefined;
 }
 
 type ClaimOptions = ContractCallOptions & ClaimRequestFields;
 
 export interface AppendCallOptions extends ContractCallOptions {
-  readonly rememberMs?: number | undefined;
+  rememberMs?: number | undefined;
   /** The only webhook that gets the event. */
-  readonly webhookId?: string | undefined;
+  webhookId?: string | undefined;
   /** A claim that is sent with the event. A storage may ignore it. */
-  readonly claim?: ClaimRequest | undefined;
+  claim?: ClaimRequest | undefined;
 }
 
 type SettleOptions = ContractCallOptions & SettlementFields;
 
 /** The fields of a health step that a test can choose. */
 export interface HealthStepFields {
-  readonly from?: WebhookStatus;
-  readonly status?: WebhookStatus;
-  readonly warnedAt?: number | null;
-  readonly noticeAt?: number | null;
-  readonly account?: string;
+  from?: WebhookStatus;
+  status?: WebhookStatus;
+  warnedAt?: number | null;
+  noticeAt?: number | null;
+  account?: string;
 }
 
 type RecoverOptions = AccountCallOptions &
@@ -119,7 +119,7 @@ function createWebhookCalls(store: WebhookStore, builders: Builders, now: () => 
     update: (
       id: string,
       change: WebhookChange,
-      { by = store, account = getAccount(id), owner }: AccountCallOptions & { readonly owner?: string } = {},
+      { by = store, account = getAccount(id), owner }: AccountCallOptions & { owner?: string } = {},
     ) => by.updateWebhook({ id, account, change, owner, enabledLimit: ENABLED_LIMIT, now: now() }),
     remove: (id: string, { by = store, account = getAccount(id) }: AccountCallOptions = {}) =>
       by.removeWebhook({ id, account, now: now() }),
@@ -146,7 +146,7 @@ const createHealthCalls = (store: WebhookStore, now: () => number) => ({
     by.claimHealthNotifications({ now: now(), leaseUntil: now() + LEASE_MS, limit }),
   /** Settles a health step, by default as the warning about a failure since `failingSince`. */
   settleHealthStep: (
-    { id, failingSince }: { readonly id: string; readonly failingSince: number },
+    { id, failingSince }: { id: string; failingSince: number },
     fields: HealthStepFields = {},
     by = store,
   ): Promise<boolean> =>
@@ -167,7 +167,7 @@ const createHealthCalls = (store: WebhookStore, now: () => number) => ({
 function createDeliveryCalls(store: WebhookStore, builders: Builders, now: () => number) {
   const { buildEvent, buildClaimRequest, getAccount } = builders;
   const appendAll = (
-    events: readonly EventRecord[],
+    events: EventRecord[],
     { by = store, rememberMs = REMEMBER_EVENTS_MS, claim, webhookId }: AppendCallOptions = {},
   ) => by.append({ events, rememberMs, now: now(), claim, webhookId });
   const append = async (event: EventRecord, options?: AppendCallOptions) => {

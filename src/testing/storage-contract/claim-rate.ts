@@ -8,7 +8,7 @@ import type { DeclareTest, Scenario } from "./fixture.js";
 
 const MANY = 1_000;
 
-const listEventIds = (claims: readonly Claim[]): string[] => claims.map(({ event }) => event.id);
+const listEventIds = (claims: Claim[]): string[] => claims.map(({ event }) => event.id);
 
 /** Emits events, each a millisecond after the one before. Returns their ids. */
 const emitInTurn = (s: Scenario, count: number): Promise<string[]> =>
@@ -18,7 +18,7 @@ const emitInTurn = (s: Scenario, count: number): Promise<string[]> =>
   });
 
 /** Claims a few at a time, by both processes in turn, until nothing more is leased. */
-async function claimAll(s: Scenario): Promise<readonly Claim[]> {
+async function claimAll(s: Scenario): Promise<Claim[]> {
   const all: Claim[] = [];
   for (let call = 0; call < MANY; call++) {
     const claims = await s.claim({ by: s.alternate(call), room: { fast: 4, slow: 4 } });

@@ -110,7 +110,7 @@ export function testAccountLog(it: DeclareTest): void {
   /** Reads the list of the account page by page, and the same from the single logs. */
   const readBoth = async (s: Scenario, account: string, query: object, limit: number) => {
     const { webhooks } = await s.store.listWebhooks({ account, limit: 100 });
-    const ids = (records: readonly DeliveryRecord[]) => records.map(({ id }) => id);
+    const ids = (records: DeliveryRecord[]) => records.map(({ id }) => id);
     const merged = await readAllPages(async (cursor) => {
       const page = await listAccountDeliveries(s.store, webhooks, { ...query, limit, cursor });
       assert.ok(page.rows.length <= limit);
@@ -172,14 +172,7 @@ export function testAccountLog(it: DeclareTest): void {
       }
     }
     const refused = ["", "x", "-1", "1e9", `1_${id}`, `1_${id}_\u0000`, `1_${id}_../..`, "9".repeat(16)];
-    const forged: readonly unknown[] = [
-      ...refused,
-      `1_${id}_${"0".repeat(41)}`,
-      "1".repeat(100_000),
-      null,
-      7,
-      {},
-    ];
+    const forged: unknown[] = [...refused, `1_${id}_${"0".repeat(41)}`, "1".repeat(100_000), null, 7, {}];
     for (const cursor of [...forged, `1_${id}_zz`])
       await assert.rejects(read(cursor), { code: "invalid_argument" });
   });

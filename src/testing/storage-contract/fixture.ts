@@ -15,34 +15,34 @@ const START_MS = Date.UTC(2026, 0, 5, 8);
 
 /** An empty storage. */
 export interface StorageUnderTest {
-  readonly storage: Storage;
+  storage: Storage;
   /**
    * Another connection to the same records, as a second process has it. Default: the same storage,
    * bound a second time.
    */
-  readonly peer?: Storage | undefined;
+  peer?: Storage | undefined;
   /**
    * Returns how much work the storage has done so far, in a unit that grows with each record it
    * touches: database commands and their elements, or rows examined. If it is given, the contract
    * also checks that the work of a call does not grow with the log of its account.
    */
-  readonly work?: (() => number | Promise<number>) | undefined;
+  work?: (() => number | Promise<number>) | undefined;
   /** Called after the test, when the storages are closed. */
-  readonly destroy?: (() => unknown) | undefined;
+  destroy?: (() => unknown) | undefined;
 }
 
 /** The settings of a fixture that a test can choose. */
 export interface ScenarioOptions {
   /** Seed of the clock's `random()`. Default 1. */
-  readonly seed?: number | undefined;
+  seed?: number | undefined;
   /** Default {@link PER_ENDPOINT}. */
-  readonly perEndpoint?: number | undefined;
+  perEndpoint?: number | undefined;
   /** Default: no limit. */
-  readonly perSecond?: number | undefined;
+  perSecond?: number | undefined;
   /** Default {@link RETENTION}. */
-  readonly retention?: Retention | undefined;
+  retention?: Retention | undefined;
   /** Default: silent. */
-  readonly logger?: Logger | undefined;
+  logger?: Logger | undefined;
 }
 
 /** Declares one test, which gets a fixture of its own. */
@@ -53,9 +53,7 @@ export type DeclareTest = (
 ) => void;
 
 /** A filter of the delivery log. */
-export type DeliveryQuery = { readonly webhookId: string } & Partial<
-  Parameters<WebhookStore["listDeliveries"]>[0]
->;
+export type DeliveryQuery = { webhookId: string } & Partial<Parameters<WebhookStore["listDeliveries"]>[0]>;
 
 /** Creates the fixture of one test. Its clock stands still until `advance` moves it. */
 export function createScenario(

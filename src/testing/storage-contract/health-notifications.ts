@@ -121,7 +121,7 @@ export function testHealthSettlements(it: DeclareTest): void {
     ["recovered", ({ deliver }, { claim }) => deliver(claim)],
     ["moved", ({ update }, { id }) => update(id, { url: "https://subscriber.example/moved" })],
     ["was disabled by a user", ({ update }, { id }) => update(id, { status: "DISABLED" })],
-  ] satisfies readonly [
+  ] satisfies [
     string,
     (s: Scenario, failing: Awaited<ReturnType<typeof registerDueForHealthStep>>) => Promise<unknown>,
   ][]) {

@@ -10,8 +10,8 @@ import type { DeclareTest, Scenario } from "./fixture.js";
 const BATCH = 25;
 
 interface TimedOptions {
-  readonly isOk?: boolean;
-  readonly by?: WebhookStore;
+  isOk?: boolean;
+  by?: WebhookStore;
 }
 
 /** Builds the settlement of an attempt that took so long. */
@@ -24,7 +24,7 @@ function buildTimed(s: Scenario, claim: Claim, durationMs: number, isOk = true):
 }
 
 /** Emits an event for each duration, and settles its deliveries, which took that long. */
-async function attempt(s: Scenario, durations: readonly number[], { isOk, by }: TimedOptions = {}) {
+async function attempt(s: Scenario, durations: number[], { isOk, by }: TimedOptions = {}) {
   await repeat(durations.length, () => s.emit());
   const claims = await s.claim({ by });
   assert.equal(claims.length, durations.length);
@@ -37,18 +37,18 @@ async function attempt(s: Scenario, durations: readonly number[], { isOk, by }: 
   }
 }
 
-async function readHours(s: Scenario, webhookId: string): Promise<readonly HourStats[]> {
+async function readHours(s: Scenario, webhookId: string): Promise<HourStats[]> {
   const stats = await s.peer.deliveryStats(webhookId, s.now());
   assert.ok(stats);
-  return stats.hours;
+  return [...stats.hours];
 }
 
 /** The hours with their counts, as hours before the current one. */
-const listCounts = (hours: readonly HourStats[], now: number): readonly (readonly number[])[] =>
+const listCounts = (hours: HourStats[], now: number): number[][] =>
   hours.map(({ at, delivered, failed }) => [(at - now) / HOUR_MS, delivered, failed]);
 
 /** The duration that so many percent did not exceed. */
-const findExact = (durations: readonly number[], percent: number): number =>
+const findExact = (durations: number[], percent: number): number =>
   durations.toSorted((one, other) => one - other)[Math.ceil((durations.length * percent) / 100) - 1] ?? 0;
 
 /** 5 %, and half a millisecond. */
@@ -61,7 +61,7 @@ const COUNT = 200;
 /** Numbers between 0 and 1, evenly spread and in no order. */
 const spread = (index: number): number => ((index * 89) % COUNT) / COUNT;
 
-const DISTRIBUTIONS: Readonly<Record<string, (part: number) => number>> = {
+const DISTRIBUTIONS: Record<string, (part: number) => number> = {
   constant: () => 18,
   "a few milliseconds": (part) => part * 12,
   even: (part) => 100 + part * 900,

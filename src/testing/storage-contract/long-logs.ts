@@ -23,15 +23,15 @@ export async function emitMany(s: Scenario, account: string, count: number): Pro
 
 /** An account with a long log, and its webhooks. */
 export interface BusyAccount {
-  readonly name: string;
+  name: string;
   /** Has a single delivery, which is the oldest of the account. */
-  readonly rareId: string;
+  rareId: string;
   /** Has no delivery. */
-  readonly idleId: string;
+  idleId: string;
   /** Has all other deliveries. */
-  readonly busyId: string;
+  busyId: string;
   /** The oldest delivery of the account. */
-  readonly oldestId: string;
+  oldestId: string;
 }
 
 /** Registers the webhooks of an account and emits `events` events to the busy one. */
@@ -96,7 +96,7 @@ export function testLongLogs(it: DeclareTest): void {
         examined += step.examined;
         return { rows: [step.count], next: step.next };
       });
-    const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);
+    const sum = (counts: number[]): number => counts.reduce((total, count) => total + count, 0);
     assert.equal(sum(await recoverAll()), 2);
     // A storage may also examine the deliveries that it has just created.
     assert.ok(examined >= LOG_LENGTH + 2 && examined <= LOG_LENGTH + 4, `${examined} events were examined`);
@@ -110,9 +110,9 @@ export function testLongLogs(it: DeclareTest): void {
 const ENTRIES_PER_CALL = 250;
 
 interface NewEntries {
-  readonly accounts: readonly string[];
-  readonly count: number;
-  readonly keep: number;
+  accounts: string[];
+  count: number;
+  keep: number;
 }
 
 /** Adds `count` entries in one call, a second after the ones before. */

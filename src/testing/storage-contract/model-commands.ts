@@ -49,7 +49,7 @@ async function removeWebhook(model: Model): Promise<void> {
   for (const { id, webhookId } of model.listDeliveries()) if (webhookId === webhook.id) deliveries.delete(id);
 }
 
-function assertWithinRoom(claims: readonly Claim[], room: Readonly<Record<Lane, number>>): void {
+function assertWithinRoom(claims: readonly Claim[], room: Record<Lane, number>): void {
   for (const lane of ["fast", "slow"] as const) {
     assert.ok(claims.filter((claim) => claim.lane === lane).length <= room[lane]);
   }
@@ -164,7 +164,7 @@ async function recoverWebhook(model: Model): Promise<void> {
 }
 
 /** Each command with its weight in the random choice. */
-export const COMMANDS: readonly [weight: number, run: Command][] = [
+export const COMMANDS: [weight: number, run: Command][] = [
   [3, createWebhook],
   [3, updateWebhook],
   [1, removeWebhook],

@@ -17,16 +17,16 @@ import { buildPendingOutcome, HOUR_MS, LEASE_MS, MINUTE_MS, PER_ENDPOINT } from 
 import type { Scenario } from "./fixture.js";
 
 export interface ModelWebhook {
-  readonly id: string;
-  readonly account: string;
+  id: string;
+  account: string;
   eventTypes: readonly string[] | null;
   status: WebhookStatus;
 }
 
 export interface ModelDelivery {
-  readonly id: string;
-  readonly webhookId: string;
-  readonly eventId: string;
+  id: string;
+  webhookId: string;
+  eventId: string;
   state: DeliveryState;
   /** When it may be claimed next, while no process holds it. */
   dueAt: number;
@@ -41,22 +41,22 @@ export const MODEL_RETENTION = { ms: 10_000 * HOUR_MS, events: 1_000_000 };
 
 /** The state that the storage must have, and the random choices of the run. */
 export interface Model {
-  readonly s: Scenario;
-  readonly webhooks: Map<string, ModelWebhook>;
-  readonly deliveries: Map<string, ModelDelivery>;
-  readonly events: Map<string, EventRecord>;
+  s: Scenario;
+  webhooks: Map<string, ModelWebhook>;
+  deliveries: Map<string, ModelDelivery>;
+  events: Map<string, EventRecord>;
   /** Ids of the events that were appended for a single webhook. */
-  readonly testEvents: Set<string>;
+  testEvents: Set<string>;
   /** Every claim that was ever returned: a process may settle any of them late. */
-  readonly claims: Claim[];
+  claims: Claim[];
   /** Returns a random whole number from 0 to `count - 1`. */
-  readonly below: (count: number) => number;
-  readonly pick: <T>(items: readonly T[]) => T | undefined;
-  readonly pickWebhook: () => ModelWebhook | undefined;
+  below: (count: number) => number;
+  pick: <T>(items: readonly T[]) => T | undefined;
+  pickWebhook: () => ModelWebhook | undefined;
   /** Picks the process that makes the next call. */
-  readonly pickProcess: () => WebhookStore;
-  readonly listDeliveries: () => ModelDelivery[];
-  readonly isLeased: (delivery: ModelDelivery) => boolean;
+  pickProcess: () => WebhookStore;
+  listDeliveries: () => ModelDelivery[];
+  isLeased: (delivery: ModelDelivery) => boolean;
 }
 
 /** Creates the model of an empty storage. */

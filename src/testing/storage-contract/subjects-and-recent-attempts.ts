@@ -57,8 +57,7 @@ export function testSubjectsAndRecentAttempts(it: DeclareTest): void {
     await repeat(2, () => s.append(s.buildEvent({ type: "webhook.test" }), { webhookId }));
     await s.emit();
     const claims = await s.claim();
-    const isTest = ({ event }: { readonly event: { readonly type: string } }) =>
-      event.type === "webhook.test";
+    const isTest = ({ event }: { event: { type: string } }) => event.type === "webhook.test";
     for (const claim of claims) {
       const reason = isTest(claim) ? TEST_FAILED : "exhausted";
       await s.settle(claim, { state: "failed", reason }, { endpoint: null });

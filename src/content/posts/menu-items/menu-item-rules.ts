@@ -81,7 +81,7 @@ const isTitleOfTarget = (post: Post, index: SiteIndex): boolean =>
 function applyColumns(
   values: Values,
   base: Post,
-  { context, id, isNew }: { readonly context: WriteContext; readonly id: number; readonly isNew: boolean },
+  { context, id, isNew }: { context: WriteContext; id: number; isNew: boolean },
 ): Post {
   const { meta } = values;
   const parent = Number(values["parent"] ?? base.parent);
@@ -139,7 +139,7 @@ function readItem(values: Values, before: MenuItem): MenuItem {
     values[name] === undefined ? stored : stripAll(toText(values[name]));
   const list = (name: string, stored: readonly string[]): readonly string[] => {
     const value = values[name];
-    return value === undefined ? stored : cleanClasses((value ?? []) as readonly string[]);
+    return value === undefined ? stored : cleanClasses((value ?? []) as string[]);
   };
   return {
     type: (values["type"] === undefined ? before.type : (values["type"] ?? "")) as MenuItem["type"],

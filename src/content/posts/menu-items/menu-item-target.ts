@@ -13,7 +13,7 @@ import { postPath } from "../post-links.js";
 
 export type MenuItemView = Pick<FieldView, "post" | "index">;
 
-type Target = { readonly post: PostColumns } | { readonly term: Term };
+type Target = { post: PostColumns } | { term: Term };
 
 /** Every menu item has it. */
 export const getMenuItem = ({ post }: Pick<FieldView, "post">): MenuItem => post.menuItem as MenuItem;
@@ -102,7 +102,7 @@ export function findTargetLink(view: MenuItemView, to: (path: string) => string)
 }
 
 /** Returns the keys of the target and of the records above it, which its address is made of. */
-export function listTargetKeys(post: Post, index: SiteIndex): readonly string[] {
+export function listTargetKeys(post: Post, index: SiteIndex): string[] {
   // The target may be gone, or may not exist yet.
   const own = post.target === "" ? [] : [post.target];
   const target = findTarget({ post, index });

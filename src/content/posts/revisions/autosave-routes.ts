@@ -23,7 +23,7 @@ import { createRevisionRenderer, type RevisionRenderer } from "./revision-render
 
 type Handler = (request: RestRequest) => Promise<RestResponse>;
 
-const DRAFT_STATUSES: ReadonlySet<string> = new Set(["draft", "auto-draft"]);
+const DRAFT_STATUSES: Set<string> = new Set(["draft", "auto-draft"]);
 
 const parentArgument: Argument = { description: "The ID for the parent of the autosave.", type: "integer" };
 const idArgument: Argument = { description: "The ID for the autosave.", type: "integer" };
@@ -122,7 +122,7 @@ function createCreateAutosave(
 }
 
 /** Returns no route for a type without autosaves, such as media. */
-export function autosaveRoutes(type: PostTypeHandler, base: PostBase): readonly RestRoute[] {
+export function autosaveRoutes(type: PostTypeHandler, base: PostBase): RestRoute[] {
   const { base: name, supports, type: postType } = type.collection;
   if (!supports.includes("autosave")) return [];
   const { repository, namespace } = base;
@@ -171,11 +171,7 @@ const selectAutosavedValues = (values: SanitisedValues, { fields }: PostTypeHand
  */
 function writeTexts(
   before: Revision,
-  {
-    values,
-    post,
-    type,
-  }: { readonly values: SanitisedValues; readonly post: Post; readonly type: PostTypeHandler },
+  { values, post, type }: { values: SanitisedValues; post: Post; type: PostTypeHandler },
   context: WriteContext,
 ): Revision {
   const { collection } = context;

@@ -65,8 +65,8 @@ export function createRevisionKeeper({
   repository,
   maxRevisions,
 }: {
-  readonly repository: Pick<ContentRepository, "revisions" | "index">;
-  readonly maxRevisions: number;
+  repository: Pick<ContentRepository, "revisions" | "index">;
+  maxRevisions: number;
 }): KeepRevision {
   return async (transaction, post, author) => {
     const collection = getCollection(repository.index.model, post.type);

@@ -46,16 +46,16 @@ export const revisionListArguments: Arguments = {
   },
 };
 
-type Values = { readonly [name: string]: Json | undefined };
+type Values = { [name: string]: Json | undefined };
 
 export interface RevisionQuery {
   /** Empty: all. */
-  readonly include: readonly number[];
-  readonly exclude: ReadonlySet<number>;
+  include: number[];
+  exclude: Set<number>;
   /** `undefined`: every revision matches. */
-  readonly match: SearchMatch | undefined;
-  readonly orderBy: (typeof ORDERS)[number];
-  readonly order: "asc" | "desc";
+  match: SearchMatch | undefined;
+  orderBy: (typeof ORDERS)[number];
+  order: "asc" | "desc";
 }
 
 /**
@@ -66,7 +66,7 @@ export interface RevisionQuery {
 export function toRevisionQuery(values: Values): RevisionQuery {
   const orderBy = values["orderby"] as RevisionQuery["orderBy"];
   const search = (values["search"] ?? "") as string;
-  const include = (values["include"] ?? []) as readonly number[];
+  const include = (values["include"] ?? []) as number[];
   if (orderBy === "relevance" && search === "") {
     throw new RestError(
       400,
@@ -84,7 +84,7 @@ export function toRevisionQuery(values: Values): RevisionQuery {
   const isRanked = orderBy === "relevance";
   return {
     include,
-    exclude: new Set((values["exclude"] ?? []) as readonly number[]),
+    exclude: new Set((values["exclude"] ?? []) as number[]),
     match:
       search.trim() === ""
         ? undefined
@@ -95,10 +95,7 @@ export function toRevisionQuery(values: Values): RevisionQuery {
 }
 
 /** Picks the ids that may be listed. Like in WordPress, `include` overrides `exclude`. */
-export function selectCandidates(
-  ids: readonly number[],
-  { include, exclude }: RevisionQuery,
-): readonly number[] {
+export function selectCandidates(ids: readonly number[], { include, exclude }: RevisionQuery): number[] {
   if (include.length === 0) return ids.filter((id) => !exclude.has(id));
   const wanted = new Set(include);
   return ids.filter((id) => wanted.has(id));
@@ -106,20 +103,20 @@ export function selectCandidates(
 
 /** The sort key of a revision. The texts of all revisions at once could take too much memory. */
 export interface Entry {
-  readonly id: number;
-  readonly date: number;
-  readonly isAutosave: boolean;
+  id: number;
+  date: number;
+  isAutosave: boolean;
   /** Folded. */
-  readonly title: string;
+  title: string;
   /** The lower, the better the match. */
-  readonly rank: number;
+  rank: number;
 }
 
 /**
  * True if the order depends on more than ids. Without autosaves, the dates of revisions follow
  * their ids.
  */
-export const needsRecords = ({ match, orderBy }: RevisionQuery, autosaves: ReadonlySet<number>): boolean =>
+export const needsRecords = ({ match, orderBy }: RevisionQuery, autosaves: Set<number>): boolean =>
   match !== undefined || orderBy === "title" || autosaves.size > 0;
 
 export const toEntry = (id: number): Entry => ({ id, date: id, isAutosave: false, title: "", rank: 0 });
@@ -137,10 +134,7 @@ export function toLoadedEntry(
 }
 
 /** Returns the ids of `entries` in the order of the list. */
-export function sortEntries(
-  entries: readonly Entry[],
-  { orderBy, order, include }: RevisionQuery,
-): readonly number[] {
+export function sortEntries(entries: Entry[], { orderBy, order, include }: RevisionQuery): number[] {
   const sign = order === "desc" ? -1 : 1;
   const places = new Map(include.map((id, place) => [id, place]));
   const byDate = (a: Entry, b: Entry): number => a.date - b.date || a.id - b.id;
@@ -150,7 +144,7 @@ export function sortEntries(
       const [x, y] = [keyOf(a), keyOf(b)];
       return x < y ? -sign : x > y ? sign : a.id - b.id;
     };
-  const compare: { readonly [by in RevisionQuery["orderBy"]]: (a: Entry, b: Entry) => number } = {
+  const compare: { [by in RevisionQuery["orderBy"]]: (a: Entry, b: Entry) => number } = {
     date: (a, b) => sign * byDate(a, b),
     // The list has no argument for slugs, so this order is the one by date.
     include_slugs: (a, b) => sign * byDate(a, b),
@@ -173,7 +167,7 @@ export function sortEntries(
 export function toRevisionPage(
   values: Values,
   total: number,
-): { readonly start: number; readonly end: number; readonly perPage: number } {
+): { start: number; end: number; perPage: number } {
   const page = Number(values["page"]);
   const offset = values["offset"] as number | undefined;
   const perPage = values["per_page"] === undefined ? Math.max(total, 1) : Number(values["per_page"]);

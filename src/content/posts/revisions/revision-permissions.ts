@@ -14,24 +14,24 @@ export interface RevisionPermissions {
    *
    * @throws RestError 404 `rest_post_invalid_parent`; 401 or 403 `rest_cannot_read`
    */
-  readonly read: (id: number, caller: Caller) => PostColumns;
+  read: (id: number, caller: Caller) => PostColumns;
   /**
    * Returns a revision of that post.
    *
    * @throws RestError 404 `rest_post_invalid_id`, `rest_revision_parent_id_mismatch`
    */
-  readonly find: (id: number, parent: PostColumns) => Promise<StoredRevision>;
+  find: (id: number, parent: PostColumns) => Promise<StoredRevision>;
   /**
    * Returns a revision that the caller may remove. That requires deleting the post, and editing it,
    * since the response contains the revision. Throws the errors of both.
    */
-  readonly remove: (id: number, parentId: number, caller: Caller) => Promise<StoredRevision>;
+  remove: (id: number, parentId: number, caller: Caller) => Promise<StoredRevision>;
 }
 
 /** `what`: the word in messages. */
 export function createRevisionPermissions(
   type: PostType,
-  { repository, what }: { readonly repository: ContentRepository; readonly what: "revisions" | "autosaves" },
+  { repository, what }: { repository: ContentRepository; what: "revisions" | "autosaves" },
 ): RevisionPermissions {
   const findParent = (id: number): PostColumns => {
     const post = repository.index.post(id);

@@ -18,15 +18,15 @@ import { REVISIONED_TEXTS } from "./keep-revisions.js";
 
 export interface RevisionRenderer {
   /** The schema of rendered revisions. */
-  readonly schema: Schema;
-  readonly render: (revision: Revision, parent: Post, request: RenderRevisionRequest) => Promise<Item>;
+  schema: Schema;
+  render: (revision: Revision, parent: Post, request: RenderRevisionRequest) => Promise<Item>;
   /** Renders a draft that took the place of its own autosave. */
-  readonly renderPost: (post: Post, request: RenderRevisionRequest) => Promise<Item>;
+  renderPost: (post: Post, request: RenderRevisionRequest) => Promise<Item>;
 }
 
 export interface RenderRevisionRequest {
-  readonly context: Context;
-  readonly url: (path: string) => string;
+  context: Context;
+  url: (path: string) => string;
 }
 
 /** Returns the post that the revision would make, with the revision's id and its post as parent. */
@@ -56,7 +56,7 @@ export function createRevisionRenderer(
   type: PostTypeHandler,
   { site, repository, namespace }: Pick<ContentBase, "site" | "repository" | "namespace">,
   /** Autosaves have a link to preview them. */
-  { hasPreview }: { readonly hasPreview: boolean },
+  { hasPreview }: { hasPreview: boolean },
 ): RevisionRenderer {
   const { collection } = type;
   const { index } = repository;
@@ -87,27 +87,27 @@ export function createRevisionRenderer(
 
 /** The input of `RevisionField.read` beside the revision. */
 interface RevisionView {
-  readonly collection: Collection;
-  readonly site: Site;
-  readonly index: SiteIndex;
+  collection: Collection;
+  site: Site;
+  index: SiteIndex;
 }
 
 interface RevisionField {
-  readonly schema: Schema;
+  schema: Schema;
   /** `post`: the revision in the form of a post. */
-  readonly read: (post: Post, view: RevisionView) => Json | Promise<Json>;
+  read: (post: Post, view: RevisionView) => Json | Promise<Json>;
 }
 
 const date = (
   description: string,
-  context: readonly Context[],
+  context: Context[],
   read: (post: Post, site: Site) => number,
 ): RevisionField => ({
   schema: { description, type: "string", format: "date-time", context },
   read: (post, { site }) => formatDate(read(post, site)),
 });
 
-const HEAD: { readonly [name: string]: RevisionField } = {
+const HEAD: { [name: string]: RevisionField } = {
   author: {
     schema: { description: "The ID for the author of the revision.", type: "integer", context: ALL },
     read: ({ author }) => author,
@@ -165,7 +165,7 @@ const guid: RevisionField = {
 };
 
 const renderText: {
-  readonly [name in (typeof REVISIONED_TEXTS)[number]]: (post: Post, site: Site) => Promise<string>;
+  [name in (typeof REVISIONED_TEXTS)[number]]: (post: Post, site: Site) => Promise<string>;
 } = {
   title: (post, { render }) => render.title(post),
   content: (post, { render }) => render.content(post),
@@ -225,10 +225,7 @@ const previewLink: RevisionField = {
 };
 
 /** Returns the fields in the order of responses. `hasPreview`: true for autosaves. */
-function listRevisionFields(
-  type: PostTypeHandler,
-  hasPreview: boolean,
-): readonly (readonly [string, RevisionField])[] {
+function listRevisionFields(type: PostTypeHandler, hasPreview: boolean): [string, RevisionField][] {
   const texts = REVISIONED_TEXTS.filter((name) => type.fields.has(name));
   return Object.entries({
     ...HEAD,

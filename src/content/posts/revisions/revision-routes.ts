@@ -68,7 +68,7 @@ function deleteEndpoint(resource: RevisionResource, { repository }: PostBase): R
 }
 
 /** Returns no route for a type without revisions. */
-export function revisionRoutes(type: PostTypeHandler, base: PostBase): readonly RestRoute[] {
+export function revisionRoutes(type: PostTypeHandler, base: PostBase): RestRoute[] {
   const { base: name, hasRevisions } = type.collection;
   if (!hasRevisions) return [];
   const { namespace } = base;
@@ -124,7 +124,7 @@ function createListRevisions(
   { renderer, loadParent }: RevisionResource,
   { repository, namespace, lists }: PostBase,
 ): (request: RestRequest) => Promise<RestResponse> {
-  async function loadEntries(parent: Post, query: RevisionQuery): Promise<readonly Entry[]> {
+  async function loadEntries(parent: Post, query: RevisionQuery): Promise<Entry[]> {
     const autosaves = listAutosaves(parent);
     const ids = selectCandidates(parent.revisions, query);
     if (!needsRecords(query, autosaves)) return ids.map(toEntry);
@@ -171,11 +171,11 @@ function createListRevisions(
 // The revisions of one post type over REST: what the handlers of their routes share.
 
 interface RevisionResource {
-  readonly permissions: RevisionPermissions;
-  readonly renderer: RevisionRenderer;
+  permissions: RevisionPermissions;
+  renderer: RevisionRenderer;
   /** @throws RestError 404 `rest_post_invalid_parent` */
-  readonly loadParent: (id: number) => Promise<Post>;
-  readonly permitRead: (request: RestRequest) => void;
+  loadParent: (id: number) => Promise<Post>;
+  permitRead: (request: RestRequest) => void;
 }
 
 function createRevisionResource(type: PostTypeHandler, base: PostBase): RevisionResource {

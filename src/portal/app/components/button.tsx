@@ -11,10 +11,10 @@ const REST_MS = 2_000;
 /**
  * Runs an action once at a time and announces its errors. `restMs`: how long it then does nothing.
  */
-export function useAction<A extends readonly unknown[]>(
+export function useAction<A extends unknown[]>(
   act: (...given: A) => Promise<unknown>,
   restMs = 0,
-): readonly [isRunning: boolean, run: (...given: A) => void, isResting: boolean] {
+): [isRunning: boolean, run: (...given: A) => void, isResting: boolean] {
   const { fail } = usePage();
   const [isRunning, setRunning] = useState(false);
   const [isResting, setResting] = useState(false);
@@ -41,17 +41,17 @@ export function useAction<A extends readonly unknown[]>(
 }
 
 export interface ActionButtonProps {
-  readonly act: () => Promise<unknown>;
-  readonly kind?: "primary" | "plain" | "danger";
+  act: () => Promise<unknown>;
+  kind?: "primary" | "plain" | "danger";
   /** Why the action is not possible now. The button stays focusable, so that this can be read. */
-  readonly disabledReason?: string | undefined;
+  disabledReason?: string | undefined;
   /** Keeps the button disabled for two seconds after its action, which sends something. */
-  readonly rest?: boolean;
+  rest?: boolean;
   /** What is shown while the action runs. */
-  readonly busyLabel?: string | undefined;
+  busyLabel?: string | undefined;
   /** The name for screen readers, where the label alone does not say what it acts on. */
-  readonly label?: string | undefined;
-  readonly children: ComponentChildren;
+  label?: string | undefined;
+  children: ComponentChildren;
 }
 
 /** A button that runs `act`. It stays disabled until the action has ended. */
@@ -92,10 +92,10 @@ export function ActionButton({
 // Asks for confirmation before an action that cannot be undone.
 
 interface Question {
-  readonly title: string;
-  readonly explanation: ComponentChildren;
+  title: string;
+  explanation: ComponentChildren;
   /** The label of the button that confirms. */
-  readonly confirm: string;
+  confirm: string;
 }
 
 function Confirmation({
@@ -103,7 +103,7 @@ function Confirmation({
   explanation,
   confirm,
   onAnswer,
-}: Question & { readonly onAnswer: (isConfirmed: boolean) => void }) {
+}: Question & { onAnswer: (isConfirmed: boolean) => void }) {
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
@@ -130,7 +130,7 @@ function Confirmation({
  * visitor confirms. Leaving the view cancels.
  */
 export function useConfirmation() {
-  const [asked, setAsked] = useState<Question & { readonly answer: (isConfirmed: boolean) => void }>();
+  const [asked, setAsked] = useState<Question & { answer: (isConfirmed: boolean) => void }>();
   const ask = (question: Question): Promise<boolean> =>
     new Promise((resolve) => setAsked({ ...question, answer: resolve }));
   const element =
@@ -147,11 +147,11 @@ export function useConfirmation() {
 }
 
 export interface MenuAction {
-  readonly text: string;
+  text: string;
   /** Why it is not possible now. */
-  readonly disabledReason?: string | undefined;
-  readonly isDangerous?: boolean;
-  readonly act: () => unknown;
+  disabledReason?: string | undefined;
+  isDangerous?: boolean;
+  act: () => unknown;
 }
 
 /** The place of the menu: a style sheet, because the page has no inline styles. */
@@ -164,10 +164,10 @@ function MenuList({
   anchor,
   onClose,
 }: {
-  readonly label: string;
-  readonly items: readonly MenuAction[];
-  readonly anchor: DOMRect;
-  readonly onClose: () => void;
+  label: string;
+  items: MenuAction[];
+  anchor: DOMRect;
+  onClose: () => void;
 }) {
   const list = useRef<HTMLDivElement>(null);
   const [, run] = useAction(async (item: MenuAction) => item.act());
@@ -198,7 +198,7 @@ function MenuList({
   const move = (event: KeyboardEvent): void => {
     const buttons = [...(list.current?.querySelectorAll<HTMLElement>("button") ?? [])];
     const index = buttons.indexOf(document.activeElement as HTMLElement);
-    const places: Readonly<Record<string, number>> = {
+    const places: Record<string, number> = {
       ArrowDown: index + 1,
       ArrowUp: index - 1 + buttons.length,
       Home: 0,
@@ -245,10 +245,10 @@ export function Menu({
   class: look = "bare small icon-only",
   children = <Ellipsis class="icon" aria-hidden="true" />,
 }: {
-  readonly label: string;
-  readonly items: readonly MenuAction[];
-  readonly class?: string;
-  readonly children?: ComponentChildren;
+  label: string;
+  items: MenuAction[];
+  class?: string;
+  children?: ComponentChildren;
 }) {
   const [anchor, setAnchor] = useState<DOMRect>();
   const button = useRef<HTMLButtonElement>(null);

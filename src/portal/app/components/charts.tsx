@@ -12,13 +12,13 @@ const HEIGHT = 160;
 
 /** A label below a plot, at a place in per cent of its width. */
 export interface Tick {
-  readonly at: number;
-  readonly text: string;
+  at: number;
+  text: string;
 }
 
 export interface Stack {
-  readonly good: number;
-  readonly bad: number;
+  good: number;
+  bad: number;
 }
 
 /** Returns the end of an axis: a round number, at least `highest`. */
@@ -32,15 +32,7 @@ function roundUp(highest: number): number {
  * Bars over the whole width, each of two parts, the bad one on top with a gap of 1 px. Each part is
  * at least 2 px high, so that one failure among thousands is seen. `height`: in px.
  */
-function Stacks({
-  stacks,
-  highest,
-  height,
-}: {
-  readonly stacks: readonly Stack[];
-  readonly highest: number;
-  readonly height: number;
-}) {
+function Stacks({ stacks, highest, height }: { stacks: Stack[]; highest: number; height: number }) {
   const id = useId();
   const size = height < HEIGHT ? 3 : 5;
   const toHeight = (count: number): number =>
@@ -67,13 +59,7 @@ function Stacks({
 }
 
 /** A small chart of 120 × 24 px for a row of a table, whose cells have the numbers. */
-export function Spark({
-  sentence,
-  stacks,
-}: {
-  readonly sentence: string;
-  readonly stacks: readonly Stack[];
-}) {
+export function Spark({ sentence, stacks }: { sentence: string; stacks: Stack[] }) {
   const highest = Math.max(1, ...stacks.map(({ good, bad }) => good + bad));
   return (
     <svg class="spark" role="img" aria-label={sentence} width="120" height="24">
@@ -86,27 +72,27 @@ export function Spark({
 
 /** An hour on the axis of a chart. */
 interface Slot {
-  readonly key: string;
+  key: string;
   /** `13 Jan, 10:00–11:00` */
-  readonly name: string;
+  name: string;
 }
 
 interface ChartProps<T extends Slot> {
-  readonly title: string;
+  title: string;
   /** What the chart shows, for screen readers. */
-  readonly sentence: string;
-  readonly ticks: readonly Tick[];
+  sentence: string;
+  ticks: Tick[];
   /** Oldest first. */
-  readonly slots: readonly T[];
+  slots: T[];
   /** Controls beside the title. */
-  readonly tools?: ComponentChildren;
+  tools?: ComponentChildren;
 }
 
 /** Moves between the links of a row with the arrow keys, so that the row is one stop of the Tab key. */
 function moveFocus(event: KeyboardEvent): void {
   const links = [...(event.currentTarget as HTMLElement).querySelectorAll("a")];
   const own = links.indexOf(event.target as HTMLAnchorElement);
-  const moves: Readonly<Record<string, number>> = {
+  const moves: Record<string, number> = {
     ArrowLeft: own - 1,
     ArrowRight: own + 1,
     Home: 0,
@@ -137,15 +123,15 @@ function Chart<T extends Slot>({
   children,
 }: ChartProps<T> & {
   /** The label of the upper end of the axis. */
-  readonly top: string;
-  readonly legend: ComponentChildren;
-  readonly columns: readonly Column<T>[];
+  top: string;
+  legend: ComponentChildren;
+  columns: Column<T>[];
   /** False for a slot that has nothing to show. */
-  readonly isMeasured: (slot: T) => boolean;
-  readonly describe: (slot: T) => string;
+  isMeasured: (slot: T) => boolean;
+  describe: (slot: T) => string;
   /** Where a slot leads. */
-  readonly link?: (slot: T) => string;
-  readonly children: ComponentChildren;
+  link?: (slot: T) => string;
+  children: ComponentChildren;
 }) {
   const [isTable, setTable] = useState(false);
   const [pointedAt, setPointedAt] = useState<string>();
@@ -226,10 +212,10 @@ function Chart<T extends Slot>({
 /** A bar of two parts. */
 export interface Bar extends Stack, Slot {
   /** Where the bar leads: `#/webhooks/…`. */
-  readonly link: string;
+  link: string;
 }
 
-const BAR_COLUMNS: readonly Column<Bar>[] = [
+const BAR_COLUMNS: Column<Bar>[] = [
   { name: "Hour", cell: ({ name, link }) => <a href={link}>{name}</a> },
   { name: "Delivered", isNumber: true, cell: ({ good }) => good },
   { name: "Failed", isNumber: true, cell: ({ bad }) => bad },
@@ -264,11 +250,11 @@ export function Bars(props: ChartProps<Bar>) {
 
 /** The values of both lines at an hour; `null` for an hour without one. */
 export interface LinePoint extends Slot {
-  readonly values: readonly [lower: number | null, upper: number | null];
+  values: [lower: number | null, upper: number | null];
 }
 
 /** Returns the path of a line with gaps. A point with a gap on each side is drawn as a dot. */
-function toPath(values: readonly (number | null)[], highest: number): string {
+function toPath(values: (number | null)[], highest: number): string {
   let isDrawing = false;
   return values
     .map((value, index) => {
@@ -290,8 +276,8 @@ export function Line({
   format,
   ...props
 }: ChartProps<LinePoint> & {
-  readonly names: readonly [lower: string, upper: string];
-  readonly format: (value: number) => string;
+  names: [lower: string, upper: string];
+  format: (value: number) => string;
 }) {
   const { slots } = props;
   const highest = roundUp(Math.max(...slots.flatMap(({ values }) => values.map((value) => value ?? 0))));

@@ -10,8 +10,8 @@ import { getMessage } from "./small.js";
 
 /** Thrown by the action of a form for what the visitor typed. */
 export class FieldError extends Error {
-  override readonly name = "FieldError";
-  readonly field: string;
+  override name = "FieldError";
+  field: string;
 
   constructor(field: string, message: string) {
     super(message);
@@ -21,16 +21,16 @@ export class FieldError extends Error {
 
 interface FormProblem {
   /** The field at fault, as the API names it. */
-  readonly field: string;
-  readonly message: string;
+  field: string;
+  message: string;
 }
 
 interface FormState {
-  readonly problem: FormProblem | undefined;
+  problem: FormProblem | undefined;
   /** A field registers its names here, so that its errors are shown next to it. */
-  readonly names: Set<string>;
-  readonly isRunning: boolean;
-  readonly run: (act: () => Promise<unknown>) => void;
+  names: Set<string>;
+  isRunning: boolean;
+  run: (act: () => Promise<unknown>) => void;
 }
 
 const FormContext = createContext<FormState>({
@@ -57,18 +57,18 @@ export function Form({
   more,
   children,
 }: {
-  readonly act: () => Promise<unknown>;
+  act: () => Promise<unknown>;
   /** The label of its button. */
-  readonly submit: string;
+  submit: string;
   /** Its name for screen readers. */
-  readonly label: string;
+  label: string;
   /** Puts the fields into one row. */
-  readonly isRow?: boolean;
-  readonly disabledReason?: string | undefined;
-  readonly kind?: "primary" | "plain" | "danger";
+  isRow?: boolean;
+  disabledReason?: string | undefined;
+  kind?: "primary" | "plain" | "danger";
   /** Further buttons, which stand behind the first one. */
-  readonly more?: ComponentChildren;
-  readonly children: ComponentChildren;
+  more?: ComponentChildren;
+  children: ComponentChildren;
 }) {
   const { say } = usePage();
   const [problem, setProblem] = useState<FormProblem>();
@@ -122,9 +122,9 @@ export function FormButton({
   kind = "plain",
   children,
 }: {
-  readonly act: () => Promise<unknown>;
-  readonly kind?: "primary" | "plain" | "danger";
-  readonly children: ComponentChildren;
+  act: () => Promise<unknown>;
+  kind?: "primary" | "plain" | "danger";
+  children: ComponentChildren;
 }) {
   const { isRunning, run } = useContext(FormContext);
   return (
@@ -136,13 +136,13 @@ export function FormButton({
 
 /** What the input of a field must carry, so that its label, hint and error belong to it. */
 export interface InputAttributes {
-  readonly id: string;
-  readonly "aria-describedby": string;
-  readonly "aria-invalid"?: true;
+  id: string;
+  "aria-describedby": string;
+  "aria-invalid"?: true;
 }
 
 /** Returns the error of a field, and registers the field with its form. */
-export function useFieldProblem(names: readonly string[]): string {
+export function useFieldProblem(names: string[]): string {
   const form = useContext(FormContext);
   for (const name of names) form.names.add(name);
   return form.problem !== undefined && names.includes(form.problem.field) ? form.problem.message : "";
@@ -155,11 +155,11 @@ export function Field({
   hint,
   children,
 }: {
-  readonly label: string;
+  label: string;
   /** The names that the API and the form use for the field. */
-  readonly names?: readonly string[];
-  readonly hint?: ComponentChildren;
-  readonly children: (attributes: InputAttributes) => ComponentChildren;
+  names?: string[];
+  hint?: ComponentChildren;
+  children: (attributes: InputAttributes) => ComponentChildren;
 }) {
   const id = useId();
   const problem = useFieldProblem(names);
@@ -196,12 +196,12 @@ export function SelectField({
   names = [],
   hint,
 }: {
-  readonly label: string;
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-  readonly options: readonly (readonly [value: string, label: string])[];
-  readonly names?: readonly string[];
-  readonly hint?: ComponentChildren;
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+  options: readonly (readonly [value: string, label: string])[];
+  names?: string[];
+  hint?: ComponentChildren;
 }) {
   return (
     <Field label={label} names={names} hint={hint}>
@@ -232,12 +232,12 @@ export function TextField({
   type = "text",
   ...own
 }: OwnAttributes & {
-  readonly type?: "datetime-local" | "search" | "text" | "url";
-  readonly label: string;
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-  readonly names?: readonly string[];
-  readonly hint?: ComponentChildren;
+  type?: "datetime-local" | "search" | "text" | "url";
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+  names?: string[];
+  hint?: ComponentChildren;
 }) {
   return (
     <Field label={label} names={names} hint={hint}>
@@ -268,11 +268,11 @@ export function TimeField({
   onChange,
   hint,
 }: {
-  readonly label: string;
-  readonly name: string;
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-  readonly hint?: string;
+  label: string;
+  name: string;
+  value: string;
+  onChange: (value: string) => void;
+  hint?: string;
 }) {
   const { zone } = usePage();
   return (

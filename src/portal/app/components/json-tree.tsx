@@ -17,7 +17,7 @@ const OPEN_NODES = 200;
 
 /** A number as it was written: 1.10 and numbers beyond 2^53 lose digits when they are parsed. */
 class WrittenNumber {
-  readonly source: string;
+  source: string;
   constructor(source: string) {
     this.source = source;
   }
@@ -41,10 +41,10 @@ function measureDepth(text: string): number {
 }
 
 /** The third argument of a reviver, which older browsers do not give. */
-type ReviverContext = { readonly source?: string } | undefined;
+type ReviverContext = { source?: string } | undefined;
 
 /** Parses JSON that can be shown as a tree. Returns `undefined` for other, long or deep texts. */
-function parseBounded(text: string): { readonly value: unknown } | undefined {
+function parseBounded(text: string): { value: unknown } | undefined {
   if (text.length > MAX_CHARACTERS || !/^\s*[[{]/.test(text) || measureDepth(text) > MAX_DEPTH)
     return undefined;
   const revive = (_key: string, value: unknown, context?: ReviverContext): unknown =>
@@ -71,15 +71,15 @@ function toJson(value: unknown): string {
 
 interface Node {
   /** A JSONPath, which is unique: `$.entry[0].resource`. */
-  readonly path: string;
-  readonly key: string;
-  readonly value: unknown;
+  path: string;
+  key: string;
+  value: unknown;
   /** 1 for the root. */
-  readonly depth: number;
-  readonly parent: string | undefined;
-  readonly isOpen: boolean;
+  depth: number;
+  parent: string | undefined;
+  isOpen: boolean;
   /** How many further members of its parent this node stands for. */
-  readonly rest?: number;
+  rest?: number;
 }
 
 const pathOf = (parent: string, key: string, isItem: boolean): string => {
@@ -89,12 +89,12 @@ const pathOf = (parent: string, key: string, isItem: boolean): string => {
 
 /** What the visitor opened and closed, and how many members are shown, by path. */
 interface Shown {
-  readonly open: ReadonlyMap<string, boolean>;
-  readonly counts: ReadonlyMap<string, number>;
+  open: Map<string, boolean>;
+  counts: Map<string, number>;
 }
 
 /** Returns the nodes that are in sight, from top to bottom. Without `open`: as they are at first. */
-function listNodes(root: unknown, { open, counts }: Partial<Shown>): readonly Node[] {
+function listNodes(root: unknown, { open, counts }: Partial<Shown>): Node[] {
   const nodes: Node[] = [];
   const isOpenAt = (path: string, depth: number): boolean =>
     open === undefined ? depth <= OPEN_DEPTH && nodes.length < OPEN_NODES : open.get(path) === true;
@@ -129,7 +129,7 @@ function Value({ value, isOpen }: Pick<Node, "value" | "isOpen">) {
 }
 
 /** The node that a key moves to; `undefined` for a key that moves nowhere. */
-function findTarget(key: string, nodes: readonly Node[], index: number): Node | undefined {
+function findTarget(key: string, nodes: Node[], index: number): Node | undefined {
   const node = nodes[index];
   switch (key) {
     case "ArrowDown":
@@ -156,7 +156,7 @@ const isToggle = (key: string, { value, isOpen }: Node): boolean =>
   (key === "ArrowRight" && isBranch(value) && !isOpen) ||
   (key === "ArrowLeft" && isOpen);
 
-function Tree({ label, root }: { readonly label: string; readonly root: unknown }) {
+function Tree({ label, root }: { label: string; root: unknown }) {
   const list = useRef<HTMLDivElement>(null);
   const [shown, setShown] = useState<Shown>(() => ({
     open: new Map(listNodes(root, {}).map(({ path, isOpen }) => [path, isOpen])),
@@ -247,9 +247,9 @@ export function JsonText({
   text,
   label,
 }: {
-  readonly text: string;
+  text: string;
   /** What it is: `answer`, `body`. */
-  readonly label: string;
+  label: string;
 }) {
   const [isRaw, setRaw] = useState(false);
   const parsed = useMemo(() => parseBounded(text), [text]);

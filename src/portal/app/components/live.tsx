@@ -4,8 +4,8 @@ import { useEffect, useState } from "preact/hooks";
 import { X } from "./icons.js";
 
 export interface Status {
-  readonly text: string;
-  readonly kind: "done" | "failed";
+  text: string;
+  kind: "done" | "failed";
 }
 
 export const NO_STATUS: Status = { text: "", kind: "done" };
@@ -29,9 +29,9 @@ export function LiveRegion({
   status: { text, kind },
   dismiss,
 }: {
-  readonly status: Status;
+  status: Status;
   /** Removes what is shown. */
-  readonly dismiss: () => void;
+  dismiss: () => void;
 }) {
   const [announced, setAnnounced] = useState({ text: "", count: 0 });
   useEffect(() => {

@@ -12,11 +12,7 @@ import { Check, Copy, RotateCcw } from "./icons.js";
 import { announce } from "./live.js";
 
 /** A list of terms with their values. Rows without a value are left out. */
-export function Facts({
-  rows,
-}: {
-  readonly rows: readonly (readonly [term: string, value: ComponentChildren])[];
-}) {
+export function Facts({ rows }: { rows: [term: string, value: ComponentChildren][] }) {
   return (
     <dl class="facts">
       {rows
@@ -32,7 +28,7 @@ export function Facts({
 }
 
 /** A time relative to now, with the exact time as its title. */
-export function RelativeTime({ at }: { readonly at: string }) {
+export function RelativeTime({ at }: { at: string }) {
   const { now, zone } = usePage();
   return (
     <time dateTime={at} title={formatExactTime(at, zone)}>
@@ -42,7 +38,7 @@ export function RelativeTime({ at }: { readonly at: string }) {
 }
 
 /** A time of day, with the exact time as its title. */
-export function Time({ at }: { readonly at: string }) {
+export function Time({ at }: { at: string }) {
   const { zone } = usePage();
   return (
     <time dateTime={at} title={formatExactTime(at, zone)}>
@@ -51,7 +47,7 @@ export function Time({ at }: { readonly at: string }) {
   );
 }
 
-export function Badge({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }) {
+export function Badge({ tone, children }: { tone: Tone; children: ComponentChildren }) {
   return <span class={`badge ${tone}`}>{children}</span>;
 }
 
@@ -81,11 +77,11 @@ export function CopyButton({
   label,
   children,
 }: {
-  readonly text: string;
+  text: string;
   /** What is copied: `secret`, `event ID`. */
-  readonly label: string;
+  label: string;
   /** A text behind the icon. */
-  readonly children?: ComponentChildren;
+  children?: ComponentChildren;
 }) {
   // Its icon shows it.
   const copy = useCopy(announce);
@@ -111,7 +107,7 @@ export function CopyButton({
 }
 
 /** A text of several lines, with a button that copies it. */
-export function CodeBlock({ text, label }: { readonly text: string; readonly label: string }) {
+export function CodeBlock({ text, label }: { text: string; label: string }) {
   return (
     <div class="code-block">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls what is too wide. */}
@@ -124,7 +120,7 @@ export function CodeBlock({ text, label }: { readonly text: string; readonly lab
 }
 
 /** What is shown in place of a view that could not be read, with a button that tries again. */
-export function ErrorMessage({ error: { cause, retry } }: { readonly error: ReadFailure }) {
+export function ErrorMessage({ error: { cause, retry } }: { error: ReadFailure }) {
   const element = useRef<HTMLDivElement>(null);
   // The button goes once the view was read; whoever pressed it goes on at the heading.
   useLayoutEffect(
@@ -144,7 +140,7 @@ export function ErrorMessage({ error: { cause, retry } }: { readonly error: Read
 }
 
 /** What is shown until a view was read: the shape of a table. It appears if that takes a moment. */
-export const Loading = ({ lines = 5 }: { readonly lines?: number }) => (
+export const Loading = ({ lines = 5 }: { lines?: number }) => (
   <div class="skeleton">
     <p class="unseen">Loading …</p>
     {Array.from({ length: lines }, (_, index) => (
@@ -172,11 +168,11 @@ export function Heading({
   part,
   children,
 }: {
-  readonly title: string;
+  title: string;
   /** The tab that is shown, which the title of the document begins with. */
-  readonly part?: string;
+  part?: string;
   /** What is shown in place of the title. */
-  readonly children?: ComponentChildren;
+  children?: ComponentChildren;
 }) {
   const { session } = usePage();
   const element = useRef<HTMLHeadingElement>(null);

@@ -4,18 +4,18 @@ import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 export interface Column<T> {
-  readonly name: string;
+  name: string;
   /** The name is read by screen readers only. */
-  readonly isUnnamed?: boolean;
+  isUnnamed?: boolean;
   /** Numbers stand on the right. */
-  readonly isNumber?: boolean;
+  isNumber?: boolean;
   /** The class of its cells: a style sheet hides what a narrow screen has no room for. */
-  readonly class?: string;
-  readonly cell: (item: T) => ComponentChildren;
+  class?: string;
+  cell: (item: T) => ComponentChildren;
 }
 
 /** Returns true while the content of an element is wider than the element, which then scrolls. */
-function useOverflow(): readonly [RefObject<HTMLElement | null>, boolean] {
+function useOverflow(): [RefObject<HTMLElement | null>, boolean] {
   const element = useRef<HTMLElement>(null);
   const [isWider, setWider] = useState(false);
   useEffect(() => {
@@ -29,24 +29,24 @@ function useOverflow(): readonly [RefObject<HTMLElement | null>, boolean] {
   return [element, isWider];
 }
 
-const joinClasses = (...names: readonly (string | false | undefined)[]): string | undefined =>
+const joinClasses = (...names: (string | false | undefined)[]): string | undefined =>
   names.filter(Boolean).join(" ") || undefined;
 
 /**
  * A table. The first column with `isHeader` names its row. On a narrow screen each row is a list of its
  * cells; the roles keep it a table for screen readers.
  */
-export function Table<T extends { readonly key: string }>({
+export function Table<T extends { key: string }>({
   caption,
   columns,
   header,
   rows,
 }: {
-  readonly caption: string;
-  readonly columns: readonly Column<T>[];
+  caption: string;
+  columns: Column<T>[];
   /** The name of the column that names a row. */
-  readonly header: string;
-  readonly rows: readonly T[];
+  header: string;
+  rows: T[];
 }) {
   const [element, isWider] = useOverflow();
   return (
@@ -102,16 +102,16 @@ export function Table<T extends { readonly key: string }>({
 
 export interface Pager {
   /** Where the page that is shown begins; `undefined` for the first one. */
-  readonly cursor: string | undefined;
-  readonly number: number;
-  readonly back: () => void;
-  readonly forth: (next: string) => void;
-  readonly reset: () => void;
+  cursor: string | undefined;
+  number: number;
+  back: () => void;
+  forth: (next: string) => void;
+  reset: () => void;
 }
 
 export function usePager(): Pager {
   /** Where the pages up to this one begin. */
-  const [trail, setTrail] = useState<readonly (string | undefined)[]>([undefined]);
+  const [trail, setTrail] = useState<(string | undefined)[]>([undefined]);
   return {
     cursor: trail.at(-1),
     number: trail.length,
@@ -127,9 +127,9 @@ export function PagerButtons({
   next,
   labels: [backLabel, forthLabel],
 }: {
-  readonly pager: Pager;
-  readonly next: string | null;
-  readonly labels: readonly [back: string, forth: string];
+  pager: Pager;
+  next: string | null;
+  labels: [back: string, forth: string];
 }) {
   if (number === 1 && next === null) return null;
   return (
@@ -160,7 +160,7 @@ const KEYS = [
 ] as const;
 
 /** Says which keys a table has. */
-export function KeysDialog({ onClose }: { readonly onClose: () => void }) {
+export function KeysDialog({ onClose }: { onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
   return (
@@ -211,8 +211,8 @@ export function useRowKeys(onKey: (key: string, focusedId: string | undefined) =
 }
 
 /** Returns which of the rows that are shown are selected, and what changes that. */
-export function useRowChoice<T extends { readonly key: string }>(rows: readonly T[]) {
-  const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
+export function useRowChoice<T extends { key: string }>(rows: T[]) {
+  const [ids, setIds] = useState<Set<string>>(new Set());
   const set = (id: string, isChosen: boolean): void =>
     setIds((before) => new Set(isChosen ? [...before, id] : [...before].filter((other) => other !== id)));
   const chosen = rows.filter(({ key }) => ids.has(key));

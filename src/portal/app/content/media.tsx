@@ -13,14 +13,14 @@ import { useLeaveSignal, usePage } from "../page-context.js";
 import { formatSiteTime, getAuthor, getPicture, getTitle, lacksAltText, mayEdit } from "./records.js";
 
 interface Upload {
-  readonly id: number;
-  readonly name: string;
-  readonly state: string;
+  id: number;
+  name: string;
+  state: string;
   /** What has been sent, from 0 to 1. */
-  readonly share: number;
+  share: number;
   /** Absent until it has ended. */
-  readonly result?: "done" | "failed";
-  readonly cancel: () => void;
+  result?: "done" | "failed";
+  cancel: () => void;
 }
 
 /** Uploads a file. `fetch` reports no progress. Rejects with a message for the visitor. */
@@ -50,7 +50,7 @@ function sendFile(
 function useUploads(onUploaded: () => Promise<void>) {
   const { api, say, fail } = usePage();
   const left = useLeaveSignal();
-  const [uploads, setUploads] = useState<readonly Upload[]>([]);
+  const [uploads, setUploads] = useState<Upload[]>([]);
   const queue = useRef(Promise.resolve());
   const nextId = useRef(0);
 
@@ -137,7 +137,7 @@ function useDroppedFiles(take: (files: FileList | undefined) => void): boolean {
 }
 
 /** `onUploaded` is called after each file. */
-export function UploadPanel({ onUploaded }: { readonly onUploaded: () => Promise<void> }) {
+export function UploadPanel({ onUploaded }: { onUploaded: () => Promise<void> }) {
   const { say } = usePage();
   const [uploads, add] = useUploads(onUploaded);
   const take = (files: FileList | null | undefined): void => {
@@ -170,13 +170,7 @@ export function UploadPanel({ onUploaded }: { readonly onUploaded: () => Promise
 }
 
 /** Asks for the alternative text of a picture that has none. */
-function MissingAltText({
-  record,
-  reload,
-}: {
-  readonly record: RecordJson;
-  readonly reload: () => Promise<void>;
-}) {
+function MissingAltText({ record, reload }: { record: RecordJson; reload: () => Promise<void> }) {
   const { api, say } = usePage();
   const [text, setText] = useState("");
   const title = getTitle(record);
@@ -200,13 +194,7 @@ function MissingAltText({
   );
 }
 
-function MediaCard({
-  record,
-  reload,
-}: {
-  readonly record: RecordJson;
-  readonly reload: () => Promise<void>;
-}) {
+function MediaCard({ record, reload }: { record: RecordJson; reload: () => Promise<void> }) {
   const { api } = usePage();
   const picture = getPicture(record, "thumbnail");
   return (
@@ -237,13 +225,7 @@ function MediaCard({
 }
 
 /** Files as a grid of pictures. */
-export const MediaGrid = ({
-  records,
-  reload,
-}: {
-  readonly records: readonly RecordJson[];
-  readonly reload: () => Promise<void>;
-}) => (
+export const MediaGrid = ({ records, reload }: { records: RecordJson[]; reload: () => Promise<void> }) => (
   <ul class="media" aria-label="Files">
     {records.map((record) => (
       <MediaCard key={record.id} record={record} reload={reload} />

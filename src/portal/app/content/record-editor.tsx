@@ -24,28 +24,28 @@ import { Comparison, useSiteZone } from "./revisions.js";
 
 /** A record, and what its visitor may do with it. */
 export interface OpenRecord {
-  readonly record: RecordJson;
-  readonly mayEdit: boolean;
-  readonly mayDelete: boolean;
+  record: RecordJson;
+  mayEdit: boolean;
+  mayDelete: boolean;
 }
 
 /** A record with what is typed over it. */
 export interface ShownRecord extends OpenRecord {
-  readonly typed: FieldTexts;
+  typed: FieldTexts;
   /** What somebody else has saved since, and what was not saved because of it. */
-  readonly conflict?: { readonly theirs: OpenRecord; readonly mine: FieldTexts } | undefined;
+  conflict?: { theirs: OpenRecord; mine: FieldTexts } | undefined;
 }
 
 /** What the parts of the view of a record share. */
 export interface RecordSession {
-  readonly kind: Kind;
+  kind: Kind;
   /** The path of the record in the API. */
-  readonly path: string;
-  readonly api: Api;
-  readonly shown: ShownRecord;
-  readonly show: (next: ShownRecord | ((now: ShownRecord) => ShownRecord)) => void;
+  path: string;
+  api: Api;
+  shown: ShownRecord;
+  show: (next: ShownRecord | ((now: ShownRecord) => ShownRecord)) => void;
   /** Reads the record as it is now. */
-  readonly read: () => Promise<OpenRecord>;
+  read: () => Promise<OpenRecord>;
 }
 
 const isPublishable = (record: RecordJson): boolean =>
@@ -93,7 +93,7 @@ function ConflictComparisons({
   kind,
   shown: { record },
   conflict: { theirs, mine },
-}: RecordSession & { readonly conflict: NonNullable<ShownRecord["conflict"]> }) {
+}: RecordSession & { conflict: NonNullable<ShownRecord["conflict"]> }) {
   return kind.fields.map((name) => {
     const before = readFieldText(record, name);
     const [left, right = before] = [readFieldText(theirs.record, name), mine[name]];
@@ -104,9 +104,7 @@ function ConflictComparisons({
 }
 
 /** Shows how a record that somebody else has saved differs from what was typed here. */
-function Conflict(
-  session: RecordSession & { readonly conflict: NonNullable<ShownRecord["conflict"]>; readonly save: Save },
-) {
+function Conflict(session: RecordSession & { conflict: NonNullable<ShownRecord["conflict"]>; save: Save }) {
   const { conflict, save, show } = session;
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current?.focus(), [conflict]);
@@ -140,7 +138,7 @@ function Conflict(
  * Shows what is typed as the service would serve it, in a frame where nothing runs. A form requests
  * it, since the text is too long for an address; the response has a policy of its own.
  */
-function Preview({ path, text }: { readonly path: string; readonly text: string }) {
+function Preview({ path, text }: { path: string; text: string }) {
   const { api } = usePage();
   const form = useRef<HTMLFormElement>(null);
   /** How often it was asked for; the frame is there after the first time. */
@@ -216,7 +214,7 @@ function RecordForm(session: RecordSession) {
 // The fields: their inputs, and their texts as they are read and sent.
 
 /** The texts of fields, by their names. */
-export type FieldTexts = { readonly [name in FieldName]?: string };
+export type FieldTexts = { [name in FieldName]?: string };
 
 const HINTS: FieldTexts = {
   content: "Written in HTML. A blank line begins a paragraph. The preview below shows how it is served.",
@@ -225,10 +223,10 @@ const HINTS: FieldTexts = {
 };
 
 /** Their texts are HTML, which the label says. */
-const HTML_FIELDS: ReadonlySet<FieldName> = new Set(["content", "excerpt", "caption", "description"]);
+const HTML_FIELDS: Set<FieldName> = new Set(["content", "excerpt", "caption", "description"]);
 
 /** Fields of several lines, with their heights. */
-const ROWS: { readonly [name in FieldName]?: number } = {
+const ROWS: { [name in FieldName]?: number } = {
   content: 18,
   excerpt: 3,
   caption: 3,
@@ -237,7 +235,7 @@ const ROWS: { readonly [name in FieldName]?: number } = {
 
 const mayPublish = ({ _links }: RecordJson): boolean => _links?.["wp:action-publish"] !== undefined;
 
-function getStatusOptions(record: RecordJson): readonly (readonly [status: string, label: string])[] {
+function getStatusOptions(record: RecordJson): [status: string, label: string][] {
   const usual = ["draft", "pending", ...(mayPublish(record) ? ["publish", "future", "private"] : [])];
   const all = usual.includes(record.status) ? usual : [...usual, record.status];
   return all.map((status) => [status, labelStatus(status)]);
@@ -272,11 +270,11 @@ export function RecordFieldInput({
   onChange,
   record,
 }: {
-  readonly name: FieldName;
-  readonly value: string;
-  readonly onChange: (text: string) => void;
+  name: FieldName;
+  value: string;
+  onChange: (text: string) => void;
   /** Absent for a new record, whose status is not chosen. */
-  readonly record?: RecordJson;
+  record?: RecordJson;
 }) {
   const zone = useSiteZone();
   const dateHint = `The site’s time${zone === "" ? "" : `, ${zone}`}. A published post with a future date is scheduled.`;

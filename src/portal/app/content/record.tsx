@@ -113,12 +113,12 @@ function RecordActions(session: RecordSession) {
 }
 
 interface PathProps {
-  readonly kind: Kind;
+  kind: Kind;
   /** The path of the record in the API. */
-  readonly path: string;
+  path: string;
 }
 
-function EditableRecord({ kind, path, opened }: PathProps & { readonly opened: OpenRecord }) {
+function EditableRecord({ kind, path, opened }: PathProps & { opened: OpenRecord }) {
   const { api: pageApi } = usePage();
   const api = pageApi.within(useLeaveSignal());
   // With the record that it was typed over, so that a change by someone else is noticed.
@@ -160,7 +160,7 @@ function EditorLink({ path }: Pick<PathProps, "path">) {
   ) : null;
 }
 
-export function RecordView({ kind, id }: { readonly kind: Kind; readonly id: string }) {
+export function RecordView({ kind, id }: { kind: Kind; id: string }) {
   const path = `content/${kind.name}/${id}`;
   const { data, error } = useResource((api) => readRecord(api, path), [path]);
   if (data === undefined) return <Pending title={kind.many} error={error} />;
@@ -168,8 +168,8 @@ export function RecordView({ kind, id }: { readonly kind: Kind; readonly id: str
 }
 
 interface RecordProps {
-  readonly kind: Kind;
-  readonly record: RecordJson;
+  kind: Kind;
+  record: RecordJson;
 }
 
 /** What is known about a record besides its fields. */
@@ -230,7 +230,7 @@ function RecordTexts({ kind, record }: RecordProps) {
 
 const NAMES = ["title", "content", "excerpt"] as const;
 
-export function NewRecord({ kind }: { readonly kind: Kind }) {
+export function NewRecord({ kind }: { kind: Kind }) {
   const { api, say, go } = usePage();
   const left = useLeaveSignal();
   const path = `content/${kind.name}`;
@@ -264,8 +264,8 @@ export function NewRecord({ kind }: { readonly kind: Kind }) {
 
 interface Draft {
   /** The record that it was typed over; absent for a new one. */
-  readonly record?: RecordJson;
-  readonly typed: FieldTexts;
+  record?: RecordJson;
+  typed: FieldTexts;
 }
 
 /** By the path of the record in the API. */

@@ -6,15 +6,15 @@ import { ApiError } from "../api.js";
 import type { Tone } from "../tone.js";
 
 export interface Kind {
-  readonly name: CollectionName;
+  name: CollectionName;
   /** Heading and navigation. */
-  readonly many: string;
-  readonly one: string;
+  many: string;
+  one: string;
   /** The capability without which the visitor sees what is published alone. */
-  readonly capability: string;
-  readonly hasTrash: boolean;
+  capability: string;
+  hasTrash: boolean;
   /** Fields of the form, in order. */
-  readonly fields: readonly FieldName[];
+  fields: readonly FieldName[];
 }
 
 export type FieldName =
@@ -28,7 +28,7 @@ export type FieldName =
   | "caption"
   | "description";
 
-export const LABELS: Readonly<Record<FieldName, string>> = {
+export const LABELS: Record<FieldName, string> = {
   title: "Title",
   content: "Content",
   excerpt: "Excerpt",
@@ -42,7 +42,7 @@ export const LABELS: Readonly<Record<FieldName, string>> = {
 
 const written = ["title", "content", "excerpt", "status", "date", "slug"] as const;
 
-export const kinds: readonly Kind[] = [
+export const kinds: Kind[] = [
   { name: "posts", many: "Posts", one: "post", capability: "edit_posts", hasTrash: true, fields: written },
   { name: "pages", many: "Pages", one: "page", capability: "edit_pages", hasTrash: true, fields: written },
   {
@@ -56,7 +56,7 @@ export const kinds: readonly Kind[] = [
 ];
 
 /** Statuses in words, with the colours of their badges. */
-const STATUSES: Readonly<Record<string, readonly [label: string, tone: Tone]>> = {
+const STATUSES: Record<string, [label: string, tone: Tone]> = {
   publish: ["Published", "good"],
   future: ["Scheduled", "info"],
   draft: ["Draft", "neutral"],
@@ -65,9 +65,9 @@ const STATUSES: Readonly<Record<string, readonly [label: string, tone: Tone]>> =
   trash: ["In the trash", "bad"],
 };
 
-export const STATUS_OPTIONS: readonly (readonly [status: string, label: string])[] = Object.entries(
-  STATUSES,
-).map(([status, [label]]) => [status, label]);
+export const STATUS_OPTIONS: [status: string, label: string][] = Object.entries(STATUSES).map(
+  ([status, [label]]) => [status, label],
+);
 
 export const labelStatus = (status: string): string => STATUSES[status]?.[0] ?? status;
 
@@ -75,10 +75,7 @@ export const getStatusTone = (status: string): Tone => STATUSES[status]?.[1] ?? 
 
 /** The browser's class. Declared here because the tests of this file know no DOM. */
 declare class DOMParser {
-  parseFromString(
-    html: string,
-    type: "text/html",
-  ): { readonly body: { readonly textContent: string | null } };
+  parseFromString(html: string, type: "text/html"): { body: { textContent: string | null } };
 }
 
 /** Returns the text of rendered HTML. The parsed document loads nothing and runs nothing. */
@@ -101,7 +98,7 @@ export const formatSiteTime = (date: string): string => date.slice(0, 16).replac
 
 /** True if the visitor may change a record of a list. */
 export function mayEdit({ _links }: Pick<RecordJson, "_links">): boolean {
-  const [self] = (_links?.["self"] ?? []) as readonly { targetHints?: { allow?: readonly string[] } }[];
+  const [self] = (_links?.["self"] ?? []) as { targetHints?: { allow?: string[] } }[];
   return self?.targetHints?.allow?.includes("POST") === true;
 }
 
@@ -130,7 +127,7 @@ function nameOf({ file, sizes }: MediaDetailsJson, size: string): string | undef
 /** Makes a write fail with 412 where the record is no longer the one that is shown. */
 export const ifUnchanged = ({
   modified_gmt: modified,
-}: Pick<RecordJson, "modified_gmt">): Readonly<Record<string, string>> => ({
+}: Pick<RecordJson, "modified_gmt">): Record<string, string> => ({
   "if-unmodified-since": new Date(`${modified}Z`).toUTCString(),
 });
 
@@ -140,8 +137,8 @@ export const isConflict = (error: unknown): boolean => error instanceof ApiError
 
 /** A line on each side; `null` if a side has no such line. Equal texts are an unchanged line. */
 export interface LinePair {
-  readonly left: string | null;
-  readonly right: string | null;
+  left: string | null;
+  right: string | null;
 }
 
 /** With more different lines than this, lines are not matched: it would take too long. */
@@ -157,15 +154,15 @@ export const hasSameLines = (left: string, right: string): boolean =>
  * Returns the lines of both texts side by side, in order. Lines of one side only are paired with
  * those in the same place on the other side.
  */
-export function pairLines(leftText: string, rightText: string): readonly LinePair[] {
+export function pairLines(leftText: string, rightText: string): LinePair[] {
   const [left, right] = [toLines(leftText), toLines(rightText)];
   const pairs: LinePair[] = [];
-  const pair = (removed: readonly string[], added: readonly string[]): void => {
+  const pair = (removed: string[], added: string[]): void => {
     for (let at = 0; at < Math.max(removed.length, added.length); at += 1)
       pairs.push({ left: removed[at] ?? null, right: added[at] ?? null });
   };
   /** Removed lines whose counterparts follow. */
-  let removed: readonly string[] = [];
+  let removed: string[] = [];
   const changes = diffArrays(left, right, { maxEditLength: MAX_DIFFERENCES });
   if (changes === undefined) pair(left, right);
   for (const change of changes ?? []) {

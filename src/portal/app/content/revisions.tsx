@@ -29,12 +29,12 @@ type Version = Pick<RecordJson, "title" | "content" | "excerpt" | "modified_gmt"
 const NOW = "now";
 
 interface History {
-  readonly kind: Kind;
+  kind: Kind;
   /** The path of the record in the API. */
-  readonly path: string;
-  readonly record: RecordJson;
-  readonly revisions: readonly RevisionJson[];
-  readonly mayRestore: boolean;
+  path: string;
+  record: RecordJson;
+  revisions: RevisionJson[];
+  mayRestore: boolean;
 }
 
 function nameRevision(revision: RevisionJson): string {
@@ -97,8 +97,8 @@ function Differences({
   names,
   versions: [left, right],
 }: {
-  readonly names: readonly [left: string, right: string];
-  readonly versions: readonly [left: Version, right: Version];
+  names: [left: string, right: string];
+  versions: [left: Version, right: Version];
 }) {
   const tables = TEXTS.flatMap((name) => {
     const texts = [left[name]?.raw ?? "", right[name]?.raw ?? ""] as const;
@@ -145,13 +145,13 @@ function RevisionComparison(history: History) {
   );
 }
 
-export function RevisionsView({ kind, id }: { readonly kind: Kind; readonly id: string }) {
+export function RevisionsView({ kind, id }: { kind: Kind; id: string }) {
   const path = `content/${kind.name}/${id}`;
   const { data, error } = useResource(
     (api) =>
       Promise.all([
         api.get<ContentAnswerJson<RecordJson>>(path, { context: "edit" }),
-        api.get<ContentAnswerJson<readonly RevisionJson[]>>(`${path}/revisions`, {
+        api.get<ContentAnswerJson<RevisionJson[]>>(`${path}/revisions`, {
           context: "edit",
           _embed: "author",
           _fields: "id,date,_links,_embedded",
@@ -178,13 +178,7 @@ export function RevisionsView({ kind, id }: { readonly kind: Kind; readonly id: 
 }
 
 /** `error`: why it cannot be read. */
-export function Pending({
-  title,
-  error,
-}: {
-  readonly title: string;
-  readonly error: ReadFailure | undefined;
-}) {
+export function Pending({ title, error }: { title: string; error: ReadFailure | undefined }) {
   const isMissing = error?.cause instanceof ApiError && error.cause.status === 404;
   return (
     <>
@@ -222,7 +216,7 @@ const isSame = ({ left, right }: LinePair): boolean => left === right;
 /** A row of the table: a pair of lines, or how many unchanged lines are not shown. */
 type Row = LinePair | number;
 
-function toRows(pairs: readonly LinePair[]): readonly Row[] {
+function toRows(pairs: LinePair[]): Row[] {
   const rows: Row[] = [];
   for (const [index, pair] of pairs.entries()) {
     const last = rows.at(-1);
@@ -234,7 +228,7 @@ function toRows(pairs: readonly LinePair[]): readonly Row[] {
   return rows;
 }
 
-function Line({ pair, side }: { readonly pair: LinePair; readonly side: "left" | "right" }) {
+function Line({ pair, side }: { pair: LinePair; side: "left" | "right" }) {
   const text = pair[side];
   if (text === null) return <td class="none" />;
   if (isSame(pair)) return <td>{text}</td>;
@@ -255,9 +249,9 @@ export function Comparison({
   labels,
   texts: [left, right],
 }: {
-  readonly title: string;
-  readonly labels: readonly [left: string, right: string];
-  readonly texts: readonly [left: string, right: string];
+  title: string;
+  labels: readonly [left: string, right: string];
+  texts: readonly [left: string, right: string];
 }) {
   const rows = useMemo(() => toRows(pairLines(left, right)), [left, right]);
   return (

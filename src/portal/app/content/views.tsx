@@ -28,22 +28,22 @@ const FIELDS = "id,title,status,date,modified,mime_type,alt_text,media_details,_
 
 /** The filter is part of the address, so that going back restores it. */
 interface Filter {
-  readonly search: string;
-  readonly status: string;
+  search: string;
+  status: string;
 }
 
 interface ListPage {
-  readonly filter: Filter;
-  readonly number: number;
-  readonly records: readonly RecordJson[];
-  readonly total: number;
+  filter: Filter;
+  number: number;
+  records: RecordJson[];
+  total: number;
   /** The visitor may write records of the collection, and sees those that are not published. */
-  readonly isWriter: boolean;
+  isWriter: boolean;
 }
 
-type Row = RecordJson & { readonly key: string };
+type Row = RecordJson & { key: string };
 
-function buildAddress({ name }: Kind, query: Readonly<Record<string, string>>): string {
+function buildAddress({ name }: Kind, query: Record<string, string>): string {
   const given = Object.entries(query).filter(([, value]) => value !== "");
   return `#/${name}${given.length === 0 ? "" : `?${new URLSearchParams(given)}`}`;
 }
@@ -55,7 +55,7 @@ async function readListPage(api: Api, kind: Kind, filter: Filter, number: number
     _fields: "id,capabilities",
   });
   const isWriter = me.capabilities[kind.capability] === true;
-  const { body, total } = await api.get<ContentAnswerJson<readonly RecordJson[]>>(`content/${kind.name}`, {
+  const { body, total } = await api.get<ContentAnswerJson<RecordJson[]>>(`content/${kind.name}`, {
     search,
     status: kind.hasTrash && isWriter ? status || "any" : undefined,
     page: number,
@@ -76,7 +76,7 @@ function describeCount(
   return `${total} ${what}${where}.${isWriter ? "" : " You see published content only."}`;
 }
 
-function getColumns({ name }: Kind): readonly Column<Row>[] {
+function getColumns({ name }: Kind): Column<Row>[] {
   const title: Column<Row> = {
     name: "Title",
     cell: (record) => (
@@ -95,9 +95,9 @@ function getColumns({ name }: Kind): readonly Column<Row>[] {
 }
 
 interface FilterFormProps {
-  readonly kind: Kind;
-  readonly filter: Filter;
-  readonly hasStatus: boolean;
+  kind: Kind;
+  filter: Filter;
+  hasStatus: boolean;
 }
 
 function FilterForm({ kind, filter: { search, status }, hasStatus }: FilterFormProps) {
@@ -136,15 +136,7 @@ function FilterForm({ kind, filter: { search, status }, hasStatus }: FilterFormP
 }
 
 /** What stands in place of an empty list. */
-function EmptyList({
-  kind,
-  filter,
-  isWriter,
-}: {
-  readonly kind: Kind;
-  readonly filter: Filter;
-  readonly isWriter: boolean;
-}) {
+function EmptyList({ kind, filter, isWriter }: { kind: Kind; filter: Filter; isWriter: boolean }) {
   if (filter.search !== "" || filter.status !== "")
     return (
       <p>
@@ -175,9 +167,9 @@ function PageLinks({
   last,
   address,
 }: {
-  readonly number: number;
-  readonly last: number;
-  readonly address: (number: number) => string;
+  number: number;
+  last: number;
+  address: (number: number) => string;
 }) {
   if (last <= 1) return null;
   return (
@@ -197,11 +189,11 @@ function Found({
   page,
   reload,
 }: {
-  readonly kind: Kind;
+  kind: Kind;
   /** What the address says now, which may be newer than the page. */
-  readonly filter: Filter;
-  readonly page: ListPage;
-  readonly reload: () => Promise<void>;
+  filter: Filter;
+  page: ListPage;
+  reload: () => Promise<void>;
 }) {
   const { number, records, total, isWriter } = page;
   const zone = useSiteZone();
@@ -234,7 +226,7 @@ function Found({
   );
 }
 
-function RecordList({ kind, query }: { readonly kind: Kind; readonly query: URLSearchParams }) {
+function RecordList({ kind, query }: { kind: Kind; query: URLSearchParams }) {
   const filter: Filter = { search: query.get("search") ?? "", status: query.get("status") ?? "" };
   const number = Number(query.get("page")) || 1;
   const { data, error, reload } = useResource(
@@ -259,7 +251,7 @@ function RecordList({ kind, query }: { readonly kind: Kind; readonly query: URLS
 }
 
 /** Posts and pages are written here, and have revisions. Files are uploaded in their list. */
-const viewsOfWritten = (kind: Kind): readonly View[] => [
+const viewsOfWritten = (kind: Kind): View[] => [
   { path: `/${kind.name}/new`, part: "content", component: () => <NewRecord kind={kind} /> },
   {
     path: `/${kind.name}/:id/revisions`,
@@ -271,7 +263,7 @@ const viewsOfWritten = (kind: Kind): readonly View[] => [
 const ICONS = { posts: Newspaper, pages: FileText, media: Image } as const;
 
 /** The views of content in the order of the navigation. If two paths match, the first one wins. */
-export const contentViews: readonly View[] = kinds.flatMap((kind) => [
+export const contentViews: View[] = kinds.flatMap((kind) => [
   {
     path: `/${kind.name}`,
     part: "content",

@@ -36,9 +36,9 @@ async function readEntries(
 }
 
 interface EntryProps {
-  readonly entry: AuditEntryJson;
+  entry: AuditEntryJson;
   /** `undefined`: the webhook was deleted. */
-  readonly webhook: NamedWebhookJson | undefined;
+  webhook: NamedWebhookJson | undefined;
 }
 
 function Target({ entry: { webhookId, deliveryId }, webhook }: EntryProps) {
@@ -74,12 +74,12 @@ function Entry({ entry, webhook }: EntryProps) {
 }
 
 interface Day {
-  readonly name: string;
-  readonly entries: readonly AuditEntryJson[];
+  name: string;
+  entries: AuditEntryJson[];
 }
 
 /** Groups entries by their day in the zone of the page. Their order stays. */
-function useDays(entries: readonly AuditEntryJson[]): readonly Day[] {
+function useDays(entries: AuditEntryJson[]): Day[] {
   const { zone, now } = usePage();
   const today = formatDay(now(), zone);
   const days = new Map<string, AuditEntryJson[]>();
@@ -95,13 +95,7 @@ function useDays(entries: readonly AuditEntryJson[]): readonly Day[] {
   }));
 }
 
-function Entries({
-  entries,
-  byId,
-}: {
-  readonly entries: readonly AuditEntryJson[];
-  readonly byId: ReadonlyMap<string, NamedWebhookJson>;
-}) {
+function Entries({ entries, byId }: { entries: AuditEntryJson[]; byId: Map<string, NamedWebhookJson> }) {
   const { zone } = usePage();
   return useDays(entries).map(({ name, entries: found }) => (
     <section key={name} class="day" aria-label={name}>
@@ -118,7 +112,7 @@ function Entries({
 }
 
 /** The entries with an action, from the newest on. */
-function FilteredEntries({ action }: { readonly action: string }) {
+function FilteredEntries({ action }: { action: string }) {
   const pager = usePager();
   const { data, error } = useResource(
     async (api) => {
@@ -147,7 +141,7 @@ function FilteredEntries({ action }: { readonly action: string }) {
   );
 }
 
-const ALL: readonly [action: string, label: string] = ["", "All actions"];
+const ALL: [action: string, label: string] = ["", "All actions"];
 
 const choose = (action: string): void => {
   location.hash = action === "" ? "/activity" : `/activity?${new URLSearchParams({ action })}`;

@@ -27,11 +27,11 @@ export const deliveryLink = ({ webhookId, id }: Pick<DeliveryRowJson, "webhookId
   `#/webhooks/${webhookId}/deliveries/${encodeURIComponent(id)}`;
 
 export interface DeliveryFilter {
-  readonly state?: DeliveryStateJson | undefined;
-  readonly type?: string | undefined;
-  readonly since?: string | undefined;
-  readonly until?: string | undefined;
-  readonly eventId?: string | undefined;
+  state?: DeliveryStateJson | undefined;
+  type?: string | undefined;
+  since?: string | undefined;
+  until?: string | undefined;
+  eventId?: string | undefined;
 }
 
 /**
@@ -41,10 +41,10 @@ export interface DeliveryFilter {
 const MAX_PAGES = 20;
 
 interface PageOptions {
-  readonly limit: number;
-  readonly cursor?: string | undefined;
+  limit: number;
+  cursor?: string | undefined;
   /** Reads the attempts of each delivery too. */
-  readonly withAttempts?: boolean;
+  withAttempts?: boolean;
 }
 
 /** Reads one page, which may be short before the end. */
@@ -85,9 +85,7 @@ export async function findDeliveries(
 }
 
 /** Reads all webhooks of the account, by id. */
-export async function readAllWebhooks({
-  get,
-}: Pick<Api, "get">): Promise<ReadonlyMap<string, WebhookWithStatsJson>> {
+export async function readAllWebhooks({ get }: Pick<Api, "get">): Promise<Map<string, WebhookWithStatsJson>> {
   const found = new Map<string, WebhookWithStatsJson>();
   let cursor: string | undefined;
   do {
@@ -122,7 +120,7 @@ export async function countTroubled({ get }: Pick<Api, "get">): Promise<number> 
 }
 
 /** Reads the endpoints of the account for the jump box. */
-export async function readEndpointTargets(api: Pick<Api, "get">): Promise<readonly Target[]> {
+export async function readEndpointTargets(api: Pick<Api, "get">): Promise<Target[]> {
   const webhooks = await readSubscriptions(api);
   return webhooks.map(({ id, description, url }) => {
     const { host, path } = splitUrl(url);
@@ -156,8 +154,8 @@ async function waitForAttempt(
 
 /** A delivery that was sent at the visitor's request, with its result. */
 export interface SentDelivery {
-  readonly id: string;
-  readonly attempt: AttemptJson | undefined;
+  id: string;
+  attempt: AttemptJson | undefined;
 }
 
 /**
@@ -187,10 +185,10 @@ export async function updateWebhook(
   { get, send }: Pick<Api, "get" | "send">,
   webhookId: string,
   change: {
-    readonly url?: string;
-    readonly status?: WebhookJson["status"];
-    readonly event_types?: readonly string[];
-    readonly description?: string | null;
+    url?: string;
+    status?: WebhookJson["status"];
+    event_types?: string[];
+    description?: string | null;
   },
 ): Promise<WebhookJson> {
   const path = webhookPath(webhookId);

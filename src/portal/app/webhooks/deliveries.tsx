@@ -40,11 +40,11 @@ const WIDE = "(min-width: 1440px)";
 
 interface LogProps {
   /** Absent: the deliveries of all webhooks. */
-  readonly webhookId?: string;
-  readonly webhooks: ReadonlyMap<string, WebhookWithStatsJson>;
-  readonly counts: StateCounts;
+  webhookId?: string;
+  webhooks: Map<string, WebhookWithStatsJson>;
+  counts: StateCounts;
   /** Reads the webhooks again. */
-  readonly reload: () => Promise<void>;
+  reload: () => Promise<void>;
 }
 
 function useMedia(query: string): boolean {
@@ -60,7 +60,7 @@ function useMedia(query: string): boolean {
 
 interface Shown extends FoundPage {
   /** The address that this page was read for. */
-  readonly key: string;
+  key: string;
 }
 
 /** Reads the page of an address. It is read again when the statistics of a webhook change. */
@@ -111,10 +111,10 @@ function useArrival(data: Shown | undefined, count: string) {
 }
 
 interface ColumnProps extends LogProps {
-  readonly openId: string | undefined;
-  readonly onOpen: (event: MouseEvent, row: Row) => void;
-  readonly isChosen: (id: string) => boolean;
-  readonly onToggle: (id: string) => void;
+  openId: string | undefined;
+  onOpen: (event: MouseEvent, row: Row) => void;
+  isChosen: (id: string) => boolean;
+  onToggle: (id: string) => void;
 }
 
 /** All columns of the table. A list of the account also names the endpoint. */
@@ -180,7 +180,7 @@ function useColumns({ webhookId, webhooks, reload, openId, onOpen, isChosen, onT
 
 /** Opens deliveries, beside the list where there is room, and moves among them with keys. */
 function useOpening(
-  rows: readonly Row[],
+  rows: Row[],
   [address, change]: ReturnType<typeof useListAddress>,
   toggle: (id: string) => void,
 ) {
@@ -230,9 +230,9 @@ function LogTable({
   rows,
   columns,
 }: {
-  readonly log: ReturnType<typeof useLog>;
-  readonly rows: readonly Row[];
-  readonly columns: readonly Column<Row>[];
+  log: ReturnType<typeof useLog>;
+  rows: Row[];
+  columns: Column<Row>[];
 }) {
   if (error !== undefined && isStale) return <ErrorMessage error={error} />;
   if (data === undefined) return <Loading />;

@@ -34,10 +34,10 @@ export function useListAddress() {
 }
 
 interface FilterProps {
-  readonly address: ListAddress;
+  address: ListAddress;
   /** Shows the first page at another address. `isReplaced`: in place of this one in the history. */
-  readonly change: (next: ListAddress, isReplaced?: boolean) => void;
-  readonly counts: StateCounts | undefined;
+  change: (next: ListAddress, isReplaced?: boolean) => void;
+  counts: StateCounts | undefined;
 }
 
 const TYPING_MS = 400;
@@ -74,7 +74,7 @@ function Search({ address, change }: FilterProps) {
   );
 }
 
-const STATES: readonly (readonly [DeliveryStateJson | undefined, string])[] = [
+const STATES: [DeliveryStateJson | undefined, string][] = [
   [undefined, "All"],
   ["pending", "Waiting"],
   ["failed", "Failed"],
@@ -110,7 +110,7 @@ function StateFilter({ address, change, counts }: FilterProps) {
 const BETWEEN = "between";
 
 /** A period of two times, which the visitor types. */
-function Between({ address, change, onDone }: FilterProps & { readonly onDone: () => void }) {
+function Between({ address, change, onDone }: FilterProps & { onDone: () => void }) {
   const { zone } = usePage();
   const show = (at: string | undefined): string =>
     at === undefined ? "" : toTimeInput(Date.parse(at), zone);
@@ -198,9 +198,9 @@ export function DeliveryPages({
   page: { deliveries, next },
   onPage,
 }: {
-  readonly address: ListAddress;
-  readonly page: FoundPage;
-  readonly onPage: (next: ListAddress) => void;
+  address: ListAddress;
+  page: FoundPage;
+  onPage: (next: ListAddress) => void;
 }) {
   if (address.after === undefined && next === null) return null;
   const previous = findPreviousPage(address);

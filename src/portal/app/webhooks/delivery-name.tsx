@@ -10,7 +10,7 @@ import { deliveryLink } from "./calls.js";
 import { nameDelivery } from "./resend.js";
 import { describeReason, describeResult, labelState, shortenId } from "./wording.js";
 
-export function EventId({ id }: { readonly id: string }) {
+export function EventId({ id }: { id: string }) {
   return (
     <span class="event-id">
       <code title={id}>{shortenId(id)}</code> <CopyButton text={id} label="event ID" />
@@ -22,7 +22,7 @@ export function EventId({ id }: { readonly id: string }) {
 export function StateBadge({
   delivery,
 }: {
-  readonly delivery: Pick<DeliveryRowJson, "state" | "type" | "attemptCount">;
+  delivery: Pick<DeliveryRowJson, "state" | "type" | "attemptCount">;
 }) {
   const { label, tone } = labelState(delivery);
   const Icon = { pending: Clock, delivered: Check, failed: X, withheld: CircleAlert }[delivery.state];
@@ -34,7 +34,7 @@ export function StateBadge({
   );
 }
 
-const STATUS_TEXTS: Readonly<Record<number, string>> = {
+const STATUS_TEXTS: Record<number, string> = {
   200: "OK",
   201: "Created",
   202: "Accepted",
@@ -70,15 +70,15 @@ function describeAnswer(attempt: AttemptResultJson): string {
 /** Attempts in a row that got the same answer, newest first. */
 interface Fold {
   /** The number of its newest attempt. */
-  readonly number: number;
-  readonly attempts: readonly AttemptJson[];
+  number: number;
+  attempts: AttemptJson[];
 }
 
 const isSameAnswer = (a: AttemptJson, b: AttemptJson | undefined): boolean =>
   a.kind === b?.kind && a.status === b.status && a.code === b.code && a.excerpt === b.excerpt;
 
 /** Folds equal answers, newest first. The newest attempt stands alone: it is what counts. */
-export function foldAttempts(attempts: readonly AttemptJson[]): readonly Fold[] {
+export function foldAttempts(attempts: readonly AttemptJson[]): Fold[] {
   const folds: { number: number; attempts: AttemptJson[] }[] = [];
   for (const [index, attempt] of [...attempts.entries()].reverse()) {
     const last = folds.at(-1);
@@ -99,9 +99,9 @@ export function FoldButton({
   isChosen,
   onChoose,
 }: {
-  readonly fold: Fold;
-  readonly isChosen: boolean;
-  readonly onChoose: () => void;
+  fold: Fold;
+  isChosen: boolean;
+  onChoose: () => void;
 }) {
   const [attempt] = fold.attempts;
   if (attempt === undefined) return null;
@@ -131,7 +131,7 @@ export function FoldButton({
 const isWithoutExcerpt = ({ kind, excerpt }: AttemptJson): boolean => kind === "http" && !excerpt;
 
 /** What the endpoint answered to an attempt, or to each of a fold. */
-export function ChosenAttempt({ fold }: { readonly fold: Fold }) {
+export function ChosenAttempt({ fold }: { fold: Fold }) {
   const [attempt] = fold.attempts;
   if (attempt === undefined) return null;
   const { status, durationMs, excerpt, isExtra, kind } = attempt;
@@ -172,16 +172,16 @@ export function ChosenAttempt({ fold }: { readonly fold: Fold }) {
 }
 
 export interface Row extends DeliveryRowJson {
-  readonly key: string;
+  key: string;
   /** True if a newer delivery of the same event is on this page. */
-  readonly isSentAgain: boolean;
+  isSentAgain: boolean;
 }
 
 /**
  * Marks deliveries that have a newer one of the same event to the same webhook. `deliveries`: newest
  * first.
  */
-export function toRows(deliveries: readonly DeliveryRowJson[]): readonly Row[] {
+export function toRows(deliveries: DeliveryRowJson[]): Row[] {
   const seen = new Set<string>();
   return deliveries.map((delivery) => {
     const sent = `${delivery.webhookId} ${delivery.eventId}`;
@@ -202,7 +202,7 @@ function LastAnswer({ lastAttempt, reason }: Row) {
 export const createContentColumns = (
   onOpen: (event: MouseEvent, row: Row) => void,
   openId: string | undefined,
-): readonly Column<Row>[] => [
+): Column<Row>[] => [
   { name: "State", class: "state", cell: (row) => <StateBadge delivery={row} /> },
   {
     name: "Event",

@@ -5,15 +5,10 @@ import type { Api } from "../api.js";
 import { pluralise } from "../times.js";
 import { type DeliveryFilter, findDeliveries, readPage } from "./calls.js";
 
-const STATES: readonly string[] = [
-  "pending",
-  "delivered",
-  "failed",
-  "withheld",
-] satisfies DeliveryStateJson[];
+const STATES: string[] = ["pending", "delivered", "failed", "withheld"] satisfies DeliveryStateJson[];
 
 /** The periods that end now, in ms. */
-const PERIODS: Readonly<Record<string, number>> = {
+const PERIODS: Record<string, number> = {
   "1h": 3_600_000,
   "24h": 86_400_000,
   "72h": 259_200_000,
@@ -22,13 +17,13 @@ const PERIODS: Readonly<Record<string, number>> = {
 /** The filters and the page of a list of deliveries, as its address has them. */
 export interface ListAddress extends Omit<DeliveryFilter, "eventId"> {
   /** One of {@link PERIODS}, in place of `since` and `until`. */
-  readonly period?: string | undefined;
+  period?: string | undefined;
   /** The text of the search: an event ID, or a part of a record's name. */
-  readonly q?: string | undefined;
+  q?: string | undefined;
   /** Where the page begins: the `next` of the page before it. */
-  readonly after?: string | undefined;
+  after?: string | undefined;
   /** The id of the delivery that is open beside the list. */
-  readonly open?: string | undefined;
+  open?: string | undefined;
 }
 
 /** Longer texts of an address are ignored: no cursor, id, type or record is as long. */
@@ -73,7 +68,7 @@ const SEARCHED_PAGES = 5;
 
 /** A page of a list. `searched`: how many deliveries the page itself has searched, if it did. */
 export interface FoundPage extends DeliveryPageJson {
-  readonly searched?: number;
+  searched?: number;
 }
 
 /** Reads the page that an address names. `now`: epoch ms. */
@@ -81,7 +76,7 @@ export async function readListPage(
   api: Pick<Api, "get">,
   webhookId: string | undefined,
   { state, type, period, since, until, q = "", after }: ListAddress,
-  { limit, now }: { readonly limit: number; readonly now: number },
+  { limit, now }: { limit: number; now: number },
 ): Promise<FoundPage> {
   const from = period === undefined ? since : new Date(now - (PERIODS[period] ?? 0)).toISOString();
   const filter: DeliveryFilter = { state, type, since: from, until };
@@ -106,7 +101,7 @@ export async function readListPage(
 }
 
 /** The pages that the visitor came to by "Older", by address: where the page before each begins. */
-const trail = new Map<string, { readonly previous: string | undefined; readonly before: number }>();
+const trail = new Map<string, { previous: string | undefined; before: number }>();
 
 const toPageKey = (address: ListAddress): string => formatListAddress("", { ...address, open: undefined });
 
@@ -124,7 +119,7 @@ export function findNextPage(address: ListAddress, next: string, count: number):
 }
 
 /** How many deliveries of each state there are. */
-export type StateCounts = Readonly<Record<DeliveryStateJson, number>>;
+export type StateCounts = Record<DeliveryStateJson, number>;
 
 /** `1–50 of 9,700 deliveries`, or what else can be said about how much there is. */
 export function describePage(

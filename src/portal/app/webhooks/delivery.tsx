@@ -36,12 +36,12 @@ import { describeReason, getNextAttempt } from "./wording.js";
 const REFRESH_MS = 5_000;
 
 interface Found {
-  readonly webhook: WebhookWithStatsJson;
-  readonly delivery: DeliveryJson;
+  webhook: WebhookWithStatsJson;
+  delivery: DeliveryJson;
 }
 
 /** The attempts, newest first, with the chosen one beside them. */
-function Attempts({ delivery: { attempts }, children }: Found & { readonly children: ComponentChildren }) {
+function Attempts({ delivery: { attempts }, children }: Found & { children: ComponentChildren }) {
   // Without a choice it is the newest one, also once there is another.
   const [chosen, setChosen] = useState<number>();
   const folds = foldAttempts(attempts);
@@ -73,7 +73,7 @@ function Attempts({ delivery: { attempts }, children }: Found & { readonly child
 }
 
 /** What an attempt sends, with a command that sends it again by hand. */
-function SentRequest({ path }: { readonly path: string }) {
+function SentRequest({ path }: { path: string }) {
   const { session } = usePage();
   const [isBodyShown, setBodyShown] = useState(false);
   const { data, error } = useResource(
@@ -141,8 +141,8 @@ function Details({
   heading,
   onSent,
 }: Found & {
-  readonly heading: ComponentChildren;
-  readonly onSent: (sent: SentDelivery) => Promise<void>;
+  heading: ComponentChildren;
+  onSent: (sent: SentDelivery) => Promise<void>;
 }) {
   const next = getNextAttempt(webhook, delivery.nextAttemptAt);
   return (
@@ -188,12 +188,12 @@ function Details({
 }
 
 interface DeliveryProps {
-  readonly webhookId: string;
-  readonly deliveryId: string;
+  webhookId: string;
+  deliveryId: string;
   /** Shows the delivery that was sent in its place. */
-  readonly onOther: (deliveryId: string) => void;
+  onOther: (deliveryId: string) => void;
   /** The heading of a delivery with this name. */
-  readonly heading: (name: string) => ComponentChildren;
+  heading: (name: string) => ComponentChildren;
 }
 
 /** A delivery that is read and kept fresh. */
@@ -227,10 +227,10 @@ function DeliveryDetails({ webhookId, deliveryId, onOther, heading }: DeliveryPr
 /** Where the visitor was in a list when a delivery was opened from it. */
 export interface ListPlace {
   /** The address of the list. */
-  readonly hash: string;
-  readonly top: number;
+  hash: string;
+  top: number;
   /** The delivery. */
-  readonly id: string;
+  id: string;
 }
 
 let lastPlace: ListPlace | undefined;
@@ -285,9 +285,9 @@ export function DeliveryPanel({
   onClose,
   onOther,
 }: {
-  readonly id: string;
-  readonly onClose: () => void;
-  readonly onOther: (id: string) => void;
+  id: string;
+  onClose: () => void;
+  onOther: (id: string) => void;
 }) {
   const panel = useRef<HTMLElement>(null);
   const [webhookId = ""] = id.split(".", 1);

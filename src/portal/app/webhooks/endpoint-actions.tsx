@@ -15,9 +15,9 @@ import { findReceivers } from "./event-types.js";
 import { describeAttempt, HEALTH_TONES, isTroubled, labelHealth, splitUrl } from "./wording.js";
 
 export interface TabProps {
-  readonly webhook: WebhookWithStatsJson;
+  webhook: WebhookWithStatsJson;
   /** Reads the webhook again, after it was changed. */
-  readonly reload: () => Promise<void>;
+  reload: () => Promise<void>;
 }
 
 export function RotationNotice({ webhook: { id, stats }, reload }: TabProps) {
@@ -102,7 +102,7 @@ function useTest({ webhook: { id }, reload }: TabProps): (type?: string) => Prom
 }
 
 /** Sends a test. Its result is announced. `label`: its name for screen readers, where several stand on a page. */
-export function TestButton({ label, ...tab }: TabProps & { readonly label?: string }) {
+export function TestButton({ label, ...tab }: TabProps & { label?: string }) {
   const test = useTest(tab);
   return (
     <ActionButton
@@ -203,7 +203,7 @@ export function RetryButton({ webhook, reload }: TabProps) {
   );
 }
 
-const TONE_ICONS: Readonly<Record<Tone, typeof Check>> = {
+const TONE_ICONS: Record<Tone, typeof Check> = {
   good: Check,
   warn: TriangleAlert,
   bad: X,
@@ -211,7 +211,7 @@ const TONE_ICONS: Readonly<Record<Tone, typeof Check>> = {
   neutral: CircleAlert,
 };
 
-export function HealthBadge({ stats }: { readonly stats: StatsJson }) {
+export function HealthBadge({ stats }: { stats: StatsJson }) {
   const label = labelHealth(stats);
   const Icon = TONE_ICONS[HEALTH_TONES[label]];
   return (
@@ -228,7 +228,7 @@ const TAIL_LENGTH = 12;
  * The address of an endpoint in one line: its host stands out, its query is not shown. If there is no
  * room it is cut in the middle. It is whole as a title, and while a link around it has the focus.
  */
-export function EndpointUrl({ url }: { readonly url: string }) {
+export function EndpointUrl({ url }: { url: string }) {
   const { host, path } = splitUrl(url);
   const whole = host + path;
   const rest = whole.slice(host.length, Math.max(host.length, whole.length - TAIL_LENGTH));

@@ -15,7 +15,7 @@ import { describeAttempt, nameWebhook } from "./wording.js";
 
 type Subscription = SubscriptionPageJson["webhooks"][number];
 
-function Receivers({ receivers }: { readonly receivers: readonly Subscription[] }) {
+function Receivers({ receivers }: { receivers: Subscription[] }) {
   if (receivers.length === 0) return <>No webhook</>;
   return (
     <ul>
@@ -32,7 +32,7 @@ function Receivers({ receivers }: { readonly receivers: readonly Subscription[] 
 }
 
 /** Sends a test of a type to an endpoint that the visitor chooses. Its result is announced. */
-function TestForm({ type, webhooks }: { readonly type: string; readonly webhooks: readonly Subscription[] }) {
+function TestForm({ type, webhooks }: { type: string; webhooks: Subscription[] }) {
   const { api, say } = usePage();
   const signal = useLeaveSignal();
   const [chosen, setChosen] = useState(webhooks[0]?.id ?? "");
@@ -58,7 +58,7 @@ function TestForm({ type, webhooks }: { readonly type: string; readonly webhooks
 }
 
 /** The enabled endpoints, those first that get the type. */
-const listTestable = (subscriptions: readonly Subscription[], receivers: readonly Subscription[]) =>
+const listTestable = (subscriptions: Subscription[], receivers: Subscription[]) =>
   [...receivers, ...subscriptions.filter((webhook) => !receivers.includes(webhook))].filter(
     ({ status }) => status === "ENABLED",
   );
@@ -67,8 +67,8 @@ function EventType({
   details: { type, description, resourceTypes, schema },
   subscriptions,
 }: {
-  readonly details: EventTypeJson;
-  readonly subscriptions: readonly Subscription[];
+  details: EventTypeJson;
+  subscriptions: Subscription[];
 }) {
   const [isOpen, setOpen] = useState(false);
   const receivers = findReceivers(subscriptions, type);

@@ -17,13 +17,13 @@ import {
 } from "./event-types.js";
 
 /** What is chosen; `null`: all types, also future ones. */
-export type EventTypeChoice = ReadonlySet<string> | null;
+export type EventTypeChoice = Set<string> | null;
 
 export const toChoice = (types: readonly string[] | null): EventTypeChoice =>
   types === null || types.includes("*") ? null : new Set(types);
 
 /** The value for the API. It has no `null`: `*` stands for all types. */
-export const fromChoice = (choice: EventTypeChoice): readonly string[] =>
+export const fromChoice = (choice: EventTypeChoice): string[] =>
   choice === null ? ["*"] : [...choice].sort();
 
 const SEARCH_LENGTH = 60;
@@ -37,13 +37,13 @@ function Checkbox({
   isDisabled = false,
   onToggle,
 }: {
-  readonly pattern: string;
+  pattern: string;
   /** The name for screen readers. */
-  readonly name?: string;
-  readonly label: string;
-  readonly isChecked: boolean;
-  readonly isDisabled?: boolean;
-  readonly onToggle: () => void;
+  name?: string;
+  label: string;
+  isChecked: boolean;
+  isDisabled?: boolean;
+  onToggle: () => void;
 }) {
   return (
     <label title={pattern}>
@@ -60,7 +60,7 @@ function Checkbox({
 }
 
 /** What an event of a type looks like. A test of this type sends it, with other ids and times. */
-export function Sample({ type }: { readonly type: string }) {
+export function Sample({ type }: { type: string }) {
   const path = `v1/event-types/${encodeURIComponent(type)}/sample`;
   const { data, error } = useResource((api) => api.get<object>(path), [path]);
   if (error !== undefined) return <ErrorMessage error={error} />;
@@ -70,7 +70,7 @@ export function Sample({ type }: { readonly type: string }) {
 export const formatJson = (value: object): string => JSON.stringify(value, null, 2);
 
 /** Opens a sample of one of the types of a group. */
-function GroupSample({ group }: { readonly group: EventTypeGroup }) {
+function GroupSample({ group }: { group: EventTypeGroup }) {
   const [isOpen, setOpen] = useState(false);
   const [type, setType] = useState(group.types[0] ?? "");
   return (
@@ -99,9 +99,9 @@ function Group({
   chosen,
   onToggle,
 }: {
-  readonly group: EventTypeGroup;
-  readonly chosen: ReadonlySet<string>;
-  readonly onToggle: (pattern: string) => void;
+  group: EventTypeGroup;
+  chosen: Set<string>;
+  onToggle: (pattern: string) => void;
 }) {
   const wildcard = wildcardOf(group);
   const isAll = chosen.has(wildcard);
@@ -136,13 +136,7 @@ function Group({
 }
 
 /** Searches event types by a part of their names. */
-export function SearchField({
-  text,
-  onChange,
-}: {
-  readonly text: string;
-  readonly onChange: (text: string) => void;
-}) {
+export function SearchField({ text, onChange }: { text: string; onChange: (text: string) => void }) {
   const id = useId();
   return (
     <div class="field">
@@ -163,9 +157,9 @@ function Choices({
   chosen,
   onChange,
 }: {
-  readonly catalogue: readonly string[];
-  readonly chosen: ReadonlySet<string>;
-  readonly onChange: (choice: ReadonlySet<string>) => void;
+  catalogue: string[];
+  chosen: Set<string>;
+  onChange: (choice: Set<string>) => void;
 }) {
   const [text, setText] = useState("");
   const groups = groupEventTypes(catalogue);
@@ -209,9 +203,9 @@ export function EventTypePicker({
   choice,
   onChange,
 }: {
-  readonly catalogue: readonly string[];
-  readonly choice: EventTypeChoice;
-  readonly onChange: (choice: EventTypeChoice) => void;
+  catalogue: string[];
+  choice: EventTypeChoice;
+  onChange: (choice: EventTypeChoice) => void;
 }) {
   const id = useId();
   const problem = useFieldProblem(["event_types", "eventTypes"]);

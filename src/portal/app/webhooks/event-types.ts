@@ -3,11 +3,11 @@
 /** The types of one record: `patient` has `patient.created`, `patient.updated` … */
 export interface EventTypeGroup {
   /** `patient` */
-  readonly name: string;
+  name: string;
   /** `Patient`, as a heading. */
-  readonly title: string;
+  title: string;
   /** In the order of the catalogue. */
-  readonly types: readonly string[];
+  types: string[];
 }
 
 const groupOf = (type: string): string => {
@@ -25,7 +25,7 @@ function toTitle(name: string): string {
 }
 
 /** Groups the types of the catalogue by their record, sorted by title. */
-export function groupEventTypes(catalogue: readonly string[]): readonly EventTypeGroup[] {
+export function groupEventTypes(catalogue: string[]): EventTypeGroup[] {
   const groups = new Map<string, string[]>();
   for (const type of catalogue) {
     const types = groups.get(groupOf(type));
@@ -45,7 +45,7 @@ export const actionOf = ({ name }: EventTypeGroup, type: string): string =>
   type.startsWith(`${name}.`) ? type.slice(name.length + 1) : type;
 
 /** Leaves the groups and types that contain what the visitor searches for. */
-export function searchEventTypes(groups: readonly EventTypeGroup[], text: string): readonly EventTypeGroup[] {
+export function searchEventTypes(groups: EventTypeGroup[], text: string): EventTypeGroup[] {
   const wanted = text.trim().toLowerCase();
   if (wanted === "") return groups;
   return groups.flatMap((group) => {
@@ -59,20 +59,17 @@ const covers = (pattern: string, type: string): boolean =>
   pattern === "*" || pattern === type || (pattern.endsWith(".*") && type.startsWith(pattern.slice(0, -1)));
 
 /** Returns the webhooks that subscribe to a type. */
-export const findReceivers = <T extends { readonly event_types: readonly string[] }>(
-  webhooks: readonly T[],
+export const findReceivers = <T extends { event_types: readonly string[] }>(
+  webhooks: T[],
   type: string,
-): readonly T[] => webhooks.filter(({ event_types }) => event_types.some((pattern) => covers(pattern, type)));
+): T[] => webhooks.filter(({ event_types }) => event_types.some((pattern) => covers(pattern, type)));
 
 /** Counts the types of the catalogue that the chosen patterns cover. */
-export const countCovered = (catalogue: readonly string[], chosen: ReadonlySet<string>): number =>
+export const countCovered = (catalogue: string[], chosen: Set<string>): number =>
   catalogue.filter((type) => [...chosen].some((pattern) => covers(pattern, type))).length;
 
 /** Returns chosen patterns that no group offers, such as those with a longer prefix. */
-export function findOtherPatterns(
-  groups: readonly EventTypeGroup[],
-  chosen: ReadonlySet<string>,
-): readonly string[] {
+export function findOtherPatterns(groups: EventTypeGroup[], chosen: Set<string>): string[] {
   const offered = new Set(groups.flatMap((group) => [wildcardOf(group), ...group.types]));
   return [...chosen].filter((pattern) => !offered.has(pattern) && pattern !== "*");
 }
@@ -81,7 +78,7 @@ export function findOtherPatterns(
  * Adds or removes a pattern. A wildcard takes the place of the types that it covers; without it, no
  * type of them is chosen.
  */
-export function togglePattern(chosen: ReadonlySet<string>, pattern: string): ReadonlySet<string> {
+export function togglePattern(chosen: Set<string>, pattern: string): Set<string> {
   if (chosen.has(pattern)) return new Set([...chosen].filter((other) => other !== pattern));
   return new Set([...[...chosen].filter((other) => !covers(pattern, other)), pattern]);
 }

@@ -48,11 +48,7 @@ const MOST_URGENT = 5; // In the block at the top.
 const SEARCH_LENGTH = 200;
 
 /** What a webhook is called: its description, or its address. */
-export function EndpointName({
-  webhook,
-}: {
-  readonly webhook: Pick<NamedWebhookJson, "description" | "url">;
-}) {
+export function EndpointName({ webhook }: { webhook: Pick<NamedWebhookJson, "description" | "url"> }) {
   const { name, isNamed } = nameWebhook(webhook);
   if (!isNamed) return <EndpointUrl url={webhook.url} />;
   return (
@@ -62,7 +58,7 @@ export function EndpointName({
   );
 }
 
-const EndpointLink = ({ webhook }: { readonly webhook: NamedWebhookJson }) => (
+const EndpointLink = ({ webhook }: { webhook: NamedWebhookJson }) => (
   <a href={`#/webhooks/${webhook.id}`} class="endpoint-link">
     <EndpointName webhook={webhook} />
   </a>
@@ -100,8 +96,8 @@ function NeedsAttention({
   webhooks,
   reload,
 }: {
-  readonly webhooks: readonly WebhookWithStatsJson[];
-  readonly reload: () => Promise<void>;
+  webhooks: WebhookWithStatsJson[];
+  reload: () => Promise<void>;
 }) {
   const urgent = webhooks.filter(({ stats }) => needsAttention(stats));
   if (urgent.length === 0) return null;
@@ -123,7 +119,7 @@ function NeedsAttention({
 }
 
 interface Row extends WebhookWithStatsJson {
-  readonly key: string;
+  key: string;
 }
 
 function EndpointCell({ stats, ...webhook }: Row) {
@@ -158,7 +154,7 @@ function SlowestCell({ stats: { hours } }: Row) {
   return p95 === null ? "–" : formatDuration(p95);
 }
 
-const COLUMNS: readonly Column<Row>[] = [
+const COLUMNS: Column<Row>[] = [
   { name: "Endpoint", class: "endpoint", cell: (row) => <EndpointCell {...row} /> },
   { name: "Health", cell: ({ stats }) => <HealthBadge stats={stats} /> },
   { name: "Last 24 h", class: "day", cell: (row) => <DayCell {...row} /> },
@@ -175,14 +171,14 @@ const COLUMNS: readonly Column<Row>[] = [
   },
 ];
 
-const LABELS = Object.keys(HEALTH_TONES) as readonly HealthLabel[];
+const LABELS = Object.keys(HEALTH_TONES) as HealthLabel[];
 const toSlug = (label: HealthLabel): string => label.toLowerCase().replaceAll(" ", "-");
 
 /** The part of the list that the visitor asked for. It is kept in the address of the view. */
 interface ListFilter {
-  readonly text: string;
+  text: string;
   // A health in lower case with hyphens, or `attention`.
-  readonly health: string;
+  health: string;
 }
 
 const readFilter = (query: URLSearchParams): ListFilter => ({
@@ -259,10 +255,10 @@ function Listing({
   reload,
   pages,
 }: {
-  readonly webhooks: readonly WebhookWithStatsJson[];
-  readonly filter: ListFilter | undefined;
-  readonly reload: () => Promise<void>;
-  readonly pages: ComponentChildren;
+  webhooks: WebhookWithStatsJson[];
+  filter: ListFilter | undefined;
+  reload: () => Promise<void>;
+  pages: ComponentChildren;
 }) {
   const shown = filter === undefined ? webhooks : webhooks.filter((webhook) => matches(filter, webhook));
   const count = filter && pluralise(shown.length, "endpoint", "endpoints");

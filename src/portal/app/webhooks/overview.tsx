@@ -38,8 +38,8 @@ const HOUR = 3_600_000;
 
 /** An attempt that failed, and its delivery. */
 export interface Cause {
-  readonly delivery: DeliveryRowJson;
-  readonly attempt: AttemptJson;
+  delivery: DeliveryRowJson;
+  attempt: AttemptJson;
 }
 
 const lastAt = ({ lastAttempt }: DeliveryRowJson): number => Date.parse(lastAttempt?.at ?? "") || 0;
@@ -88,7 +88,7 @@ export function useCause(webhook: WebhookWithStatsJson): Cause | undefined {
 }
 
 /** What to do next, by the health of the endpoint. */
-function NextStep({ webhook }: { readonly webhook: WebhookWithStatsJson }) {
+function NextStep({ webhook }: { webhook: WebhookWithStatsJson }) {
   const settings = <a href={`#/webhooks/${webhook.id}/settings`}>Settings</a>;
   const label = labelHealth(webhook.stats);
   if (label === "Needs a test") return <p>Send a test, then retry what failed.</p>;
@@ -101,7 +101,7 @@ function NextStep({ webhook }: { readonly webhook: WebhookWithStatsJson }) {
 }
 
 /** The trouble of an endpoint: its last answer, what happens next, and what to do. */
-function CauseCard({ webhook }: { readonly webhook: WebhookWithStatsJson }) {
+function CauseCard({ webhook }: { webhook: WebhookWithStatsJson }) {
   const { zone, now } = usePage();
   const cause = useCause(webhook);
   const { stats } = webhook;
@@ -135,13 +135,7 @@ function CauseCard({ webhook }: { readonly webhook: WebhookWithStatsJson }) {
 const formatMs = (ms: number | null): string => (ms === null ? "–" : formatDuration(ms));
 
 /** The four numbers to look at first. */
-function KeyFigures({
-  webhook,
-  day,
-}: {
-  readonly webhook: WebhookWithStatsJson;
-  readonly day: readonly Hour[];
-}) {
+function KeyFigures({ webhook, day }: { webhook: WebhookWithStatsJson; day: Hour[] }) {
   const { stats } = webhook;
   const { lastDay } = stats;
   const next = getNextAttempt(webhook, stats.nextAttemptAt);
@@ -201,18 +195,12 @@ function linkHour(
 const SPANS = [24, 72] as const;
 
 /** The hours of a webhook as two charts. */
-function HourCharts({
-  webhook,
-  hours,
-}: {
-  readonly webhook: WebhookWithStatsJson;
-  readonly hours: readonly Hour[];
-}) {
+function HourCharts({ webhook, hours }: { webhook: WebhookWithStatsJson; hours: Hour[] }) {
   const { zone } = usePage();
   const [span, setSpan] = useState<number>(SPANS[0]);
   const shown = hours.slice(-span);
   const range = { from: shown[0]?.from ?? 0, to: (shown.at(-1)?.from ?? 0) + HOUR };
-  const ticks: readonly Tick[] = labelTimes(range, zone)
+  const ticks: Tick[] = labelTimes(range, zone)
     .map(({ at, text }) => ({ at: placeOf(at, range), text }))
     .filter(({ at }) => at > 3 && at < 97);
   const bars = shown.map(

@@ -16,7 +16,7 @@ export function planAttempts(
     nextAttemptAt,
   }: Pick<DeliveryRowJson, "state" | "type" | "startedAt" | "nextAttemptAt">,
   schedule: readonly number[],
-): readonly number[] {
+): number[] {
   if (state !== "pending" || nextAttemptAt === null) return [];
   const next = Date.parse(nextAttemptAt);
   if (type === TEST_TYPE) return [next];
@@ -28,10 +28,7 @@ const isTroubled = ({ state, attemptCount }: DeliveryRowJson): boolean =>
   state === "failed" || (state === "pending" && attemptCount > 0);
 
 /** Chooses the deliveries for the timeline, newest first. Those in trouble have priority. */
-export function chooseDeliveries(
-  deliveries: readonly DeliveryRowJson[],
-  limit: number,
-): readonly DeliveryRowJson[] {
+export function chooseDeliveries(deliveries: DeliveryRowJson[], limit: number): DeliveryRowJson[] {
   const byNewest = (a: DeliveryRowJson, b: DeliveryRowJson): number =>
     Date.parse(b.createdAt) - Date.parse(a.createdAt);
   const unique = [...new Map(deliveries.map((delivery) => [delivery.id, delivery])).values()].sort(byNewest);
@@ -51,12 +48,12 @@ export type TimeSpan = "day" | "hour" | "all";
 
 /** From when to when the timeline goes. */
 export interface TimeRange {
-  readonly from: number;
-  readonly to: number;
+  from: number;
+  to: number;
 }
 
 /** `times`: everything that the whole schedule has to show. */
-export function selectRange(span: TimeSpan, now: number, times: readonly number[]): TimeRange {
+export function selectRange(span: TimeSpan, now: number, times: number[]): TimeRange {
   if (span === "day") return { from: now - DAY, to: now + DAY };
   if (span === "hour") return { from: now - HOUR / 2, to: now + HOUR / 2 };
   const from = Math.min(now - MINUTE, ...times);
@@ -75,10 +72,7 @@ export const isWithin = (at: number, { from, to }: TimeRange): boolean => at >= 
 const MAX_TICKS = 5;
 
 /** The labels of the timeline, at round times of the zone. */
-export function labelTimes(
-  { from, to }: TimeRange,
-  zone: Zone,
-): readonly { readonly at: number; readonly text: string }[] {
+export function labelTimes({ from, to }: TimeRange, zone: Zone): { at: number; text: string }[] {
   const step = STEPS.find((candidate) => (to - from) / candidate <= MAX_TICKS) ?? (to - from) / MAX_TICKS;
   const offsetMs = getOffsetMs(from, zone);
   const ticks: { at: number; text: string }[] = [];

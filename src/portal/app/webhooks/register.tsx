@@ -13,13 +13,7 @@ import { SecretPanel, VerificationSnippet } from "./secret.js";
 export const URL_LENGTH = 2_048;
 
 /** A field for the description of a webhook, which the page shows as its name. */
-export function NameField({
-  value,
-  onChange,
-}: {
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-}) {
+export function NameField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
   return (
     <TextField
       label="Name"

@@ -88,7 +88,7 @@ function useResend(delivery: Sendable, onSent: (sent: SentDelivery) => Promise<v
   return [holds.get(key), act] as const;
 }
 
-const SEND_LABELS: Readonly<Record<Hold, string>> = { sending: "Sending …", resting: "Sent" };
+const SEND_LABELS: Record<Hold, string> = { sending: "Sending …", resting: "Sent" };
 
 /** Sends one delivery again. The button stays disabled until two seconds after the result. */
 export function ResendButton({
@@ -98,13 +98,13 @@ export function ResendButton({
   isSmall = false,
   onSent,
 }: {
-  readonly delivery: Sendable;
+  delivery: Sendable;
   /** True while the webhook is disabled. */
-  readonly isDisabled: boolean;
-  readonly kind?: "primary" | "plain";
+  isDisabled: boolean;
+  kind?: "primary" | "plain";
   /** An icon alone, for a row of a table. */
-  readonly isSmall?: boolean;
-  readonly onSent: (sent: SentDelivery) => Promise<void>;
+  isSmall?: boolean;
+  onSent: (sent: SentDelivery) => Promise<void>;
 }) {
   const { zone } = usePage();
   const [hold, act] = useResend(delivery, onSent);
@@ -143,10 +143,10 @@ export function RowActions({
   more,
   onSent,
 }: {
-  readonly delivery: Sendable;
-  readonly isDisabled: boolean;
-  readonly more: readonly MenuAction[];
-  readonly onSent: (sent: SentDelivery) => Promise<void>;
+  delivery: Sendable;
+  isDisabled: boolean;
+  more: MenuAction[];
+  onSent: (sent: SentDelivery) => Promise<void>;
 }) {
   const [hold, act] = useResend(delivery, onSent);
   const reason = hold === undefined ? undefined : SEND_LABELS[hold];
@@ -163,8 +163,8 @@ export function RowActions({
 
 /** A delivery that was not sent with the others, and why. */
 interface Refusal {
-  readonly delivery: Sendable;
-  readonly message: string;
+  delivery: Sendable;
+  message: string;
 }
 
 /**
@@ -178,16 +178,16 @@ function BulkResend({
   isDisabled = false,
   children,
 }: {
-  readonly chosen: readonly Sendable[];
-  readonly onSent: (deliveryId: string) => void;
-  readonly onDone: () => Promise<void>;
-  readonly isDisabled?: boolean;
+  chosen: Sendable[];
+  onSent: (deliveryId: string) => void;
+  onDone: () => Promise<void>;
+  isDisabled?: boolean;
   /** Further actions for what is chosen. */
-  readonly children: ComponentChildren;
+  children: ComponentChildren;
 }) {
   const { api, say } = usePage();
   const [total, setTotal] = useState(0);
-  const [refusals, setRefusals] = useState<readonly Refusal[]>([]);
+  const [refusals, setRefusals] = useState<Refusal[]>([]);
   const act = async (): Promise<void> => {
     setTotal(chosen.length);
     setRefusals([]);
@@ -259,10 +259,10 @@ export function Selection({
   isDisabled,
   onDone,
 }: {
-  readonly choice: ReturnType<typeof useRowChoice<DeliveryRowJson & { readonly key: string }>>;
-  readonly total: number;
-  readonly isDisabled: boolean;
-  readonly onDone: () => Promise<void>;
+  choice: ReturnType<typeof useRowChoice<DeliveryRowJson & { key: string }>>;
+  total: number;
+  isDisabled: boolean;
+  onDone: () => Promise<void>;
 }) {
   return (
     <BulkResend chosen={chosen} onSent={deselect} onDone={onDone} isDisabled={isDisabled}>

@@ -39,7 +39,7 @@ export function VerificationSnippet() {
 }
 
 /** `isFirst`: there is no old secret that must stay for a while. */
-export function SecretPanel({ secret, isFirst }: { readonly secret: string; readonly isFirst: boolean }) {
+export function SecretPanel({ secret, isFirst }: { secret: string; isFirst: boolean }) {
   const id = useId();
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => input.current?.focus(), []);
@@ -68,7 +68,7 @@ export function SecretPanel({ secret, isFirst }: { readonly secret: string; read
   );
 }
 
-const OVERLAPS: readonly (readonly [seconds: string, label: string])[] = [
+const OVERLAPS: [seconds: string, label: string][] = [
   ["86400", "24 hours"],
   ["3600", "1 hour"],
   ["604800", "7 days"],
@@ -80,7 +80,7 @@ function NewSecretForm({
   webhook,
   reload,
   onMade,
-}: TabProps & { readonly onMade: (made: RotatedSecretJson, isPending: boolean) => void }) {
+}: TabProps & { onMade: (made: RotatedSecretJson, isPending: boolean) => void }) {
   const { api, say, zone } = usePage();
   const [overlap, setOverlap] = useState("86400");
   const isImmediate = overlap === "0";
@@ -113,7 +113,7 @@ function NewSecretForm({
   );
 }
 
-const StepTitle = ({ isDone, children }: { readonly isDone: boolean; readonly children: string }) => (
+const StepTitle = ({ isDone, children }: { isDone: boolean; children: string }) => (
   <h3>
     {children}
     {isDone && (
@@ -127,7 +127,7 @@ const StepTitle = ({ isDone, children }: { readonly isDone: boolean; readonly ch
 /** The rotation of the secret, in three steps. Its state is that of the service. */
 export function Rotation({ webhook, reload }: TabProps) {
   const { zone } = usePage();
-  const [made, setMade] = useState<{ readonly secret: string; readonly isPending: boolean }>();
+  const [made, setMade] = useState<{ secret: string; isPending: boolean }>();
   const { rotatesAt } = webhook.stats;
   const isPending = rotatesAt !== null;
   return (

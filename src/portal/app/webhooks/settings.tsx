@@ -55,11 +55,7 @@ function EndpointForm({ webhook: { id, url, description }, reload }: TabProps) {
 }
 
 /** Changes the event types. */
-function EventTypesForm({
-  webhook: { id, stats },
-  reload,
-  catalogue,
-}: TabProps & { readonly catalogue: readonly string[] }) {
+function EventTypesForm({ webhook: { id, stats }, reload, catalogue }: TabProps & { catalogue: string[] }) {
   const { api, say } = usePage();
   const [choice, setChoice] = useState(() => toChoice(stats.eventTypes));
   const act = async (): Promise<void> => {
@@ -105,10 +101,7 @@ function StatusPanel({ webhook, reload }: TabProps) {
 const HOST_LENGTH = 260;
 
 /** Deletes the webhook once its host was typed: its deliveries are lost. */
-function DeleteForm({
-  webhook: { id, url },
-  close,
-}: Pick<TabProps, "webhook"> & { readonly close: () => void }) {
+function DeleteForm({ webhook: { id, url }, close }: Pick<TabProps, "webhook"> & { close: () => void }) {
   const { api, say, go } = usePage();
   const [typed, setTyped] = useState("");
   const form = useRef<HTMLDivElement>(null);

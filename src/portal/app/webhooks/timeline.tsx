@@ -29,9 +29,9 @@ const LIMIT = 20;
 async function findForTimeline(
   api: Api,
   { id, stats: { pending, failed, health } }: WebhookWithStatsJson,
-): Promise<readonly DeliveryRowJson[]> {
+): Promise<DeliveryRowJson[]> {
   // At most as many as there are, so that a log with fewer of them is not searched to its end.
-  const find = async (count: number, filter: DeliveryFilter): Promise<readonly DeliveryRowJson[]> =>
+  const find = async (count: number, filter: DeliveryFilter): Promise<DeliveryRowJson[]> =>
     count === 0
       ? []
       : (await findDeliveries(api, id, filter, { limit: Math.min(count, LIMIT), withAttempts: true }))
@@ -74,7 +74,7 @@ function Axis(track: TrackProps) {
   );
 }
 
-const LEGEND: readonly (readonly [MarkKind, string])[] = [
+const LEGEND: [MarkKind, string][] = [
   ["bad", "failed attempt"],
   ["good", "delivered"],
   ["planned", "planned attempt"],
@@ -110,7 +110,7 @@ function Legend() {
   );
 }
 
-const SPANS: readonly (readonly [TimeSpan, string])[] = [
+const SPANS: [TimeSpan, string][] = [
   ["day", "24 hours either side of now"],
   ["hour", "An hour around now"],
   ["all", "The whole schedule"],
@@ -118,10 +118,10 @@ const SPANS: readonly (readonly [TimeSpan, string])[] = [
 
 /** The times that the whole schedule has to show. */
 function collectTimes(
-  deliveries: readonly DeliveryRowJson[],
+  deliveries: DeliveryRowJson[],
   { stats }: WebhookWithStatsJson,
   schedule: readonly number[],
-): readonly number[] {
+): number[] {
   const marks = [toMs(stats.health.warnAt), toMs(stats.health.disableAt)].filter((at) => at !== null);
   return [
     ...marks,
@@ -134,7 +134,7 @@ function collectTimes(
 }
 
 /** Says how many deliveries are retried and failed, and if some are left out. */
-function summariseTimeline(deliveries: readonly DeliveryRowJson[], { stats }: WebhookWithStatsJson): string {
+function summariseTimeline(deliveries: DeliveryRowJson[], { stats }: WebhookWithStatsJson): string {
   const retrying = deliveries.filter(({ state, attemptCount }) => state === "pending" && attemptCount > 0);
   const failed = deliveries.filter(({ state }) => state === "failed");
   const all = stats.pending + stats.delivered + stats.failed + stats.withheld;
@@ -147,7 +147,7 @@ function summariseTimeline(deliveries: readonly DeliveryRowJson[], { stats }: We
 const FEW = 6;
 
 /** The timeline behind a line that says what waits and what failed. */
-export function Timeline({ webhook }: { readonly webhook: WebhookWithStatsJson }) {
+export function Timeline({ webhook }: { webhook: WebhookWithStatsJson }) {
   const { pending, failed } = webhook.stats;
   const troubled = pending + failed;
   // The visitor's choice, once there is one, stays while the numbers change.
@@ -165,7 +165,7 @@ export function Timeline({ webhook }: { readonly webhook: WebhookWithStatsJson }
   );
 }
 
-function TimelineBody({ webhook }: { readonly webhook: WebhookWithStatsJson }) {
+function TimelineBody({ webhook }: { webhook: WebhookWithStatsJson }) {
   const { session, now: readNow } = usePage();
   const [span, setSpan] = useState<TimeSpan>("day");
   // The deliveries change only if the statistics do.
@@ -208,23 +208,15 @@ function TimelineBody({ webhook }: { readonly webhook: WebhookWithStatsJson }) {
 }
 
 export interface TrackProps {
-  readonly range: TimeRange;
-  readonly now: number;
-  readonly webhook: WebhookWithStatsJson;
+  range: TimeRange;
+  now: number;
+  webhook: WebhookWithStatsJson;
 }
 
 export type MarkKind = "good" | "bad" | "planned" | "skipped";
 
 /** A mark in the middle of a line, at a place in per cent. */
-function Mark({
-  kind,
-  at,
-  title,
-}: {
-  readonly kind: MarkKind;
-  readonly at: number;
-  readonly title?: string;
-}) {
+function Mark({ kind, at, title }: { kind: MarkKind; at: number; title?: string }) {
   return (
     // biome-ignore lint/a11y/noSvgWithoutTitle: a mark of the legend has its text next to it.
     <svg x={`${at}%`} y="50%" overflow="visible" class={`mark ${kind}`}>
@@ -235,15 +227,7 @@ function Mark({
 }
 
 /** An upright line through the whole timeline. */
-function Upright({
-  kind,
-  at,
-  range,
-}: {
-  readonly kind: string;
-  readonly at: number | null;
-  readonly range: TimeRange;
-}) {
+function Upright({ kind, at, range }: { kind: string; at: number | null; range: TimeRange }) {
   if (at === null || !isWithin(at, range)) return null;
   const x = `${placeOf(at, range)}%`;
   return <line class={kind} x1={x} x2={x} y1="0" y2="100%" />;
@@ -284,7 +268,7 @@ function summariseDelivery(
     .join(" ");
 }
 
-function Track({ delivery, ...track }: TrackProps & { readonly delivery: DeliveryRowJson }) {
+function Track({ delivery, ...track }: TrackProps & { delivery: DeliveryRowJson }) {
   const { session, zone } = usePage();
   const { range, now, webhook } = track;
   const planned = planAttempts(delivery, session.schedule);

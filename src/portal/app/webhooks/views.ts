@@ -11,7 +11,7 @@ import { WebhookList } from "./list.js";
 import { Register } from "./register.js";
 import { WebhookView } from "./webhook.js";
 
-export const webhookViews: readonly View[] = [
+export const webhookViews: View[] = [
   {
     path: "/webhooks",
     part: "webhooks",

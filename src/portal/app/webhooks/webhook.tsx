@@ -57,7 +57,7 @@ function MoreMenu(tab: TabProps) {
   );
 }
 
-function WebhookHeader({ part, ...tab }: TabProps & { readonly part: string | undefined }) {
+function WebhookHeader({ part, ...tab }: TabProps & { part: string | undefined }) {
   const { webhook } = tab;
   const { name, isNamed } = nameWebhook(webhook);
   return (

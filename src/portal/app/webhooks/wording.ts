@@ -43,7 +43,7 @@ export const isTroubled = (stats: StatsJson): boolean =>
 export const needsAttention = (stats: StatsJson): boolean =>
   isTroubled(stats) && (stats.health.status !== "disabled" || stats.health.failingSince !== null);
 
-export const HEALTH_TONES: Readonly<Record<HealthLabel, Tone>> = {
+export const HEALTH_TONES: Record<HealthLabel, Tone> = {
   Healthy: "good",
   Unstable: "warn",
   Failing: "bad",
@@ -90,7 +90,7 @@ export const getNextAttempt = (
 ): string | null => (status === "DISABLED" ? null : nextAttemptAt);
 
 /** Failures without a response. */
-const FAILURES: Readonly<Record<string, string>> = {
+const FAILURES: Record<string, string> = {
   dns: "the host name has no usable address",
   connect: "no connection",
   tls: "the TLS handshake failed",
@@ -109,7 +109,7 @@ export function describeResult({ kind, status, code, durationMs }: AttemptResult
 export const describeAttempt = (attempt: AttemptResultJson): string =>
   `${attempt.kind === "delivered" ? "Delivered" : "Failed"}: ${describeResult(attempt)}`;
 
-const REASONS: Readonly<Record<string, string>> = {
+const REASONS: Record<string, string> = {
   exhausted: "all attempts of the schedule failed",
   test_failed: "the endpoint did not accept the test",
   disabled: "the webhook was disabled when it was due",
@@ -122,7 +122,7 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /** The actions of the audit log: in a word or two, and what was done to the webhook `…`. */
-const ACTIONS: Readonly<Record<string, readonly [label: string, phrase: string]>> = {
+const ACTIONS: Record<string, [label: string, phrase: string]> = {
   "webhook.created": ["Registered", "registered …"],
   "webhook.changed": ["Changed", "changed the settings of …"],
   "webhook.enabled": ["Enabled", "enabled …"],
@@ -139,11 +139,11 @@ const ACTIONS: Readonly<Record<string, readonly [label: string, phrase: string]>
 };
 
 /** The actions with their labels, for a filter. */
-export const ACTION_LABELS: readonly (readonly [action: string, label: string])[] = Object.entries(
-  ACTIONS,
-).map(([action, [label]]) => [action, label]);
+export const ACTION_LABELS: [action: string, label: string][] = Object.entries(ACTIONS).map(
+  ([action, [label]]) => [action, label],
+);
 
-const FIELD_NAMES: Readonly<Record<string, string>> = {
+const FIELD_NAMES: Record<string, string> = {
   url: "URL",
   eventTypes: "event types",
   description: "name",
@@ -164,7 +164,7 @@ export function describeAction({
   fields,
   reason,
   count,
-}: AuditEntryJson): readonly [before: string, after: string] {
+}: AuditEntryJson): [before: string, after: string] {
   const [before = "", after = ""] = (ACTIONS[action]?.[1] ?? `did ${action} to …`).split("…");
   const named = fields?.map((field) => FIELD_NAMES[field] ?? field).join(", ");
   const detail = named ?? count?.toString() ?? describeReason(reason ?? null);
@@ -176,8 +176,8 @@ export const describeReason = (reason: string | null): string =>
   reason === null ? "" : (REASONS[reason] ?? reason);
 
 interface StateWord {
-  readonly label: string;
-  readonly tone: Tone;
+  label: string;
+  tone: Tone;
 }
 
 /** The state of a delivery in a word or two. */
@@ -211,7 +211,7 @@ export function formatSuccessRate({ attempts, succeeded }: StatsJson["lastDay"])
 }
 
 /** Splits the URL of an endpoint. The query is left out, since it may contain a secret. */
-export function splitUrl(url: string): { readonly host: string; readonly path: string } {
+export function splitUrl(url: string): { host: string; path: string } {
   if (!URL.canParse(url)) return { host: url, path: "" };
   const { host, pathname, search } = new URL(url);
   return { host, path: `${pathname === "/" ? "" : pathname}${search === "" ? "" : "?…"}` };
@@ -222,8 +222,8 @@ export function splitUrl(url: string): { readonly host: string; readonly path: s
  * true for a description.
  */
 export function nameWebhook({ description, url }: Pick<NamedWebhookJson, "description" | "url">): {
-  readonly name: string;
-  readonly isNamed: boolean;
+  name: string;
+  isNamed: boolean;
 } {
   const named = description?.trim() ?? "";
   const { host, path } = splitUrl(url);
@@ -234,9 +234,7 @@ export function nameWebhook({ description, url }: Pick<NamedWebhookJson, "descri
 export const shortenId = (id: string): string => id.slice(0, 8);
 
 /** `3 of 15 enabled`, with what is wrong first: `1 failing, 1 disabled, 13 of 15 enabled`. */
-export function summariseWebhooks(
-  webhooks: readonly { readonly status: WebhookJson["status"]; readonly stats: StatsJson }[],
-): string {
+export function summariseWebhooks(webhooks: { status: WebhookJson["status"]; stats: StatsJson }[]): string {
   const failing = webhooks.filter(({ stats }) => labelHealth(stats) === "Failing").length;
   const unstable = webhooks.filter(({ stats }) => labelHealth(stats) === "Unstable").length;
   const untested = webhooks.filter(({ stats }) => labelHealth(stats) === "Needs a test").length;
@@ -251,7 +249,7 @@ export function summariseWebhooks(
   ].join(", ");
 }
 
-const URGENCY: Readonly<Record<HealthLabel, number>> = {
+const URGENCY: Record<HealthLabel, number> = {
   Failing: 0,
   Disabled: 1,
   "Needs a test": 2,
@@ -261,9 +259,8 @@ const URGENCY: Readonly<Record<HealthLabel, number>> = {
 };
 
 /** Sorts webhooks with a problem before the others. The rest of the order stays. */
-export const sortByUrgency = <T extends { readonly stats: StatsJson }>(
-  webhooks: readonly T[],
-): readonly T[] => webhooks.toSorted((a, b) => URGENCY[labelHealth(a.stats)] - URGENCY[labelHealth(b.stats)]);
+export const sortByUrgency = <T extends { stats: StatsJson }>(webhooks: T[]): T[] =>
+  webhooks.toSorted((a, b) => URGENCY[labelHealth(a.stats)] - URGENCY[labelHealth(b.stats)]);
 
 /** The number of deliveries in the log. */
 export const countLogged = ({ pending, delivered, failed, withheld }: StatsJson): number =>
@@ -277,7 +274,7 @@ const WORDS = ["message", "error_description", "error", "detail", "title", "desc
 function findSentence(value: unknown, depth: number): string | undefined {
   if (typeof value === "string") return value;
   if (typeof value !== "object" || value === null || depth === 0) return undefined;
-  const fields = value as Readonly<Record<string, unknown>>;
+  const fields = value as Record<string, unknown>;
   for (const name of WORDS) {
     const found = findSentence(fields[name], depth - 1);
     if (found !== undefined) return found;
