@@ -223,7 +223,9 @@ export function s3Files(options: S3FilesOptions): S3Files {
     let token: string | undefined;
     do {
       const query: Record<string, string> = {
-        ...{ "list-type": "2", "encoding-type": "url", prefix: folder },
+        "list-type": "2",
+        "encoding-type": "url",
+        prefix: folder,
         ...(token !== undefined && { "continuation-token": token }),
       };
       const page = await again(async () => {

@@ -47,7 +47,11 @@ ${siteDetails}
       const bar = createProgressBar(stderr, systemClock, formatImport);
       try {
         return await content.import(isStdin ? io.stdin : createReadStream(file), {
-          ...{ as: user, authors, trust, signal, bytesTotal },
+          as: user,
+          authors,
+          trust,
+          signal,
+          bytesTotal,
           files: fetch ? "fetch" : "skip",
           onProgress: quiet ? undefined : bar.show,
         });

@@ -55,7 +55,11 @@ ${secretDetails}
     refuseOperands(operands);
     const { host, header, forward, save, body, json } = values;
     return {
-      ...{ host, header, save, body, json },
+      host,
+      header,
+      save,
+      body,
+      json,
       tls: readTls(values["tls-cert"], values["tls-key"]),
       port:
         values.port === undefined

@@ -145,7 +145,9 @@ function toReceived(
   const isPost = method === "POST";
   return {
     at: new Date(now).toISOString(),
-    ...{ method, path, ...identify(report) },
+    method,
+    path,
+    ...identify(report),
     timestamp: report.notification?.timestamp ?? null,
     resourceType: getFocalType(report),
     code: isPost ? report.code : "method_not_allowed",

@@ -78,7 +78,10 @@ function toJson({ attempts, endpoints, from }: Timeline): object {
   const toIso = (offsetMs: number): string => new Date(from + offsetMs).toISOString();
   return {
     attempts: attempts.map(({ offsetMs, latestMs }, index) => ({
-      ...{ number: index + 1, offsetMs, at: toIso(offsetMs), latestAt: toIso(latestMs) },
+      number: index + 1,
+      offsetMs,
+      at: toIso(offsetMs),
+      latestAt: toIso(latestMs),
     })),
     warning: { offsetMs: warnAfterMs, at: toIso(warnAfterMs) },
     disabled: { offsetMs: disableAfterMs, at: toIso(disableAfterMs) },
@@ -182,8 +185,14 @@ function formatHours(ms: number): string {
 }
 
 const dateFormat: Intl.DateTimeFormatOptions = {
-  ...{ weekday: "short", day: "2-digit", month: "short", year: "numeric" },
-  ...{ hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" },
+  weekday: "short",
+  day: "2-digit",
+  month: "short",
+  year: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23",
 };
 
 const formatDate = (time: number): string => new Intl.DateTimeFormat("en-GB", dateFormat).format(time);

@@ -191,7 +191,10 @@ function explainMismatch({ body, header, secrets, now }: SignedBody): string {
       usable.length > 0 &&
       verifySignature({
         body: changed === undefined ? body : Buffer.from(changed, "latin1"),
-        ...{ header, secrets: usable, toleranceSeconds: Number.MAX_VALUE, now },
+        header,
+        secrets: usable,
+        toleranceSeconds: Number.MAX_VALUE,
+        now,
       }).ok
     );
   };

@@ -76,7 +76,9 @@ export function smtpNotifier(options: SmtpNotifierOptions): SmtpNotifier {
     const facts = toMailFacts({ ...health, portalUrl: findPortalUrl(webhook, portalUrl, logger), now });
     const thread = kind === "disabled" ? toMessageId("warning", health) : undefined;
     return {
-      ...{ from, messageId, date: new Date(now) },
+      from,
+      messageId,
+      date: new Date(now),
       ...checkMail((templates[kind] ?? defaultMail)(facts)),
       ...(thread === undefined ? {} : { inReplyTo: thread, references: thread }),
       // RFC 3834: prevents automatic replies such as holiday notes.

@@ -109,8 +109,12 @@ async function openTransport(
     { message: "smtpNotifier needs the package nodemailer: npm install nodemailer.", field: "transport" },
   );
   const preset = {
-    ...{ pool: true, maxConnections: 1, idleTimeout: IDLE_MS },
-    ...{ connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs },
+    pool: true,
+    maxConnections: 1,
+    idleTimeout: IDLE_MS,
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
   };
   const made = createTransport(
     typeof transport === "string" ? withPreset(transport, preset) : optionsWithPreset(transport, preset),

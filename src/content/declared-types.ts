@@ -35,30 +35,28 @@ const CAPABILITY = /^[a-z0-9_-]{1,64}$/;
 const CAPABILITY_TYPE = /^[a-z0-9_-]{1,32}$/;
 const PATH = /^[a-z0-9_-]{1,32}(?:\/[a-z0-9_-]{1,32}){0,3}$/;
 
+const toWords = (text: string): Set<string> => new Set(text.trim().split(/\s+/));
+
 /** Names that WordPress, or the indexes of this service, use for something else. */
-const RESERVED_NAMES: Set<string> = new Set([
-  ...["action", "all", "any", "attachments", "author", "comment", "custom_css", "customize_changeset"],
-  ...["link_category", "oembed_cache", "order", "orphan", "parent", "post_format", "revision"],
-  ...["settings", "status", "tag", "taxonomy", "term", "theme", "type", "user", "user_request"],
-]);
+const RESERVED_NAMES = toWords(`
+  action all any attachments author comment custom_css customize_changeset link_category oembed_cache
+  order orphan parent post_format revision settings status tag taxonomy term theme type user
+  user_request
+`);
 
 /** Segments of the built-in routes, of WordPress's other routes, fields and arguments of posts. */
-const RESERVED_BASES: Set<string> = new Set([
-  ...["autosaves", "batch", "block-directory", "block-patterns", "block-renderer", "block-types"],
-  ...["comments", "font-collections", "font-families", "global-styles", "icons", "menu-locations"],
-  ...["oembed", "openapi", "pattern-directory", "plugins", "revisions", "search", "settings"],
-  ...["sidebars", "statuses", "taxonomies", "template-parts", "templates", "themes", "types"],
-  ...["url-details", "users", "widget-types", "widgets", "wp-block-editor", "wp-site-health"],
-  ...["author", "class_list", "comment_status", "content", "date", "date_gmt", "excerpt"],
-  ...["featured_media", "force", "format", "generated_slug", "guid", "id", "link", "menu_order", "meta"],
-  ...["modified", "modified_gmt", "parent", "password", "permalink_template", "ping_status", "slug"],
-  ...["status", "sticky", "template", "title", "type"],
-  ...["after", "author_exclude", "before", "context", "exclude", "excerpt_length", "ignore_sticky"],
-  ...["include", "media_type", "mime_type", "modified_after", "modified_before", "offset", "order"],
-  ...["orderby", "page", "parent_exclude", "per_page", "search_columns", "search_semantics"],
-  ...["tax_relation", "_embed", "_embedded", "_envelope", "_fields", "_jsonp", "_links", "_locale"],
-  ...["_method", "_pretty", "_wpnonce", "rest_route"],
-]);
+const RESERVED_BASES = toWords(`
+  autosaves batch block-directory block-patterns block-renderer block-types comments font-collections
+  font-families global-styles icons menu-locations oembed openapi pattern-directory plugins revisions
+  search settings sidebars statuses taxonomies template-parts templates themes types url-details users
+  widget-types widgets wp-block-editor wp-site-health author class_list comment_status content date
+  date_gmt excerpt featured_media force format generated_slug guid id link menu_order meta modified
+  modified_gmt parent password permalink_template ping_status slug status sticky template title type
+  after author_exclude before context exclude excerpt_length ignore_sticky include media_type
+  mime_type modified_after modified_before offset order orderby page parent_exclude per_page
+  search_columns search_semantics tax_relation _embed _embedded _envelope _fields _jsonp _links
+  _locale _method _pretty _wpnonce rest_route
+`);
 
 const isText = (most: number) => (given: unknown) =>
   typeof given === "string" && given.trim() !== "" && given.length <= most;
@@ -281,7 +279,9 @@ function toCollection(type: string, declared: DeclaredType): Omit<Collection, "t
     pathPrefix: path,
     ...(icon === undefined ? {} : { icon }),
     capabilities: {
-      ...{ edit_post: `edit_${singular}`, read_post: `read_${singular}`, delete_post: `delete_${singular}` },
+      edit_post: `edit_${singular}`,
+      read_post: `read_${singular}`,
+      delete_post: `delete_${singular}`,
       ...general,
       ...(declared.public ? {} : { read: `edit_${plural}` }),
     },

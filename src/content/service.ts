@@ -216,11 +216,7 @@ function createBase(
     cacheCharacters: Math.max(cacheShare, 1),
     lookedUp: report?.countRecordLookUps,
   });
-  const settings = createSettings({
-    ...{ repository, clock, logger },
-    site: config.site,
-    options: config.settings,
-  });
+  const settings = createSettings({ repository, clock, logger, site: config.site, options: config.settings });
   const contents = createContentRenderer({ repository, clock, logger, shortCodes: config.shortcodes });
   const site = createConfiguredSite(config, settings.read, contents);
   const menuLocations = createMenuLocations(config.menuLocations, repository);
@@ -241,12 +237,30 @@ function createBase(
   const { anonymous } = callers;
   const stamp = (): number => repository.stamp() + users.stamp();
   const renderer = createPostRenderer({
-    ...{ repository, postTypes, site, anonymous, namespace, cacheBytes },
+    repository,
+    postTypes,
+    site,
+    anonymous,
+    namespace,
+    cacheBytes,
     stamp,
   });
   return {
-    ...{ clock, logger, namespace, model, repository, site, settings, menuLocations },
-    ...{ users, roles, callers, files, images, postTypes, renderer },
+    clock,
+    logger,
+    namespace,
+    model,
+    repository,
+    site,
+    settings,
+    menuLocations,
+    users,
+    roles,
+    callers,
+    files,
+    images,
+    postTypes,
+    renderer,
     lists: createListLimits(limits.responseBytes),
     passwords: createPasswords({ perMinute: limits.passwordsPerMinute, clock }),
     keepRevision: createRevisionKeeper({ repository, maxRevisions: limits.revisions }),
@@ -284,17 +298,11 @@ const listRoutes = (
     own,
     foreign,
     pages,
-  }: {
-    own: OwnEmbeds;
-    foreign: ForeignEmbeds | undefined;
-    pages: LinkedPages | undefined;
-  },
+  }: { own: OwnEmbeds; foreign?: ForeignEmbeds | undefined; pages?: LinkedPages | undefined },
 ): RestRoute[] => [
-  ...base.postTypes.all.flatMap((type) => [
-    ...postRoutes(type, base),
-    ...revisionRoutes(type, base),
-    ...autosaveRoutes(type, base),
-  ]),
+  ...base.postTypes.all.flatMap((type) =>
+    [postRoutes, revisionRoutes, autosaveRoutes].flatMap((listRoutesOf) => listRoutesOf(type, base)),
+  ),
   ...imageRoutes(base, base.images),
   ...embedRoutes(own, foreign),
   ...termRoutes(base),
@@ -311,12 +319,8 @@ const listRoutes = (
 const createChangeHook =
   (changed: ContentConfig["changed"], logger: Logger) =>
   (change: ContentChanged): void => {
-    const logError = (error: unknown): void => logger.error({ error }, "the hook `changed` has failed");
-    try {
-      Promise.resolve(changed?.(change)).catch(logError);
-    } catch (error) {
-      logError(error);
-    }
+    const call = async (): Promise<unknown> => changed?.(change);
+    call().catch((error: unknown) => logger.error({ error }, "the hook `changed` has failed"));
   };
 
 function createRevisionRestorer(base: PostBase): Content["restoreRevision"] {

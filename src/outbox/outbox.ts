@@ -128,7 +128,11 @@ export function outbox(options: OutboxOptions): Outbox {
   if (!given.source) throw missingOption("source");
   const source = limitCallTime(given.source, clock, leaseMs);
   const mover = createRowMover({
-    ...{ webhooks, source, clock, batch, leaseMs },
+    webhooks,
+    source,
+    clock,
+    batch,
+    leaseMs,
     logger: guardedLogger(given.logger),
   });
   const pause = createPause(clock);

@@ -221,8 +221,11 @@ function createVerification({
     const name = header.toLowerCase();
     return (body, headers) =>
       verifySignature({
-        ...{ body, header: readHeader(headers, name), secrets: list },
-        ...{ toleranceSeconds, now: clock.now() },
+        body,
+        header: readHeader(headers, name),
+        secrets: list,
+        toleranceSeconds,
+        now: clock.now(),
       });
   }
   if (secrets !== undefined || header !== SIGNATURE_HEADER) {
@@ -237,7 +240,9 @@ function createVerification({
       id: readHeader(headers, "webhook-id"),
       timestamp: readHeader(headers, "webhook-timestamp"),
       signature: readHeader(headers, "webhook-signature"),
-      ...{ keys, toleranceSeconds, now: clock.now() },
+      keys,
+      toleranceSeconds,
+      now: clock.now(),
     });
 }
 

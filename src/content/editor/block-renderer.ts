@@ -34,7 +34,13 @@ const nameOf = ({ namespace, name }: { [name: string]: Json | undefined }): stri
   `${toText(namespace)}/${toText(name)}`;
 
 const KNOWN_TYPES: Set<unknown> = new Set([
-  ...["string", "integer", "number", "boolean", "array", "object", "null"],
+  "string",
+  "integer",
+  "number",
+  "boolean",
+  "array",
+  "object",
+  "null",
 ]);
 
 /**

@@ -22,8 +22,16 @@ const OPTION: Schema = {
   additionalProperties: false,
   properties: {
     stylesheet: { type: "string", minLength: 1, maxLength: LENGTHS.name },
-    ...{ name: text, description: text, version: text, author: text, textDomain: text, tags: NAMES },
-    ...{ authorUri: url, themeUri: url, screenshot: url, uri: url },
+    name: text,
+    description: text,
+    version: text,
+    author: text,
+    textDomain: text,
+    tags: NAMES,
+    authorUri: url,
+    themeUri: url,
+    screenshot: url,
+    uri: url,
     supports: { type: "object", additionalProperties: false, properties: FEATURES },
   },
 };
@@ -182,21 +190,32 @@ const DEFAULT_TEMPLATE_TYPES: JsonObject[] = [
 
 const TEMPLATE_PART_AREAS: JsonObject[] = [
   {
-    ...{ area: "uncategorized", label: "General", description: "A part of no particular area." },
-    ...{ icon: "layout", area_tag: "div" },
+    area: "uncategorized",
+    label: "General",
+    description: "A part of no particular area.",
+    icon: "layout",
+    area_tag: "div",
   },
   {
-    ...{ area: "header", label: "Header", description: "The top of a page." },
-    ...{ icon: "header", area_tag: "header" },
+    area: "header",
+    label: "Header",
+    description: "The top of a page.",
+    icon: "header",
+    area_tag: "header",
   },
   {
-    ...{ area: "footer", label: "Footer", description: "The bottom of a page." },
-    ...{ icon: "footer", area_tag: "footer" },
+    area: "footer",
+    label: "Footer",
+    description: "The bottom of a page.",
+    icon: "footer",
+    area_tag: "footer",
   },
   {
     area: "navigation-overlay",
-    ...{ label: "Navigation Overlay", description: "A menu that opens and closes." },
-    ...{ icon: "navigation-overlay", area_tag: "div" },
+    label: "Navigation Overlay",
+    description: "A menu that opens and closes.",
+    icon: "navigation-overlay",
+    area_tag: "div",
   },
 ];
 

@@ -125,8 +125,14 @@ export function createApplicationPasswords(options: ApplicationPasswordOptions):
     if (hash === undefined) throw busy();
     const selector = password.slice(0, SELECTOR_LENGTH);
     const created: StoredPassword = {
-      ...{ uuid: randomUUID(), appId: input.appId, name: input.name },
-      ...{ createdAt: now(), lastUsedAt: null, lastIp: null, selector, hash },
+      uuid: randomUUID(),
+      appId: input.appId,
+      name: input.name,
+      createdAt: now(),
+      lastUsedAt: null,
+      lastIp: null,
+      selector,
+      hash,
     };
     await records.change(userId, (passwords) => {
       if (passwords.length >= MOST_PER_USER) throw tooManyPasswords();

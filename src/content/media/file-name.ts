@@ -21,8 +21,23 @@ const LOOKS_LIKE_EXTENSION = /^[a-z]{2,5}[0-9]?$/i;
 /** Latin letters that are not a base letter and marks. */
 const LETTERS: Map<string, string> = new Map(
   Object.entries({
-    ...{ ß: "s", ẞ: "S", æ: "ae", Æ: "AE", œ: "oe", Œ: "OE", ø: "o", Ø: "O", ł: "l", Ł: "L" },
-    ...{ đ: "d", Đ: "D", ð: "d", Ð: "D", þ: "th", Þ: "TH", ı: "i" },
+    ß: "s",
+    ẞ: "S",
+    æ: "ae",
+    Æ: "AE",
+    œ: "oe",
+    Œ: "OE",
+    ø: "o",
+    Ø: "O",
+    ł: "l",
+    Ł: "L",
+    đ: "d",
+    Đ: "D",
+    ð: "d",
+    Ð: "D",
+    þ: "th",
+    Þ: "TH",
+    ı: "i",
   }),
 );
 

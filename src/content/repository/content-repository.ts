@@ -232,8 +232,15 @@ export function createContentRepository({
   const { cached, posts, texts, revisions, size } = cache;
   return {
     now: () => store.now(),
-    ...{ index, current, defaultCategory, stamp, loads },
-    ...{ cached, posts, texts, revisions },
+    index,
+    current,
+    defaultCategory,
+    stamp,
+    loads,
+    cached,
+    posts,
+    texts,
+    revisions,
     held: size,
     userMeta: (userId) => readUserMeta(store, userId),
     change: (decide) => enqueue(decide, false),

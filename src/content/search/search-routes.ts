@@ -50,7 +50,10 @@ export function searchRoutes(base: ContentBase): RestRoute[] {
             const handler = handlers.find(({ type }) => type === values["type"]) as SearchHandler;
             const { results, total } = await handler.find(toSearchQuery(request, handler));
             const headers = pageHeaders({
-              ...{ values, total, given: query, url: url(`/${namespace}/search`) },
+              values,
+              total,
+              given: query,
+              url: url(`/${namespace}/search`),
               invalidPage: "rest_search_invalid_page_number",
             });
             const items = await lists.collect(parseFields(given["_fields"]), async ({ add }) => {

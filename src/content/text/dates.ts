@@ -53,15 +53,17 @@ function createOffsetReader(timezone: string): (utcMs: number) => number {
   let format: Intl.DateTimeFormat;
   try {
     format = new Intl.DateTimeFormat("en-US", {
-      ...{ timeZone: timezone, calendar: "gregory", numberingSystem: "latn", hourCycle: "h23", era: "short" },
-      ...{
-        year: "numeric",
-        month: "numeric",
-        day: "numeric",
-        hour: "numeric",
-        minute: "numeric",
-        second: "numeric",
-      },
+      timeZone: timezone,
+      calendar: "gregory",
+      numberingSystem: "latn",
+      hourCycle: "h23",
+      era: "short",
+      year: "numeric",
+      month: "numeric",
+      day: "numeric",
+      hour: "numeric",
+      minute: "numeric",
+      second: "numeric",
     });
   } catch (cause) {
     throw new PostbellError(

@@ -15,22 +15,29 @@ const MAX_LENGTH = 200;
  */
 const LETTERS: ReadonlyMap<string, string> = new Map(
   Object.entries({
-    ...{
-      // As `en_US` writes it; `de_DE` writes `ss`.
-      ß: "s",
-      æ: "ae",
-      œ: "oe",
-      ĳ: "ij",
-      þ: "th",
-      ø: "o",
-      đ: "d",
-      ð: "d",
-      ł: "l",
-      ŀ: "l",
-      ħ: "h",
-      ŧ: "t",
-    },
-    ...{ ŋ: "n", ŉ: "n", ĸ: "k", ı: "i", ſ: "s", ƒ: "f", ª: "a", º: "o", "€": "e", "×": "x" },
+    // As `en_US` writes it; `de_DE` writes `ss`.
+    ß: "s",
+    æ: "ae",
+    œ: "oe",
+    ĳ: "ij",
+    þ: "th",
+    ø: "o",
+    đ: "d",
+    ð: "d",
+    ł: "l",
+    ŀ: "l",
+    ħ: "h",
+    ŧ: "t",
+    ŋ: "n",
+    ŉ: "n",
+    ĸ: "k",
+    ı: "i",
+    ſ: "s",
+    ƒ: "f",
+    ª: "a",
+    º: "o",
+    "€": "e",
+    "×": "x",
   }),
 );
 
@@ -97,7 +104,12 @@ function decodedOctets(text: string): string {
 }
 
 const DASH_ENTITIES: ReadonlySet<string> = new Set([
-  ...["&nbsp;", "&#160;", "&ndash;", "&#8211;", "&mdash;", "&#8212;"],
+  "&nbsp;",
+  "&#160;",
+  "&ndash;",
+  "&#8211;",
+  "&mdash;",
+  "&#8212;",
 ]);
 
 /** As WordPress: whatever stands between `&` and the next `;` on the line goes. */

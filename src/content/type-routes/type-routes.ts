@@ -114,8 +114,13 @@ const statusesTable: KeyedTable<Status> = {
   }),
   // Those inside of WordPress, and one that a plug-in adds.
   hidden: new Set([
-    ...["auto-draft", "inherit", "request-pending", "request-confirmed", "request-failed"],
-    ...["request-completed", "dp-rewrite-republish"],
+    "auto-draft",
+    "inherit",
+    "request-pending",
+    "request-confirmed",
+    "request-failed",
+    "request-completed",
+    "dp-rewrite-republish",
   ]),
   canRead: (caller, { kind }) => kind === "public" || caller.canEditSomething(),
   canEdit: (caller) => caller.canEditSomething(),

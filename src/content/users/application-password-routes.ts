@@ -52,44 +52,55 @@ const fields: RecordFields<ShownPassword> = {
   uuid: {
     schema: {
       description: "The unique identifier for the application password.",
-      ...{ type: "string", format: "uuid", context: ALL, readonly: true },
+      type: "string",
+      format: "uuid",
+      context: ALL,
+      readonly: true,
     },
     read: ({ uuid }) => uuid,
   },
   app_id: {
-    schema: {
-      ...APP_ID,
-      context: ALL,
-      answered: { type: "string", maxLength: UUID_LENGTH },
-    },
+    schema: { ...APP_ID, context: ALL, answered: { type: "string", maxLength: UUID_LENGTH } },
     read: ({ appId }) => appId,
   },
   name: { schema: { ...NAME, context: ALL }, read: ({ name }) => name },
   password: {
     schema: {
       description: "The generated password. Only available after adding an application.",
-      ...{ type: "string", context: EDIT, readonly: true, sometimes: true },
+      type: "string",
+      context: EDIT,
+      readonly: true,
+      sometimes: true,
     },
     read: ({ password = "" }) => toGroups(password),
   },
   created: {
     schema: {
       description: "The GMT date the application password was created.",
-      ...{ type: "string", format: "date-time", context: FULL, readonly: true },
+      type: "string",
+      format: "date-time",
+      context: FULL,
+      readonly: true,
     },
     read: ({ createdAt }) => formatDate(createdAt),
   },
   last_used: {
     schema: {
       description: "The GMT date the application password was last used.",
-      ...{ type: ["string", "null"], format: "date-time", context: FULL, readonly: true },
+      type: ["string", "null"],
+      format: "date-time",
+      context: FULL,
+      readonly: true,
     },
     read: ({ lastUsedAt }) => toDate(lastUsedAt),
   },
   last_ip: {
     schema: {
       description: "The IP address the application password was last used by.",
-      ...{ type: ["string", "null"], format: "ip", context: FULL, readonly: true },
+      type: ["string", "null"],
+      format: "ip",
+      context: FULL,
+      readonly: true,
     },
     read: ({ lastIp }) => lastIp,
   },
@@ -213,11 +224,8 @@ function routesOfUser(segment: string, base: PasswordRoutesBase): RestRoute[] {
     permit: permit("read"),
     async handle(request) {
       const all = await passwords.list(getUserId(request));
-      const uuid = request.values["uuid"];
-      return respond(
-        all.find((one) => one.uuid === uuid),
-        request,
-      );
+      const found = all.find(({ uuid }) => uuid === request.values["uuid"]);
+      return respond(found, request);
     },
   };
   const update: RestEndpoint = {
@@ -254,7 +262,7 @@ function routesOfUser(segment: string, base: PasswordRoutesBase): RestRoute[] {
       namespace,
       path: `${path}/introspect`,
       schema,
-      endpoints: [createIntrospection(passwords, { getUserId, withContext, respond })],
+      endpoints: [createIntrospection(passwords, withContext, getUserId, respond)],
     },
     { namespace, path: `${path}/:uuid(word)`, schema, endpoints: [read, update, remove] },
   ];
@@ -286,18 +294,12 @@ const createRemoveAll = (
 /** Shows a caller the password that his request uses. */
 const createIntrospection = (
   passwords: ApplicationPasswords,
-  {
-    getUserId,
-    withContext,
-    respond,
-  }: {
-    getUserId: (request: RestRequest) => number;
-    withContext: Arguments;
-    respond: (password: ApplicationPassword, request: RestRequest) => RestResponse;
-  },
+  args: Arguments,
+  getUserId: (request: RestRequest) => number,
+  respond: (password: ApplicationPassword, request: RestRequest) => RestResponse,
 ): RestEndpoint => ({
   methods: ["GET"],
-  args: withContext,
+  args,
   described: { form: "item", errors: [404] },
   permit(request) {
     const { caller } = request;

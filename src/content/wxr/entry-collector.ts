@@ -90,10 +90,10 @@ export function createEntryCollector(fail: (message: string) => Error): EntryCol
   }
 
   function count({ counts }: OpenEntry, name: string): void {
-    const most = MOST_ELEMENTS[name];
-    if (most === undefined) return;
+    const limit = MAX_ELEMENTS[name];
+    if (limit === undefined) return;
     counts[name] = (counts[name] ?? 0) + 1;
-    if (counts[name] > most.count) refuse(`it has more than ${most.count} ${most.what}`);
+    if (counts[name] > limit.count) refuse(`it has more than ${limit.count} ${limit.what}`);
   }
 
   return {
@@ -112,20 +112,20 @@ export function createEntryCollector(fail: (message: string) => Error): EntryCol
       if (name === "wp:comment" && entry !== undefined) entry.comments += 1;
       if (name !== "category") return;
       assignment = { taxonomy: getAttribute("domain"), slug: getAttribute("nicename") };
-      const [most, longest] = [getLongest("wp:term_slug"), getLongest("wp:term_taxonomy")];
-      if (assignment.slug.length > most || assignment.taxonomy.length > longest)
+      const [maxSlug, maxDomain] = [getLongest("wp:term_slug"), getLongest("wp:term_taxonomy")];
+      if (assignment.slug.length > maxSlug || assignment.taxonomy.length > maxDomain)
         refuse(
-          `a category has a nicename of more than ${most} or a domain of more than ${longest} characters`,
+          `a category has a nicename of more than ${maxSlug} or a domain of more than ${maxDomain} characters`,
         );
     },
     addText(path, text) {
       if (entry?.refusal !== undefined) return;
       const name = path.at(-1) ?? "";
-      const kept = VERBATIM.has(name) ? text : text.trim();
-      if (path.length === 3) site[name] ??= kept;
-      else if (path.length === 5) meta[name] = kept;
-      else if (name === "category") entry?.terms.push({ ...assignment, name: kept });
-      else if (entry !== undefined) entry.texts[name] = kept;
+      const value = VERBATIM.has(name) ? text : text.trim();
+      if (path.length === 3) site[name] ??= value;
+      else if (path.length === 5) meta[name] = value;
+      else if (name === "category") entry?.terms.push({ ...assignment, name: value });
+      else if (entry !== undefined) entry.texts[name] = value;
     },
     close(path, size) {
       if (path.length === 4 && path.at(-1) === "wp:postmeta" && entry?.element === "item") {
@@ -238,10 +238,8 @@ const ENTRIES: { readonly [element: string]: readonly string[] } = {
 };
 const META = ["wp:meta_key", "wp:meta_value"];
 
-/** Elements that one item may hold at most. A larger item is skipped. */
-const MOST_ELEMENTS: {
-  readonly [element: string]: { readonly count: number; readonly what: string };
-} = {
+/** The elements that one item may have. A larger item is skipped. */
+const MAX_ELEMENTS: { [element: string]: { count: number; what: string } } = {
   category: { count: 1_000, what: "categories, tags and other terms" },
   "wp:postmeta": { count: 5_000, what: "custom fields (wp:postmeta)" },
   // Comments are not imported, so they cost little.
@@ -251,19 +249,43 @@ const MOST_ELEMENTS: {
 const { title, slug, name, termName, password, url, date, number } = LENGTHS;
 
 /** The longest text of an element, in characters. The size of an entry limits all others. */
-const LONGEST: { readonly [element: string]: number } = {
-  ...{ title, link: url, "wp:base_site_url": url, "wp:base_blog_url": url, "wp:wxr_version": number },
-  ...{ "wp:author_login": name, "wp:author_email": 320, "wp:author_display_name": termName },
-  ...{ "wp:category_nicename": slug, "wp:category_parent": slug, "wp:cat_name": termName },
-  ...{ "wp:tag_slug": slug, "wp:tag_name": termName },
-  ...{ "wp:term_id": number, "wp:term_taxonomy": name, "wp:term_slug": slug },
-  ...{ "wp:term_parent": slug, "wp:term_name": termName },
-  ...{ category: termName, "dc:creator": name, guid: url, "wp:post_name": slug },
-  ...{ "wp:post_id": number, "wp:post_parent": number, "wp:menu_order": number, "wp:is_sticky": number },
-  ...{ "wp:post_date": date, "wp:post_date_gmt": date },
-  ...{ "wp:post_modified": date, "wp:post_modified_gmt": date },
-  ...{ "wp:comment_status": name, "wp:ping_status": name, "wp:status": name, "wp:post_type": name },
-  ...{ "wp:post_password": password, "wp:meta_key": termName },
+const LONGEST: { [element: string]: number } = {
+  title,
+  link: url,
+  "wp:base_site_url": url,
+  "wp:base_blog_url": url,
+  "wp:wxr_version": number,
+  "wp:author_login": name,
+  "wp:author_email": 320,
+  "wp:author_display_name": termName,
+  "wp:category_nicename": slug,
+  "wp:category_parent": slug,
+  "wp:cat_name": termName,
+  "wp:tag_slug": slug,
+  "wp:tag_name": termName,
+  "wp:term_id": number,
+  "wp:term_taxonomy": name,
+  "wp:term_slug": slug,
+  "wp:term_parent": slug,
+  "wp:term_name": termName,
+  category: termName,
+  "dc:creator": name,
+  guid: url,
+  "wp:post_name": slug,
+  "wp:post_id": number,
+  "wp:post_parent": number,
+  "wp:menu_order": number,
+  "wp:is_sticky": number,
+  "wp:post_date": date,
+  "wp:post_date_gmt": date,
+  "wp:post_modified": date,
+  "wp:post_modified_gmt": date,
+  "wp:comment_status": name,
+  "wp:ping_status": name,
+  "wp:status": name,
+  "wp:post_type": name,
+  "wp:post_password": password,
+  "wp:meta_key": termName,
 };
 
 export const getLongest = (element: string): number => LONGEST[element] ?? Number.POSITIVE_INFINITY;
@@ -292,10 +314,11 @@ function readAuthorElement(texts: Texts, size: number): WxrAuthor {
 /** Reads a term from one of the three elements that describe terms. */
 function readTermElement(element: string, texts: Texts, line: number, size: number): WxrTerm {
   const text = (name: string): string => texts[name] ?? "";
-  const id = parseWholeNumber(text("wp:term_id"));
+  const term = { kind: "term" as const, line, size, id: parseWholeNumber(text("wp:term_id")) };
   if (element === "wp:category") {
     return {
-      ...{ kind: "term", line, size, id, taxonomy: "category" },
+      ...term,
+      taxonomy: "category",
       slug: text("wp:category_nicename"),
       name: text("wp:cat_name"),
       description: text("wp:category_description"),
@@ -304,14 +327,16 @@ function readTermElement(element: string, texts: Texts, line: number, size: numb
   }
   if (element === "wp:tag") {
     return {
-      ...{ kind: "term", line, size, id, taxonomy: "post_tag", parent: "" },
+      ...term,
+      taxonomy: "post_tag",
+      parent: "",
       slug: text("wp:tag_slug"),
       name: text("wp:tag_name"),
       description: text("wp:tag_description"),
     };
   }
   return {
-    ...{ kind: "term", line, size, id },
+    ...term,
     taxonomy: text("wp:term_taxonomy"),
     slug: text("wp:term_slug"),
     name: text("wp:term_name"),

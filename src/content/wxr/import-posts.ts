@@ -82,7 +82,9 @@ export function createPostImport(options: {
     term: terms.findIdByFileId,
   });
   const pending = createPendingPosts({
-    ...{ repository, summary, beginPlacement },
+    repository,
+    summary,
+    beginPlacement,
     targets: toTargets(imported.getId),
   });
 

@@ -62,7 +62,8 @@ export function createTermImport({
       let used = 0;
       const tree = createTermTree(index, transaction);
       return [...distinct].map(([key, term]) => ({
-        ...{ key, collection: getTaxonomy(index.model, term.taxonomy).base },
+        key,
+        collection: getTaxonomy(index.model, term.taxonomy).base,
         ...storeTerm(term, descriptions.get(key) ?? "", () => firstId + used++, tree),
       }));
     });
@@ -101,8 +102,15 @@ export function createTermImport({
         if (place % TERMS_PER_TURN === 0) await nextTurn();
         if (taxonomy === "post_format" || findId(taxonomy, { slug, name }) !== undefined) continue;
         missing.set(toKey({ taxonomy, slug, name }), {
-          ...{ kind: "term", line: 0, id: 0, taxonomy, slug, name: name || slug },
-          ...{ description: "", parent: "", size: slug.length + name.length },
+          kind: "term",
+          line: 0,
+          id: 0,
+          taxonomy,
+          slug,
+          name: name || slug,
+          description: "",
+          parent: "",
+          size: slug.length + name.length,
         });
       }
       if (missing.size > 0) await take([...missing.values()]);
@@ -187,7 +195,10 @@ function buildTerm(
   const { importedOpen: _, ...before } = base;
   const { name, description } = isSame ? base : { name: termNameKey(term), description: term.description };
   return {
-    ...{ ...before, name, description, importedState: state },
+    ...before,
+    name,
+    description,
+    importedState: state,
     parent: parent?.id ?? (isSame ? before.parent : 0),
     ...(isOpen ? { importedOpen: true } : {}),
   };

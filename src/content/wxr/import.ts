@@ -71,20 +71,24 @@ export function createImport(
     const authorMapping = await createAuthorMapping({ users, authors, as });
     const fetching = wanted === "fetch" ? openFetch(clock, uploadBytes) : undefined;
     const fileImport = createFileImport({
-      ...{
-        clock,
-        files,
-        images,
-        summary,
-        signal,
-        zone: site.zone,
-        now: repository.now,
-        maxBytes: uploadBytes,
-      },
+      clock,
+      files,
+      images,
+      summary,
+      signal,
+      zone: site.zone,
+      now: repository.now,
+      maxBytes: uploadBytes,
       source: fetching?.source ?? (typeof wanted === "function" ? wanted : undefined),
     });
     const run = createImportRun({
-      ...{ repository, site, caller, isTrusted, summary, files: fileImport, options },
+      repository,
+      site,
+      caller,
+      isTrusted,
+      summary,
+      files: fileImport,
+      options,
       authors: authorMapping,
       terms: createTermImport({ repository, site, summary }),
     });
@@ -162,7 +166,12 @@ function createImportRun(run: ImportRunOptions): ImportRun {
   function startPosts(entry: WxrSite): void {
     wxrSite = entry;
     posts = createPostImport({
-      ...{ repository, summary, terms, files, isTrusted, source: entry },
+      repository,
+      summary,
+      terms,
+      files,
+      isTrusted,
+      source: entry,
       write: { caller, site },
       getAuthorId: authors.getUserId,
     });

@@ -180,7 +180,11 @@ export function testAccountLog(it: DeclareTest): void {
 
 /** The statistics of a webhook without deliveries. */
 const NO_DELIVERIES = {
-  ...{ pending: 0, delivered: 0, failed: 0, withheld: 0, failedTests: 0 },
+  pending: 0,
+  delivered: 0,
+  failed: 0,
+  withheld: 0,
+  failedTests: 0,
   lastDay: { succeeded: 0, failed: 0, durationMs: 0 },
   hours: [],
   nextDueAt: null,

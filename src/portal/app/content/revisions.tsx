@@ -171,7 +171,13 @@ export function RevisionsView({ kind, id }: { kind: Kind; id: string }) {
       {revisions.length === 0 ? (
         <p>There are no revisions: this was not changed since it was created.</p>
       ) : (
-        <RevisionComparison {...{ kind, path, record, revisions, mayRestore }} />
+        <RevisionComparison
+          kind={kind}
+          path={path}
+          record={record}
+          revisions={revisions}
+          mayRestore={mayRestore}
+        />
       )}
     </>
   );

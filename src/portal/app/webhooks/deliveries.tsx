@@ -261,7 +261,11 @@ function DeliveryLog(props: LogProps) {
   };
   const columns = useColumns({
     ...props,
-    ...{ reload: reloadAll, openId, onOpen, isChosen: choice.isChosen, onToggle: choice.toggle },
+    reload: reloadAll,
+    openId,
+    onOpen,
+    isChosen: choice.isChosen,
+    onToggle: choice.toggle,
   });
   const filter = (next: ListAddress, isReplaced?: boolean): void =>
     change({ ...next, after: undefined, open: undefined }, isReplaced);
