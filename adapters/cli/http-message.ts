@@ -127,7 +127,7 @@ const isHopHeader = (name: string): boolean =>
  * Follows no redirects.
  */
 export function sendRequest(
-  { headers, body }: Pick<HttpMessage, "headers" | "body">,
+  { headers, body }: HttpMessage,
   url: string,
   signal: AbortSignal,
 ): Promise<number> {

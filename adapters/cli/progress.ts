@@ -41,7 +41,7 @@ export function formatImport(progress: ImportProgress): string {
 
 export function createProgressBar<P>(
   screen: Screen,
-  clock: Pick<Clock, "monotonic">,
+  clock: { monotonic: Clock["monotonic"] },
   format: (progress: P) => string,
 ): ProgressBar<P> {
   const everyMs = screen.isTTY ? BAR_EVERY_MS : LINE_EVERY_MS;

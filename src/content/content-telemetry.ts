@@ -12,7 +12,7 @@ export interface ContentTelemetry {
   countRecordLookUps: (hits: number, misses: number) => void;
   /** Wraps a handler to measure its responses. A path is reported as the path of its route. */
   timed: (handle: DirectHandler, findRoutePath: (path: string) => string | undefined) => DirectHandler;
-  observe: (repository: Pick<ContentRepository, "index" | "held">) => () => void;
+  observe: (repository: ContentRepository) => () => void;
 }
 
 export function createContentTelemetry(telemetry: Telemetry, clock: Clock): ContentTelemetry {

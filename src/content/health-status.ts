@@ -28,8 +28,8 @@ export function createHealthStatus({
   checkStorage,
   isStarted: isServiceStarted,
 }: {
-  repository: Pick<ContentRepository, "current">;
-  poller: Pick<ChangePoller, "behindMs">;
+  repository: ContentRepository;
+  poller: ChangePoller;
   clock: Clock;
   checkStorage: () => StorageStatus;
   isStarted: () => boolean;

@@ -211,7 +211,7 @@ const hostOf = (address: string): string | undefined => parseUrl(address)?.host;
  * Errors: HttpError 403 `foreign_request`.
  * Source: Fetch Metadata Request Headers §2.4; Fetch Standard, "CORS-unsafe request-header names".
  */
-function refuseForeign({ headers, baseUrl, path }: Pick<HttpRequest, "headers" | "baseUrl" | "path">): void {
+function refuseForeign({ headers, baseUrl, path }: HttpRequest): void {
   const site = headers["sec-fetch-site"];
   const origin = headers["origin"];
   const hosts = [headers["host"], hostOf(baseUrl)];

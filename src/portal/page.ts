@@ -12,7 +12,7 @@ import type { PortalSettings } from "./options.js";
 import { buildFavicon, buildThemeCss } from "./theme.js";
 
 /** The settings that decide what the page looks like, and where. */
-export type PageSettings = Pick<PortalSettings, "title" | "logo" | "colors" | "frameAncestors" | "content">;
+export type PageSettings = PortalSettings;
 
 const ESCAPES: Record<string, string> = {
   "&": "&amp;",
@@ -68,7 +68,7 @@ const buildPageHeaders = (settings: PageSettings) => ({
  * put the host below a path. Below a mount point they are absolute paths, since the page is served
  * with and without a trailing slash.
  */
-function getBasePath({ baseUrl }: Pick<HttpRequest, "baseUrl">): string {
+function getBasePath({ baseUrl }: HttpRequest): string {
   const path = parseUrl(baseUrl)?.pathname.replace(/\/$/, "") ?? "";
   return path === "" ? "./" : `${path}/`;
 }
@@ -167,7 +167,7 @@ const addHash = (path: string, { hash }: PageFile): string => path.replace(".", 
 /** Anybody may have the files: they are the same for all visitors. */
 async function respondWithFile(
   { type, text, hash, isCompressible, compress }: PageFile,
-  { headers }: Pick<HttpRequest, "headers">,
+  { headers }: HttpRequest,
   isImmutable: boolean,
 ): Promise<HttpResponse> {
   const encoding = isCompressible ? chooseEncoding(headers["accept-encoding"]) : "identity";
@@ -219,13 +219,13 @@ export function createPage(settings: PageSettings) {
       return start !== undefined && files.has(`${start}${end}`) ? `${start}${end}` : path;
     },
     /** Under its name with a hash, a file never changes. */
-    async respondWithFile(request: Pick<HttpRequest, "path" | "headers">): Promise<HttpResponse> {
+    async respondWithFile(request: HttpRequest): Promise<HttpResponse> {
       const file = files.get(request.path);
       // The router ignores a trailing slash: `/app.js/` is no file.
       if (file === undefined) throw new HttpError(404, "not_found", "There is no such file.");
       return respondWithFile(file, request, hashed.has(request.path));
     },
-    respondWithPage: (request: Pick<HttpRequest, "baseUrl">): HttpResponse => ({
+    respondWithPage: (request: HttpRequest): HttpResponse => ({
       status: 200,
       headers,
       body: buildHtml(settings.title, escapeMarkup(getBasePath(request)), names),

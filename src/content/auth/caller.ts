@@ -50,7 +50,7 @@ export function createAuthorization({
   model,
 }: {
   roles: Roles;
-  model: Pick<ContentModel, "types" | "taxonomies">;
+  model: ContentModel;
 }): (user: User | null) => Caller {
   const { types, taxonomies } = model;
   const known: KnownCapabilities = {

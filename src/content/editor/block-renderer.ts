@@ -160,7 +160,7 @@ export function blockRendererRoutes(
   ];
 }
 
-function permitPreview({ values, caller }: RestRequest, { index }: Pick<ContentRepository, "index">): void {
+function permitPreview({ values, caller }: RestRequest, { index }: ContentRepository): void {
   const id = Number(values["post_id"] ?? 0);
   const code = "block_cannot_read";
   if (id > 0) {

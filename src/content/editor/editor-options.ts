@@ -202,6 +202,6 @@ export const toMemberName = (field: string): string =>
 /** Returns a check that refuses callers who can edit no type of post. */
 export const forEditors =
   (code: string, message: string) =>
-  ({ caller }: Pick<RestRequest, "caller">): void => {
+  ({ caller }: RestRequest): void => {
     if (!caller.canEditSomething()) throw refusal(caller, code, message);
   };

@@ -22,7 +22,7 @@ export function editorRoutes(
   base: PostBase,
   editor: EditorOptions,
   /** `undefined`: the site fetches no pages of others. */
-  pages: Pick<LinkedPages, "find"> | undefined,
+  pages: LinkedPages | undefined,
   policy: AddressPolicy,
 ): RestRoute[] {
   const { namespace, site } = base;

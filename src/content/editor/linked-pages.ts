@@ -262,10 +262,7 @@ const urlArgument = (policy: AddressPolicy): Argument => ({
       : { code: "", message: "Invalid parameter." },
 });
 
-export const urlDetailsRoute = (
-  pages: Pick<LinkedPages, "find"> | undefined,
-  policy: AddressPolicy,
-): RestRoute => ({
+export const urlDetailsRoute = (pages: LinkedPages | undefined, policy: AddressPolicy): RestRoute => ({
   namespace: "wp-block-editor/v1",
   path: "/url-details",
   schema: SCHEMA,

@@ -91,10 +91,7 @@ export function navigationFallbackRoute(base: PostBase): RestRoute {
   };
 }
 
-async function findNewest({
-  index,
-  texts,
-}: Pick<PostBase["repository"], "index" | "texts">): Promise<number | undefined> {
+async function findNewest({ index, texts }: PostBase["repository"]): Promise<number | undefined> {
   return (await index.find(NEWEST, texts)).ids[0];
 }
 

@@ -125,7 +125,7 @@ const STYLESHEET = /^[\w-]+$/;
  *
  * @throws PostbellError `invalid_option`
  */
-export function readTheme(given: EditorTheme | undefined, site: Pick<Site, "url">): JsonObject {
+export function readTheme(given: EditorTheme | undefined, site: Site): JsonObject {
   const option = readPlainOption("editor.theme", given ?? {}, OPTION, MAX_CHARACTERS) as EditorTheme;
   const { stylesheet = "default", name = "Default", author = "", authorUri = "", tags = [] } = option;
   if (!STYLESHEET.test(stylesheet)) {

@@ -110,7 +110,7 @@ const createOwnEndpoint = (own: OwnEmbeds): RestEndpoint => ({
 });
 
 /** WordPress accepts any value, and reads the number at its beginning. */
-const lenientPixels: Pick<Argument, "validate" | "sanitize"> = {
+const lenientPixels: Argument = {
   validate: () => undefined,
   sanitize: parsePixels,
 };

@@ -258,7 +258,7 @@ export const getFileBaseName = (name: string): string => name.slice(name.lastInd
  * Returns the URL of a file of the item: the one shown, or the one with `name`. A stored record may
  * hold a URL that an earlier version took from an import unchecked, so it is checked here.
  */
-export function getMediaUrl(file: MediaFile, site: Pick<Site, "upload">, name = file.name): string {
+export function getMediaUrl(file: MediaFile, site: Site, name = file.name): string {
   const whole = file.elsewhere === undefined ? "" : toWebUrl(file.elsewhere);
   if (whole === "") return site.upload(name);
   return name === file.name ? whole : (parseUrl(`./${getFileBaseName(name)}`, whole)?.href ?? whole);

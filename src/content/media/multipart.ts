@@ -47,7 +47,7 @@ interface Taken {
  * the errors of {@link readUploadBytes}.
  */
 export async function readMultipart<T extends Taken>(
-  request: Pick<HttpRequest, "body" | "headers" | "signal">,
+  request: HttpRequest,
   {
     fileField,
     limit,
@@ -165,7 +165,7 @@ const textTooLong = (): RestError =>
 
 // The bytes of a request body as they arrive, under a bound. Knows no form of body.
 
-type BodyRequest = Pick<HttpRequest, "body" | "headers" | "signal">;
+type BodyRequest = HttpRequest;
 
 const uploadTooLarge = (limit: number): RestError =>
   new RestError(

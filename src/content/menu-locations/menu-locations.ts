@@ -54,7 +54,7 @@ export interface MenuLocations {
   /** Returns the names of the locations that show a menu. */
   of: (menuId: number) => string[];
   /** Shows a menu at `names` and nowhere else. */
-  assign: (transaction: Transaction, menu: Pick<Term, "id">, names: string[]) => void;
+  assign: (transaction: Transaction, menu: Term, names: string[]) => void;
 }
 
 const NAME = /^[\w-]{1,100}$/;
@@ -79,7 +79,7 @@ export function checkMenuLocations(options: MenuLocationsOptions): void {
 
 export function createMenuLocations(
   options: MenuLocationsOptions,
-  { index }: Pick<ContentRepository, "index">,
+  { index }: ContentRepository,
 ): MenuLocations {
   const all = Object.entries(options).map(([name, { description }]) => ({ name, description }));
 

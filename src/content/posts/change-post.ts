@@ -59,10 +59,7 @@ export function createCreatePost(
 }
 
 /** Returns the arguments that update an item. */
-export function updateArguments(
-  type: PostTypeHandler,
-  { repository, site }: Pick<PostBase, "repository" | "site">,
-): Arguments {
+export function updateArguments(type: PostTypeHandler, { repository, site }: PostBase): Arguments {
   const { status = {} } = itemSchema(type).properties ?? {};
   return writeArguments(type, {
     status: { validate: orUnchanged(status, (id) => repository.index.post(id)?.status) },

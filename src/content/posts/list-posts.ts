@@ -136,7 +136,7 @@ function toSearch(
   };
 }
 
-const toPage = (values: Values): Pick<PostQuery, "offset" | "limit"> => {
+const toPage = (values: Values): { offset: number; limit: number } => {
   const limit = Number(values["per_page"]);
   const offset = values["offset"];
   return {
@@ -236,7 +236,7 @@ const probe = (type: PostType, status: PostStatus, author: number): PostColumns 
 function resolveVisibility(
   statuses: PostStatus[],
   { context, type, caller }: { context: Context; type: PostType; caller: Caller },
-): Pick<PostQuery, "visibility" | "inherited"> {
+): { visibility: Visibility; inherited?: Visibility } {
   const action = context === "edit" ? "edit" : "read";
   const isInheriting = type === "attachment" && action === "read" && statuses.includes("inherit");
   const mayByStatus = (status: PostStatus) => (author: number) =>

@@ -29,7 +29,7 @@ export function resolvePostDates(values: Values, site: Site): PostDates {
 
 function setPublicationDate(
   post: FieldTarget["post"],
-  { previous, dates: { given, isReset } }: Pick<PostChange, "previous" | "dates">,
+  { previous, dates: { given, isReset } }: PostChange,
   { site, now }: { site: Site; now: number },
 ): void {
   const isFloatingDraft = previous !== null && FLOATING.has(previous.status) && previous.dateGmt === null;
@@ -46,7 +46,7 @@ function setPublicationDate(
 /** Sets when the post was published and modified. Call it once the status is set. */
 export function setDates(
   post: FieldTarget["post"],
-  change: Pick<PostChange, "previous" | "dates">,
+  change: PostChange,
   context: { site: Site; now: number },
 ): void {
   const { site, now } = context;

@@ -52,7 +52,7 @@ export interface PostField {
    */
   write?: (value: Json, target: FieldTarget) => void;
   /** Overrides how the schema validates, sanitises and describes the argument. */
-  argument?: Pick<Argument, "validate" | "sanitize" | "accepted">;
+  argument?: Argument;
   /** True if an author's autosave of his own draft writes the field to the draft. */
   isAutosaved?: true;
   /** True if rendering it takes longer than all other fields together. */

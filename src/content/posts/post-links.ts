@@ -22,10 +22,8 @@ export interface AllowedOperations {
 type MutableLinks = { [relation: string]: ItemLink[] };
 
 /** Returns the path of a post of any type: `/pages/3`. */
-export const postPath = (
-  { type, id }: Pick<PostColumns, "type" | "id">,
-  { model }: Pick<SiteIndex, "model">,
-): string => `/${getCollection(model, type).base}/${id}`;
+export const postPath = ({ type, id }: PostColumns, { model }: SiteIndex): string =>
+  `/${getCollection(model, type).base}/${id}`;
 
 export function listPostLinks(
   post: Post,

@@ -2,10 +2,9 @@
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../core/clock.js";
-import type { Post } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 
-type Protected = Pick<Post, "id" | "password">;
+type Protected = { id: number; password: string };
 
 export interface Passwords {
   /**
@@ -42,7 +41,7 @@ export function createPasswords({
 }: {
   /** Wrong passwords per post and minute, which may come all at once. 0 sets no limit. */
   perMinute: number;
-  clock: Pick<Clock, "monotonic">;
+  clock: Clock;
   /** Posts whose wrong attempts are counted at a time. Default: 10 000. */
   maxPosts?: number;
 }): Passwords {

@@ -105,7 +105,7 @@ export function createPostRenderer({
   };
 
   const listAllowed = (
-    { type }: Pick<PostColumns, "type">,
+    { type }: PostColumns,
     stored: PostColumns | undefined,
     { context, caller }: RenderPostRequest,
   ): Omit<AllowedOperations, "canReadFeatured"> => ({

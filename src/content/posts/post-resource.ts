@@ -28,7 +28,7 @@ export interface PostResource {
 
 export function createPostResource(
   type: PostTypeHandler,
-  { repository, site, renderer }: Pick<PostBase, "repository" | "site" | "renderer">,
+  { repository, site, renderer }: PostBase,
 ): PostResource {
   const { collection } = type;
   const { index } = repository;

@@ -247,8 +247,8 @@ const postListArguments = (collection: Collection): Arguments => ({
 
 function createReadPost(
   { permissions, load, render }: PostResource,
-  { renderer, passwords }: Pick<PostBase, "renderer" | "passwords">,
-): Pick<RestEndpoint, "permit" | "handle"> {
+  { renderer, passwords }: PostBase,
+): Omit<RestEndpoint, "methods" | "args"> {
   /**
    * Compares the password once per request, although `permit` may run several times: each wrong one
    * counts. A request of another method has no state, so it tries no password and learns nothing

@@ -161,7 +161,7 @@ function createPostType(
 }
 
 /** Returns a handler for every post type. */
-export function createPostTypes(rules: RulesByType, { types }: Pick<ContentModel, "types">): PostTypes {
+export function createPostTypes(rules: RulesByType, { types }: ContentModel): PostTypes {
   const rulesOf = new Map<PostType, PostTypeRules>(Object.entries({ ...OWN_RULES, ...rules }));
   const handlers = new Map(
     [...types].map(([type, collection]) => [type, createPostType(collection, rulesOf.get(type) ?? {})]),

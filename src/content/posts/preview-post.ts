@@ -8,7 +8,7 @@ import { RestError, refusal } from "../rest/error.js";
 import { countSanitised } from "../rest/sanitised-characters.js";
 import type { PostBase } from "./post-base.js";
 
-type PreviewBase = Pick<PostBase, "repository" | "postTypes" | "site" | "callers">;
+type PreviewBase = PostBase;
 
 /** The method `preview` of the service. */
 type Preview = (

@@ -182,7 +182,7 @@ function resolveSlug(
 function resolveParent(
   { id, parent }: PostColumns,
   { isHierarchical }: Collection,
-  index: Pick<SiteIndex, "post">,
+  index: SiteIndex,
 ): number {
   if (!isHierarchical) return parent;
   const seen = new Set([id]);
@@ -222,9 +222,9 @@ export function reparentChildren(children: Post[], removed: PostColumns, index: 
  */
 export async function sanitiseValues(
   values: Values,
-  request: Pick<RestRequest, "caller" | "sanitised">,
-  { fields, collection }: Pick<PostTypeHandler, "fields" | "collection">,
-  site: Pick<Site, "sanitise" | "filteredCharacters">,
+  request: { caller: RestRequest["caller"]; sanitised: RestRequest["sanitised"] },
+  { fields, collection }: PostTypeHandler,
+  site: Site,
 ): Promise<SanitisedValues> {
   const sanitised: { [name: string]: Json | undefined } = { ...values };
   if (request.caller.has("unfiltered_html")) return sanitised as SanitisedValues;

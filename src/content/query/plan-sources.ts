@@ -15,7 +15,7 @@ export interface Source {
   tests: RowTest[];
 }
 
-type SourcePart = Pick<Source, "part" | "tests">;
+type SourcePart = { part: Source["part"]; tests: Source["tests"] };
 
 /** Returns the ids that a driving index names itself; `undefined` for one that reads parts. */
 export function listNamedIds(

@@ -58,7 +58,7 @@ export interface Plan {
 }
 
 function toAccessPath(
-  group: Pick<AccessPath, "type" | "status">,
+  group: AccessPath,
   own: VisibilityScope | undefined,
   inherited?: VisibilityScope,
 ): AccessPath[] {
@@ -69,10 +69,7 @@ function toAccessPath(
   ];
 }
 
-function listAccessPaths(
-  type: PostType,
-  { visibility, inherited }: Pick<PostQuery, "visibility" | "inherited">,
-): AccessPath[] {
+function listAccessPaths(type: PostType, { visibility, inherited }: PostQuery): AccessPath[] {
   const canInherit = type === "attachment";
   return [
     ...STATUSES.flatMap((status) =>

@@ -123,8 +123,8 @@ const MAX_DEPTH = 100;
 
 /** Returns the ids of the posts above a post, nearest first. Ends at a cycle, if one is stored. */
 export function listAncestors(
-  post: Pick<PostColumns, "id" | "parent">,
-  index: { post: (id: number) => Pick<PostColumns, "id" | "parent"> | undefined },
+  post: PostColumns,
+  index: { post: (id: number) => PostColumns | undefined },
 ): number[] {
   const ancestors: number[] = [];
   for (let at = index.post(post.parent); at !== undefined; at = index.post(at.parent)) {

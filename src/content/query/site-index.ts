@@ -232,10 +232,7 @@ const compareDueTimes: Compare<PostRow> = (a, b) =>
   getDueTime(a) - getDueTime(b) || a.columns.id - b.columns.id;
 
 /** Records of types and taxonomies that `model` does not have are left out. */
-function createSiteContents(
-  defaultCategory: () => number | undefined,
-  model: Pick<ContentModel, "types" | "taxonomies">,
-): SiteContents {
+function createSiteContents(defaultCategory: () => number | undefined, model: ContentModel): SiteContents {
   const rows = new Map<number, PostRow>();
   const others = new Map<string, { version: number; columns: string }>();
   const terms = createTermIndex();

@@ -114,8 +114,8 @@ export function createSlugIndex(): SlugIndex {
 // pages and attachments below the same parent, an attachment with every post that has an address,
 // and other types only with posts of their type.
 
-type SluggedPost = Pick<PostColumns, "id" | "type" | "slug" | "parent">;
-type AddressedPost = Pick<PostColumns, "type" | "parent">;
+type SluggedPost = PostColumns;
+type AddressedPost = PostColumns;
 
 export interface PostSlugs {
   add: (post: SluggedPost) => void;

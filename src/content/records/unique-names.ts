@@ -28,9 +28,7 @@ export const listUniqueNamesOfPost = (post: Post): string[] => [
   ...(post.importedAs === undefined ? [] : [`import/${post.importedAs}`]),
 ];
 
-export const listUniqueNamesOfTerm = ({ taxonomy, slug }: Pick<Term, "taxonomy" | "slug">): string[] => [
-  `slug/${taxonomy}/${slug}`,
-];
+export const listUniqueNamesOfTerm = ({ taxonomy, slug }: Term): string[] => [`slug/${taxonomy}/${slug}`];
 
 /**
  * Returns the names of every file that belongs to a record: the one shown, the one uploaded, and

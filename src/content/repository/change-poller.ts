@@ -34,7 +34,7 @@ export function createChangePoller({
   logger,
 }: {
   consistency: Consistency;
-  repository: Pick<ContentRepository, "current">;
+  repository: ContentRepository;
   clock: Clock;
   logger: Logger;
 }): ChangePoller {

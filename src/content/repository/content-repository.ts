@@ -80,7 +80,7 @@ interface DecidedChange extends OpenTransaction {
 }
 
 /** Allocates the ids that several changes need at the same time in one call. */
-function allocateTogether(store: Pick<ContentStore, "allocate">): ContentStore["allocate"] {
+function allocateTogether(store: ContentStore): ContentStore["allocate"] {
   const open = new Map<string, { count: number; first: Promise<number> }>();
   return async (kind, count) => {
     const known = open.get(kind) ?? { count: 0, first: Promise.resolve().then(() => allocate(kind)) };

@@ -4,14 +4,13 @@ import type { Post } from "../records/records.js";
 import type { ContentRepository, Transaction } from "./content-repository.js";
 
 /** Returns which revisions of a post are autosaves. */
-export const listAutosaves = ({ autosaves }: Pick<Post, "autosaves">): Set<number> =>
-  new Set(Object.values(autosaves));
+export const listAutosaves = ({ autosaves }: Post): Set<number> => new Set(Object.values(autosaves));
 
 /** Removes posts with their revisions and autosaves. Skips ids that do not exist. */
 export async function removePosts(
   transaction: Transaction,
   ids: number[],
-  repository: Pick<ContentRepository, "posts" | "revisions">,
+  repository: ContentRepository,
 ): Promise<void> {
   const posts = (await repository.posts(ids)).filter((post) => post !== undefined);
   for (const post of posts) {

@@ -41,7 +41,7 @@ export interface StoredUserMeta {
 
 const toUserKey = (id: number): string => `user/${id}`;
 
-export async function readUserMeta(store: Pick<ContentStore, "read">, id: number): Promise<StoredUserMeta> {
+export async function readUserMeta(store: ContentStore, id: number): Promise<StoredUserMeta> {
   const [record] = await store.read([toUserKey(id)]);
   return record === undefined
     ? { meta: {}, version: 0 }

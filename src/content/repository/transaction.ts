@@ -56,7 +56,7 @@ export interface OpenTransaction {
 
 /** Opens a transaction on the state that `index` shows. */
 export function openTransaction(
-  store: Pick<ContentStore, "allocate" | "now">,
+  store: { allocate: ContentStore["allocate"]; now: ContentStore["now"] },
   index: SiteIndex,
 ): OpenTransaction {
   const writes: ContentWrite[] = [];

@@ -36,8 +36,7 @@ export const contextArgument = {
 } as const;
 
 /** Reads {@link contextArgument}; `view` if the route has no such argument. */
-export const readContext = ({ values }: Pick<RestRequest, "values">): Context =>
-  (values["context"] ?? "view") as Context;
+export const readContext = ({ values }: RestRequest): Context => (values["context"] ?? "view") as Context;
 
 /** Arguments of every list that has pages. */
 export const pageArguments: Arguments = {

@@ -128,7 +128,7 @@ async function readSent(
  *
  * @throws RestError 415 `rest_unsupported_media_type`
  */
-export function refuseCodedBody({ headers }: Pick<HttpRequest, "headers">): void {
+export function refuseCodedBody({ headers }: HttpRequest): void {
   try {
     refuseCoded(headers);
   } catch (error) {

@@ -125,7 +125,7 @@ export function knownQuery(query: JsonObject, match: RouteMatch<RouteRow> | unde
 const REMEMBERED = 1_000;
 const MAX_REMEMBERED = 2_048;
 
-type ResponseCacheKey = (request: Pick<HttpRequest, "path" | "query" | "baseUrl">) => string | undefined;
+type ResponseCacheKey = (request: HttpRequest) => string | undefined;
 
 /**
  * The returned function gives `undefined` for an unknown path and for a query that cannot be

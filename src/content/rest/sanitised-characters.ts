@@ -15,7 +15,7 @@ const TEXTS_PER_REQUEST = 4;
  */
 export function countSanitised(
   { length }: string,
-  { caller, sanitised }: Pick<RestRequest, "sanitised"> & { caller: Pick<Caller, "has"> },
+  { caller, sanitised }: { sanitised: RestRequest["sanitised"]; caller: { has: Caller["has"] } },
   longest: number,
 ): void {
   if (caller.has("unfiltered_html")) return;

@@ -14,8 +14,8 @@ export function createFormatSearch({
   repository,
   site,
 }: {
-  repository: Pick<ContentRepository, "index" | "stamp">;
-  site: Pick<Site, "termLink">;
+  repository: ContentRepository;
+  site: { termLink: Site["termLink"] };
 }): SearchHandler {
   let known = { stamp: -1, used: new Map<PostFormat, Promise<boolean>>() };
 

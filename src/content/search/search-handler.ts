@@ -58,8 +58,8 @@ export function createTermSearch({
   repository: { index },
   site,
 }: {
-  repository: Pick<ContentRepository, "index">;
-  site: Pick<Site, "home" | "termLink">;
+  repository: ContentRepository;
+  site: Site;
 }): SearchHandler {
   const searched = listSearchedTaxonomies(index.model);
 
@@ -141,8 +141,8 @@ export function createPostSearch({
   repository,
   site,
 }: {
-  repository: Pick<ContentRepository, "index" | "posts" | "texts">;
-  site: Pick<Site, "render" | "link">;
+  repository: ContentRepository;
+  site: Site;
 }): SearchHandler {
   const { index } = repository;
 

@@ -59,13 +59,13 @@ export function createSettings({
   clock,
   logger,
 }: {
-  site: Pick<SiteOptions, "name" | "description" | "url" | "timezone">;
+  site: SiteOptions;
   options: {
     values: Partial<Pick<SettingValues, HostSetting>>;
     writable: WritableSetting[];
     write?: WriteSettings | undefined;
   };
-  repository: Pick<ContentRepository, "index" | "change" | "defaultCategory" | "stamp">;
+  repository: ContentRepository;
   clock: Clock;
   logger: Logger;
 }): Settings {

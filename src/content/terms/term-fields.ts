@@ -27,7 +27,7 @@ export function listTermAncestors({ taxonomy, parent }: Term, index: ContentRepo
 export function termLink(
   term: Term,
   { isViewable, hasFlatPaths, pathPrefix }: TaxonomyDefinition,
-  site: Pick<Site, "home" | "termLink">,
+  site: Site,
   index: ContentRepository["index"],
 ): string {
   if (!isViewable) return `${site.home}/?taxonomy=${term.taxonomy}&term=${term.slug}`;

@@ -28,7 +28,7 @@ export interface TermPermissions {
 
 export function createTermPermissions(
   { taxonomy, isHierarchical, isPublic }: TaxonomyDefinition,
-  { index, defaultCategory }: Pick<ContentRepository, "index" | "defaultCategory">,
+  { index, defaultCategory }: ContentRepository,
 ): TermPermissions {
   const canEdit = (caller: Caller): boolean => caller.canOf(taxonomy, "edit_terms");
 

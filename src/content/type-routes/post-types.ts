@@ -126,10 +126,7 @@ const FIELDS = {
   },
 } satisfies RecordFields<Collection>;
 
-export const typesTable = ({
-  model,
-  namespace,
-}: Pick<ContentBase, "model" | "namespace">): KeyedTable<Collection> => ({
+export const typesTable = ({ model, namespace }: ContentBase): KeyedTable<Collection> => ({
   base: "types",
   parameter: "type",
   parameterDescription: "An alphanumeric identifier for the post type.",

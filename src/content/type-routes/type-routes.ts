@@ -15,7 +15,7 @@ export const typeRoutes = (base: DescribedBase): RestRoute[] => [
   ...keyedRoutes(taxonomiesTable(base), base.namespace),
 ];
 
-type DescribedBase = Pick<ContentBase, "model" | "namespace">;
+type DescribedBase = ContentBase;
 
 // `/statuses`: the statuses of posts. Anonymous callers see only the public one.
 

@@ -136,11 +136,7 @@ function createSearch(values: Values, caller: Caller): (user: User) => boolean {
  *
  * @throws RestError 400 `rest_orderby_include_missing_include` for an order by a missing list.
  */
-export function selectUsers(
-  users: User[],
-  { values, caller }: Pick<RestRequest, "values" | "caller">,
-  roles: Roles,
-): User[] {
+export function selectUsers(users: User[], { values, caller }: RestRequest, roles: Roles): User[] {
   const include = readList<number>(values, "include");
   const slugs = readList<string>(values, "slug");
   const orderBy = values["orderby"] as UserOrder;

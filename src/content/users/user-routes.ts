@@ -33,11 +33,11 @@ export function userRoutes({
   callers,
   namespace,
 }: {
-  repository: Pick<ContentRepository, "index" | "stamp" | "change" | "userMeta">;
-  site: Pick<Site, "home">;
+  repository: ContentRepository;
+  site: Site;
   users: Users;
   roles: Roles;
-  callers: Pick<Callers, "toCaller">;
+  callers: Callers;
   namespace: string;
 }): RestRoute[] {
   const fields = userFields(site.home, roles);

@@ -257,7 +257,7 @@ interface UserVisibility {
 }
 
 interface UserVisibilityOptions {
-  repository: Pick<ContentRepository, "index" | "stamp">;
+  repository: ContentRepository;
   users: Users;
 }
 

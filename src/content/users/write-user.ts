@@ -132,7 +132,7 @@ const PATH = `meta.${NAME}`;
 export async function writeUser(
   request: RestRequest,
   user: User,
-  { change, userMeta }: Pick<ContentRepository, "change" | "userMeta">,
+  { change, userMeta }: ContentRepository,
 ): Promise<void> {
   refuseHostFields(request, user);
   const preferences = readPreferences(request);

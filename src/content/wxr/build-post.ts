@@ -63,7 +63,7 @@ export function createPostBuilder({
   repository: ContentRepository;
   terms: TermImport;
   files: FileImport;
-  write: Pick<WriteContext, "caller" | "site">;
+  write: { caller: WriteContext["caller"]; site: WriteContext["site"] };
   isTrusted: boolean;
   getAuthorId: (login: string) => number;
 }): PostBuilder {
@@ -114,7 +114,7 @@ export function createPostBuilder({
 }
 
 /** Other requests run while a long text is sanitised. */
-async function sanitiseItem(item: WxrItem, { sanitise }: Pick<Site, "sanitise">): Promise<WxrItem> {
+async function sanitiseItem(item: WxrItem, { sanitise }: Site): Promise<WxrItem> {
   const meta: { name: string; value: string }[] = [];
   for (const { name, value } of item.meta) {
     meta.push({ name, value: name === "footnotes" ? await sanitise("footnotes", value) : value });
@@ -196,7 +196,7 @@ export function createCandidateSelection({
   model: ContentModel;
   summary: ImportSummaryBuilder;
   /** The site that wrote the file. */
-  source: Pick<WxrSite, "url" | "title">;
+  source: WxrSite;
   isTrusted: boolean;
   getAuthorId: (login: string) => number;
 }): CandidateSelection {

@@ -4,7 +4,7 @@
  */
 
 import { LENGTHS } from "../argument-bounds.js";
-import type { WxrAuthor, WxrEntry, WxrItem, WxrRefusedEntry, WxrTerm } from "./types.js";
+import type { WxrAuthor, WxrEntry, WxrItem, WxrTerm } from "./types.js";
 
 interface EntryCollector {
   /** `path` begins with the root and ends with the opened element. */
@@ -49,8 +49,8 @@ interface OpenEntry {
   readonly meta: { readonly name: string; readonly value: string }[];
   comments: number;
   /** How many of the counted elements it has, by name. */
-  readonly counts: { [element: string]: number };
-  refusal?: Pick<WxrRefusedEntry, "type" | "reason">;
+  counts: { [element: string]: number };
+  refusal?: { type: string; reason: string };
 }
 
 /** `fail` turns a sentence into the error that the collector throws. */
@@ -151,7 +151,7 @@ function toEntry({ element, line, texts, ...lists }: OpenEntry, size: number): W
 
 function toItem(
   texts: Texts,
-  { terms, meta, comments }: Pick<OpenEntry, "terms" | "meta" | "comments">,
+  { terms, meta, comments }: Omit<OpenEntry, "element" | "line" | "texts">,
   line: number,
   size: number,
 ): WxrItem {

@@ -15,7 +15,7 @@ const digest = (bytes: number, ...parts: string[]): string =>
  * Returns the slug of the menu that a menu item is in; empty for an item without a menu and for any
  * other item. A file may repeat an id in each menu, so the menu is a part of the identity.
  */
-export const getMenu = ({ type, terms }: Pick<WxrItem, "type" | "terms">): string =>
+export const getMenu = ({ type, terms }: WxrItem): string =>
   type === "nav_menu_item" ? (terms.find(({ taxonomy }) => taxonomy === "nav_menu")?.slug ?? "") : "";
 
 const inMenu = (menu: string): string[] => (menu === "" ? [] : [menu]);
@@ -31,7 +31,7 @@ export const toIdentity = (url: string, id: number, menu: string): string =>
  * Returns the identity of an item. If the file does not name the URL of its site, ids identify
  * nothing, but guids do. Without either, the item is known by what seldom changes.
  */
-export function getIdentity(source: Pick<WxrSite, "url" | "title">, item: WxrItem): string {
+export function getIdentity(source: WxrSite, item: WxrItem): string {
   const { url } = source;
   const { id, guid, type, slug, title, date } = item;
   const menu = getMenu(item);

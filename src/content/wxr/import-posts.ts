@@ -57,9 +57,9 @@ export function createPostImport(options: {
   summary: ImportSummaryBuilder;
   terms: TermImport;
   files: FileImport;
-  write: Pick<WriteContext, "caller" | "site">;
+  write: { caller: WriteContext["caller"]; site: WriteContext["site"] };
   /** The site that wrote the file. */
-  source: Pick<WxrSite, "url" | "title">;
+  source: WxrSite;
   isTrusted: boolean;
   /** Returns the id of the user for a login in the file. */
   getAuthorId: (login: string) => number;

@@ -39,7 +39,7 @@ export function createTermImport({
   summary,
 }: {
   repository: ContentRepository;
-  site: Pick<Site, "sanitise">;
+  site: Site;
   summary: ImportSummaryBuilder;
 }): TermImport {
   const { index } = repository;

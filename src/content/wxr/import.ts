@@ -134,15 +134,15 @@ interface ImportRun {
 }
 
 interface ImportRunOptions {
-  readonly repository: ContentRepository;
-  readonly site: Site;
-  readonly caller: Caller;
-  readonly isTrusted: boolean;
-  readonly summary: ImportSummaryBuilder;
-  readonly authors: AuthorMapping;
-  readonly terms: TermImport;
-  readonly files: FileImport;
-  readonly options: Pick<ImportOptions, "signal" | "bytesTotal" | "onProgress">;
+  repository: ContentRepository;
+  site: Site;
+  caller: Caller;
+  isTrusted: boolean;
+  summary: ImportSummaryBuilder;
+  authors: AuthorMapping;
+  terms: TermImport;
+  files: FileImport;
+  options: ImportOptions;
 }
 
 /** Limits of one commit, whichever comes first. */

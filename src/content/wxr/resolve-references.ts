@@ -10,7 +10,6 @@ import { hasSlugPerParent, hasUniqueSlug } from "../records/unique-names.js";
 import type { Site } from "../site.js";
 import { isReservedSlug, uniqueSlug } from "../text/slug.js";
 import type { References } from "./item-to-post.js";
-import type { WxrItem } from "./types.js";
 
 /** Look up ids of this site by ids of the file; `undefined` if the target is not here. */
 export interface ReferenceTargets {
@@ -71,7 +70,7 @@ export function resolveReferences(
 /** A stored post with a reference whose target was not here yet. */
 export interface PendingPost {
   id: number;
-  item: Pick<WxrItem, "line" | "id" | "size">;
+  item: { line: number; id: number; size: number };
   /** The slug that it gets once it has its place; `undefined`: it keeps its slug. */
   slug: string | undefined;
   open: ReferenceName[];

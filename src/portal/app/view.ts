@@ -24,9 +24,9 @@ export interface View {
   /** The icon in front of its label. */
   icon?: FunctionComponent;
   /** Reads how many things on it need attention, for the badge behind its label. */
-  readCount?: (api: Pick<Api, "get">) => Promise<number>;
+  readCount?: (api: Api) => Promise<number>;
   /** Reads what the jump box finds below the view. */
-  readTargets?: (api: Pick<Api, "get">) => Promise<Target[]>;
+  readTargets?: (api: Api) => Promise<Target[]>;
   /** Returns the path at which the view shows what it has for a text. */
   searchPath?: (text: string) => string;
   component: FunctionComponent<ViewProps>;

@@ -34,7 +34,7 @@ type Idempotency = Parameters<WebhookStore["createWebhook"]>[0]["idempotency"];
 
 /** Builds a report on the endpoint of `claim`: a success, unless `fields` says otherwise. */
 export function buildEndpointReport(
-  { webhook, lane }: Pick<Claim, "webhook" | "lane">,
+  { webhook, lane }: Claim,
   at: number,
   fields: Partial<EndpointReport> = {},
 ): EndpointReport {

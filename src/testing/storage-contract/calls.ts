@@ -238,7 +238,7 @@ export function createSteps({ register, emit, claim, postpone, recover }: Return
       webhookId: string,
       since = 0,
       limit = 2,
-      selection: Pick<RecoverOptions, "type" | "states"> = {},
+      selection: RecoverOptions = {},
     ): Promise<number> => {
       const counts = await readAllPages(async (cursor) => {
         const response = await recover(webhookId, { since, cursor, limit, ...selection });

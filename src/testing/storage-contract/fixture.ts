@@ -99,7 +99,7 @@ export type Scenario = ReturnType<typeof createScenario>;
 
 /** Reads the deliveries that `query` matches, newest first, page by page. */
 export const readDeliveryLog = (
-  { store }: Pick<Scenario, "store">,
+  { store }: Scenario,
   query: DeliveryQuery,
   limit = 2,
   between?: () => Promise<unknown>,

@@ -116,18 +116,14 @@ interface NewEntries {
 }
 
 /** Adds `count` entries in one call, a second after the ones before. */
-export async function addEntries(
-  s: Pick<Scenario, "advance" | "now">,
-  by: WebhookStore,
-  given: NewEntries,
-): Promise<AuditRecord[]> {
+export async function addEntries(s: Scenario, by: WebhookStore, given: NewEntries): Promise<AuditRecord[]> {
   await s.advance(SECOND_MS);
   return addEntriesNow(s, by, given);
 }
 
 /** @param call tells the entries apart from those of other calls in the same millisecond. */
 async function addEntriesNow(
-  s: Pick<Scenario, "now">,
+  s: Scenario,
   by: WebhookStore,
   { accounts, count, keep }: NewEntries,
   call = 0,

@@ -11,12 +11,12 @@ import { cleanUrl } from "../../text/urls.js";
 import type { FieldView } from "../post-field.js";
 import { postPath } from "../post-links.js";
 
-export type MenuItemView = Pick<FieldView, "post" | "index">;
+export type MenuItemView = { post: FieldView["post"]; index: FieldView["index"] };
 
 type Target = { post: PostColumns } | { term: Term };
 
 /** Every menu item has it. */
-export const getMenuItem = ({ post }: Pick<FieldView, "post">): MenuItem => post.menuItem as MenuItem;
+export const getMenuItem = ({ post }: { post: FieldView["post"] }): MenuItem => post.menuItem as MenuItem;
 
 const isTargeted = (type: MenuItem["type"]): boolean => type === "post_type" || type === "taxonomy";
 
@@ -56,7 +56,7 @@ export function isInvalidMenuItem(view: MenuItemView): boolean {
 }
 
 /** True unless the item points at a post that `caller` may not read. */
-export function mayReadMenuItemTarget(view: MenuItemView, caller: Pick<Caller, "may">): boolean {
+export function mayReadMenuItemTarget(view: MenuItemView, caller: Caller): boolean {
   const target = findTarget(view);
   if (target === undefined || !("post" in target)) return true;
   const { post } = target;

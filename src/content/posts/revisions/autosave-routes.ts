@@ -38,10 +38,7 @@ const createLoadPost =
     throw new RestError(404, "rest_post_invalid_id", "Invalid post ID.");
   };
 
-function createListAutosaves(
-  renderer: RevisionRenderer,
-  { repository, lists }: Pick<PostBase, "repository" | "lists">,
-): Handler {
+function createListAutosaves(renderer: RevisionRenderer, { repository, lists }: PostBase): Handler {
   const load = createLoadPost(repository);
   return async (request) => {
     const { values, url } = request;
@@ -229,7 +226,7 @@ function assertSavable(
 }
 
 /** Saves `values` as the caller's autosave of `post`, and returns it. */
-function createSaveAutosave(type: PostTypeHandler, repository: Pick<ContentRepository, "revisions">) {
+function createSaveAutosave(type: PostTypeHandler, repository: ContentRepository) {
   return async (
     transaction: Transaction,
     values: SanitisedValues,

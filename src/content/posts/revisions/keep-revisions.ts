@@ -65,7 +65,7 @@ export function createRevisionKeeper({
   repository,
   maxRevisions,
 }: {
-  repository: Pick<ContentRepository, "revisions" | "index">;
+  repository: ContentRepository;
   maxRevisions: number;
 }): KeepRevision {
   return async (transaction, post, author) => {

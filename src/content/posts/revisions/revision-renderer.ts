@@ -54,7 +54,7 @@ function toPost(revision: Revision, parent: Post): Post {
 
 export function createRevisionRenderer(
   type: PostTypeHandler,
-  { site, repository, namespace }: Pick<ContentBase, "site" | "repository" | "namespace">,
+  { site, repository, namespace }: ContentBase,
   /** Autosaves have a link to preview them. */
   { hasPreview }: { hasPreview: boolean },
 ): RevisionRenderer {

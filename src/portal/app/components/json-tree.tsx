@@ -117,7 +117,7 @@ function listNodes(root: unknown, { open, counts }: Partial<Shown>): Node[] {
 
 const shorten = (text: string): string => (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text);
 
-function Value({ value, isOpen }: Pick<Node, "value" | "isOpen">) {
+function Value({ value, isOpen }: Node) {
   if (!isBranch(value)) {
     const kind = value instanceof WrittenNumber ? "number" : typeof value;
     return <bdi class={`json-${kind}`}>{shorten(toJson(value))}</bdi>;

@@ -146,7 +146,7 @@ function EditableRecord({ kind, path, opened }: PathProps & { opened: OpenRecord
 }
 
 /** Leads to the editor of the host, if it has one for this record. */
-function EditorLink({ path }: Pick<PathProps, "path">) {
+function EditorLink({ path }: { path: string }) {
   const { hasEditor = false } = usePage().session;
   const { data } = useResource<EditorJson>(
     async (api) => (hasEditor ? api.get(`${path}/editor`) : { url: null }),

@@ -90,14 +90,13 @@ const withoutTags = (html: string): string => html.replace(/<[^<>]*>/g, "").repl
 
 export const getText = ({ raw, rendered }: TextJson): string => raw ?? plain(rendered);
 
-export const getTitle = ({ title, id }: Pick<RecordJson, "title" | "id">): string =>
-  getText(title) || `(no title, ID ${id})`;
+export const getTitle = ({ title, id }: RecordJson): string => getText(title) || `(no title, ID ${id})`;
 
 /** Formats a time of the site, `2026-11-22T09:00:00`, as `2026-11-22 09:00`. */
 export const formatSiteTime = (date: string): string => date.slice(0, 16).replace("T", " ");
 
 /** True if the visitor may change a record of a list. */
-export function mayEdit({ _links }: Pick<RecordJson, "_links">): boolean {
+export function mayEdit({ _links }: RecordJson): boolean {
   const [self] = (_links?.["self"] ?? []) as { targetHints?: { allow?: string[] } }[];
   return self?.targetHints?.allow?.includes("POST") === true;
 }
@@ -125,9 +124,7 @@ function nameOf({ file, sizes }: MediaDetailsJson, size: string): string | undef
 }
 
 /** Makes a write fail with 412 where the record is no longer the one that is shown. */
-export const ifUnchanged = ({
-  modified_gmt: modified,
-}: Pick<RecordJson, "modified_gmt">): Record<string, string> => ({
+export const ifUnchanged = ({ modified_gmt: modified }: RecordJson): Record<string, string> => ({
   "if-unmodified-since": new Date(`${modified}Z`).toUTCString(),
 });
 

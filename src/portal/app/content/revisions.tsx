@@ -23,7 +23,7 @@ import {
 const TEXTS = ["title", "content", "excerpt"] as const;
 const FIELDS = [...TEXTS, "modified_gmt"].join();
 
-type Version = Pick<RecordJson, "title" | "content" | "excerpt" | "modified_gmt">;
+type Version = RecordJson;
 
 /** What is chosen for the record as it is now; else the ID of a revision. */
 const NOW = "now";
@@ -44,7 +44,7 @@ function nameRevision(revision: RevisionJson): string {
 
 /** Reads both versions, and notes what the visitor has seen of the present one. */
 function useVersions({ path, record }: History, left: string, right: string) {
-  const seen = useRef<Pick<Version, "modified_gmt">>(record);
+  const seen = useRef<Version>(record);
   const resource = useResource(
     async (api) => {
       const read = async (choice: string): Promise<Version> => {
@@ -66,11 +66,7 @@ function useRestore({ kind, path, record }: History, showPresent: () => Promise<
   const { api, say, go } = usePage();
   const signal = useLeaveSignal();
   const [ask, question] = useConfirmation();
-  const restore = async (
-    revision: string,
-    name: string,
-    seen: Pick<Version, "modified_gmt">,
-  ): Promise<void> => {
+  const restore = async (revision: string, name: string, seen: Version): Promise<void> => {
     const isConfirmed = await ask({
       title: `Restore the version of ${name}?`,
       explanation: "The present version stays among the revisions.",

@@ -19,11 +19,7 @@ const ENTRIES_PER_PAGE = 50;
 const MAX_PAGES = 10;
 
 /** Reads entries until a page of the view is full. The API has no filter. */
-async function readEntries(
-  { get }: Pick<Api, "get">,
-  action: string,
-  from: string | undefined,
-): Promise<AuditPageJson> {
+async function readEntries({ get }: Api, action: string, from: string | undefined): Promise<AuditPageJson> {
   const entries: AuditEntryJson[] = [];
   let cursor = from;
   for (let pages = 1; ; pages += 1) {

@@ -23,7 +23,7 @@ export const webhookPath = (webhookId: string): string => `v1/webhooks/${encodeU
 export const deliveryPath = (webhookId: string, deliveryId: string): string =>
   `${webhookPath(webhookId)}/deliveries/${encodeURIComponent(deliveryId)}`;
 /** The address of a delivery on this page. */
-export const deliveryLink = ({ webhookId, id }: Pick<DeliveryRowJson, "webhookId" | "id">): string =>
+export const deliveryLink = ({ webhookId, id }: { webhookId: string; id: string }): string =>
   `#/webhooks/${webhookId}/deliveries/${encodeURIComponent(id)}`;
 
 export interface DeliveryFilter {
@@ -49,7 +49,7 @@ interface PageOptions {
 
 /** Reads one page, which may be short before the end. */
 export const readPage = (
-  { get }: Pick<Api, "get">,
+  { get }: { get: Api["get"] },
   webhookId: string | undefined,
   { eventId, ...filter }: DeliveryFilter,
   { limit, cursor, withAttempts = false }: PageOptions,
@@ -67,7 +67,7 @@ export const readPage = (
  * webhooks of the account.
  */
 export async function findDeliveries(
-  api: Pick<Api, "get">,
+  api: { get: Api["get"] },
   webhookId: string | undefined,
   filter: DeliveryFilter,
   options: PageOptions,
@@ -85,7 +85,7 @@ export async function findDeliveries(
 }
 
 /** Reads all webhooks of the account, by id. */
-export async function readAllWebhooks({ get }: Pick<Api, "get">): Promise<Map<string, WebhookWithStatsJson>> {
+export async function readAllWebhooks({ get }: Api): Promise<Map<string, WebhookWithStatsJson>> {
   const found = new Map<string, WebhookWithStatsJson>();
   let cursor: string | undefined;
   do {
@@ -100,7 +100,9 @@ export async function readAllWebhooks({ get }: Pick<Api, "get">): Promise<Map<st
 /** Reads the webhooks of the account with their event types. */
 export async function readSubscriptions({
   get,
-}: Pick<Api, "get">): Promise<SubscriptionPageJson["webhooks"]> {
+}: {
+  get: Api["get"];
+}): Promise<SubscriptionPageJson["webhooks"]> {
   const webhooks: SubscriptionPageJson["webhooks"][number][] = [];
   let cursor: string | undefined;
   for (let pages = 0; pages < MAX_PAGES; pages += 1) {
@@ -114,13 +116,13 @@ export async function readSubscriptions({
 }
 
 /** Counts the webhooks that need attention, on the first page of the account's webhooks. */
-export async function countTroubled({ get }: Pick<Api, "get">): Promise<number> {
+export async function countTroubled({ get }: Api): Promise<number> {
   const { webhooks } = await get<WebhookListJson>("v1/webhooks", { include: WEBHOOK_PARTS, limit: 100 });
   return webhooks.filter(({ stats }) => needsAttention(stats)).length;
 }
 
 /** Reads the endpoints of the account for the jump box. */
-export async function readEndpointTargets(api: Pick<Api, "get">): Promise<Target[]> {
+export async function readEndpointTargets(api: Api): Promise<Target[]> {
   const webhooks = await readSubscriptions(api);
   return webhooks.map(({ id, description, url }) => {
     const { host, path } = splitUrl(url);
@@ -139,11 +141,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
  * Waits for the next attempt of a delivery that has `known` attempts. Returns `undefined` if it
  * does not come in time, because the delivery waits for a free slot.
  */
-async function waitForAttempt(
-  { get }: Pick<Api, "get">,
-  path: string,
-  known: number,
-): Promise<AttemptJson | undefined> {
+async function waitForAttempt({ get }: Api, path: string, known: number): Promise<AttemptJson | undefined> {
   for (let waited = 0; waited < PATIENCE_MS; waited += POLL_MS) {
     const { attempts } = await get<DeliveryJson>(path);
     if (attempts.length > known) return attempts.at(-1);
@@ -182,7 +180,7 @@ export async function sendTest(api: Api, webhookId: string, type: string | undef
  * was read.
  */
 export async function updateWebhook(
-  { get, send }: Pick<Api, "get" | "send">,
+  { get, send }: Api,
   webhookId: string,
   change: {
     url?: string;
@@ -227,7 +225,7 @@ export function buildCurlCommand(
 }
 
 /** The name of the header with the signature; the host may have changed it. */
-export const findSignatureHeader = ({ headers }: Pick<DeliveryRequestJson, "headers">): string =>
+export const findSignatureHeader = ({ headers }: { headers: DeliveryRequestJson["headers"] }): string =>
   Object.keys(headers).find(
     (name) => /signature/i.test(name) && name.toLowerCase() !== "webhook-signature",
   ) ?? "X-Service-Signature";

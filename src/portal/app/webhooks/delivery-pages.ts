@@ -73,7 +73,7 @@ export interface FoundPage extends DeliveryPageJson {
 
 /** Reads the page that an address names. `now`: epoch ms. */
 export async function readListPage(
-  api: Pick<Api, "get">,
+  api: { get: Api["get"] },
   webhookId: string | undefined,
   { state, type, period, since, until, q = "", after }: ListAddress,
   { limit, now }: { limit: number; now: number },

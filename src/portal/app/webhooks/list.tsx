@@ -48,7 +48,7 @@ const MOST_URGENT = 5; // In the block at the top.
 const SEARCH_LENGTH = 200;
 
 /** What a webhook is called: its description, or its address. */
-export function EndpointName({ webhook }: { webhook: Pick<NamedWebhookJson, "description" | "url"> }) {
+export function EndpointName({ webhook }: { webhook: NamedWebhookJson }) {
   const { name, isNamed } = nameWebhook(webhook);
   if (!isNamed) return <EndpointUrl url={webhook.url} />;
   return (

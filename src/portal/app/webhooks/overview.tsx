@@ -179,10 +179,7 @@ const nameHour = ({ from }: Hour, zone: Zone): string =>
  * attempts, to those that still wait or, if there are only such, failed; otherwise to those that were
  * delivered.
  */
-function linkHour(
-  { id, stats }: WebhookWithStatsJson,
-  { from, failed }: Pick<Hour, "from" | "failed">,
-): string {
+function linkHour({ id, stats }: WebhookWithStatsJson, { from, failed }: Hour): string {
   const troubled = stats.failed > 0 ? "failed" : "pending";
   const search = new URLSearchParams({
     since: new Date(from).toISOString(),

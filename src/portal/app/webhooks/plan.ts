@@ -9,12 +9,7 @@ import { TEST_TYPE } from "./wording.js";
  * later ones by the schedule, without jitter. `schedule` is in ms after the first attempt.
  */
 export function planAttempts(
-  {
-    state,
-    type,
-    startedAt,
-    nextAttemptAt,
-  }: Pick<DeliveryRowJson, "state" | "type" | "startedAt" | "nextAttemptAt">,
+  { state, type, startedAt, nextAttemptAt }: DeliveryRowJson,
   schedule: readonly number[],
 ): number[] {
   if (state !== "pending" || nextAttemptAt === null) return [];

@@ -101,7 +101,7 @@ function StatusPanel({ webhook, reload }: TabProps) {
 const HOST_LENGTH = 260;
 
 /** Deletes the webhook once its host was typed: its deliveries are lost. */
-function DeleteForm({ webhook: { id, url }, close }: Pick<TabProps, "webhook"> & { close: () => void }) {
+function DeleteForm({ webhook: { id, url }, close }: { webhook: TabProps["webhook"]; close: () => void }) {
   const { api, say, go } = usePage();
   const [typed, setTyped] = useState("");
   const form = useRef<HTMLDivElement>(null);
@@ -141,7 +141,7 @@ function DeleteForm({ webhook: { id, url }, close }: Pick<TabProps, "webhook"> &
   );
 }
 
-function DeletePanel({ webhook }: Pick<TabProps, "webhook">) {
+function DeletePanel({ webhook }: { webhook: TabProps["webhook"] }) {
   const [isAsked, setAsked] = useState(false);
   return (
     <>

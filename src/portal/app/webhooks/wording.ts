@@ -85,7 +85,7 @@ export function describeHealth(stats: StatsJson, zone: Zone): string {
  * fall due are then skipped.
  */
 export const getNextAttempt = (
-  { status }: Pick<WebhookJson, "status">,
+  { status }: { status: WebhookJson["status"] },
   nextAttemptAt: string | null,
 ): string | null => (status === "DISABLED" ? null : nextAttemptAt);
 
