@@ -19,7 +19,7 @@ import { plan } from "./plan.js";
 import { replay } from "./replay.js";
 import { verify } from "./verify.js";
 
-const COMMANDS: Readonly<Record<string, Command>> = {
+const COMMANDS: Record<string, Command> = {
   demo,
   listen,
   verify,

@@ -134,7 +134,7 @@ async function createDemo(origin: string, io: CliIo) {
     const [path = "/"] = (request.url ?? "/").split("?", 1);
     // A page of another site that resolves its own name to this machine gets nothing.
     if (request.headers.host !== host) response.writeHead(421).end();
-    else if ((path === "/portal" || path.startsWith("/portal/"))) portal(request, response);
+    else if (path === "/portal" || path.startsWith("/portal/")) portal(request, response);
     else if (path === "/orders") orders(request, response);
     else if (path === "/warehouse" && isRepaired) warehouse(request, response);
     else if (path === "/warehouse") {

@@ -27,12 +27,12 @@ import type { UsersOption } from "./users/users.js";
 /** The options of `createContent`. `docs/options.md` lists them in one table. */
 export interface ContentOptions {
   /** Required. Stores the content. */
-  readonly storage: ContentStorage;
+  storage: ContentStorage;
   /**
    * Stores uploaded files; without it, uploads are refused. Pass `memoryFiles()` or `diskFiles({
    * directory })` of `postbell/files`.
    */
-  readonly files?: FileStore | undefined;
+  files?: FileStore | undefined;
   /**
    * With `strong`, a response shows everything that any process stored before the request; with
    * `eventual`, changes of other processes show within a second. Default: `strong`.
@@ -41,91 +41,91 @@ export interface ContentOptions {
    * that is read much more than written. Without `start()`, a request may have to wait for the
    * changes.
    */
-  readonly consistency?: "strong" | "eventual" | undefined;
+  consistency?: "strong" | "eventual" | undefined;
   /**
    * Creates smaller versions of uploaded images and edits images; without it, they are stored
    * unchanged. Pass `sharpImages()` of `postbell/images`.
    */
-  readonly images?: ImageTool | undefined;
+  images?: ImageTool | undefined;
   /** The website whose content this is. Required. */
-  readonly site: SiteOptions;
+  site: SiteOptions;
   /**
    * The first segment of the content routes: `core` makes `/core/v2/posts`. Default: `core`. Set it
    * to `wp` for WordPress's own clients.
    */
-  readonly namespace?: string | undefined;
+  namespace?: string | undefined;
   /** Returns the user's `{ id }`, `null` for an anonymous request, or a refusal. Required. */
-  readonly authenticate: AuthenticateContent;
+  authenticate: AuthenticateContent;
   /**
    * Serves the routes of application passwords: what `createApplicationPasswords()` returns.
    * Default: none. Call its `authenticate` in yours too.
    */
-  readonly applicationPasswords?: ApplicationPasswords | undefined;
+  applicationPasswords?: ApplicationPasswords | undefined;
   /** The users: a list, or functions that look them up. Required; `[]` has no users. */
-  readonly users: UsersOption;
+  users: UsersOption;
   /**
    * The places of the website that show a menu: `{ primary: { description: "Main navigation" } }`.
    * Default: none.
    */
-  readonly menuLocations?: MenuLocationsOptions | undefined;
+  menuLocations?: MenuLocationsOptions | undefined;
   /**
    * Meta fields of your own by post type: `{ post: { subtitle: { single: true } } }`. Default:
    * none.
    */
-  readonly meta?: MetaOptions | undefined;
+  meta?: MetaOptions | undefined;
   /** The settings that the route `/settings` shows administrators, and those they may write. */
-  readonly settings?: SettingsOptions | undefined;
+  settings?: SettingsOptions | undefined;
   /**
    * Roles in addition to WordPress's five: `{ reviewer: { inherits: "author", capabilities:
    * ["edit_others_posts"] } }`. Default: none.
    */
-  readonly roles?: RoleOptions | undefined;
+  roles?: RoleOptions | undefined;
   /**
    * Types of posts in addition to WordPress's: `{ recipe: { base: "recipes", labels: { name:
    * "Recipes", singular: "Recipe" } } }`. Default: none.
    */
-  readonly types?: TypeOptions | undefined;
+  types?: TypeOptions | undefined;
   /**
    * Taxonomies in addition to WordPress's: `{ cuisine: { labels: { name: "Cuisines", singular:
    * "Cuisine" }, types: ["recipe"] } }`. Default: none.
    */
-  readonly taxonomies?: TaxonomyOptions | undefined;
+  taxonomies?: TaxonomyOptions | undefined;
   /**
    * Turns raw text into the HTML that is shown. Default: adds paragraphs and typographic signs,
    * removes block delimiters and sanitises. Set it if your site renders blocks or Markdown itself.
    */
-  readonly render?: Render | undefined;
+  render?: Render | undefined;
   /**
    * Short codes of your own, at most 100, in addition to WordPress's: `{ price: ({ id }) => "<b>9
    * €</b>" }`. Default: none. The HTML is shown as it is, at most 1 MiB in one content, and cached
    * until something on the site changes. A function that throws, or takes more than 5 s, is logged,
    * and the short code shown as it is written.
    */
-  readonly shortcodes?: ShortCodes | undefined;
+  shortcodes?: ShortCodes | undefined;
   /** Called after every change that this process made. Its errors are logged. Default: none. */
-  readonly changed?: ((change: ContentChanged) => unknown) | undefined;
+  changed?: ((change: ContentChanged) => unknown) | undefined;
   /** Embeds of other sites' pages, which editors get from the route `/oembed/1.0/proxy`. */
-  readonly embeds?: EmbedOptions | undefined;
+  embeds?: EmbedOptions | undefined;
   /** The theme, patterns and block types that the block editor asks for. */
-  readonly editor?: EditorOptions | undefined;
+  editor?: EditorOptions | undefined;
   /** Lets pages of other origins sign in and write. Default: they only read public content. */
-  readonly cors?: ContentCorsOptions | undefined;
+  cors?: ContentCorsOptions | undefined;
   /**
    * `pass` leaves paths that are not of this service to the host; `answer` responds with 404.
    * Default: `pass`. Paths below `/core`, `/oembed` and the other first segments of the service are
    * never passed on, and, if `namespace` is `wp`, neither are WordPress's other namespaces, such as
    * `/wp-site-health/v1`.
    */
-  readonly unknownPaths?: "pass" | "answer" | undefined;
-  readonly limits?: ContentLimits | undefined;
+  unknownPaths?: "pass" | "answer" | undefined;
+  limits?: ContentLimits | undefined;
   /** As in `createWebhooks`. Default `true`. */
-  readonly awaitStorage?: boolean | undefined;
+  awaitStorage?: boolean | undefined;
   /** As in `createWebhooks`. */
-  readonly clock?: Clock | undefined;
+  clock?: Clock | undefined;
   /** Default: `console`, for warnings and errors; `false` logs nothing. */
-  readonly logger?: Logger | false | undefined;
+  logger?: Logger | false | undefined;
   /** As in `createWebhooks`. */
-  readonly telemetry?: Telemetry | undefined;
+  telemetry?: Telemetry | undefined;
 }
 
 /**
@@ -145,32 +145,32 @@ export interface ContentOptions {
  * ```
  */
 export interface TypeOptions {
-  readonly [name: string]: {
+  [name: string]: {
     /** The segment in paths: `recipes` in `/core/v2/recipes`. Default: the name. */
-    readonly base?: string | undefined;
+    base?: string | undefined;
     /** The texts that editors and menus show: `{ name: "Recipes", singular: "Recipe" }`. */
-    readonly labels: { readonly name: string; readonly singular: string };
-    readonly description?: string | undefined;
+    labels: { name: string; singular: string };
+    description?: string | undefined;
     /** The fields and features of the type, as in WordPress. Default: `["title", "editor"]`. */
-    readonly supports?: readonly TypeFeature[] | undefined;
+    supports?: readonly TypeFeature[] | undefined;
     /** `category`, `post_tag` and declared taxonomies. Default: none. */
-    readonly taxonomies?: readonly string[] | undefined;
+    taxonomies?: readonly string[] | undefined;
     /** True if an item may be below another one, as a page may. Default: `false`. */
-    readonly hierarchical?: boolean | undefined;
+    hierarchical?: boolean | undefined;
     /**
      * False for items without an address on the website, which only those who may edit such items
      * read. Default: `true`.
      */
-    readonly public?: boolean | undefined;
+    public?: boolean | undefined;
     /**
      * `recipe`, or `["story", "stories"]`, makes the capabilities `edit_recipes`, `publish_recipes`
      * and so on, which the option `roles` gives. Default: `post`, with the capabilities of posts.
      */
-    readonly capabilityType?: string | readonly [singular: string, plural: string] | undefined;
+    capabilityType?: string | readonly [singular: string, plural: string] | undefined;
     /** Begins the paths on the website: `recipe` in `/recipe/soup/`. Default: the name. */
-    readonly path?: string | undefined;
+    path?: string | undefined;
     /** The icon that editors show: `dashicons-carrot`. Default: none. */
-    readonly icon?: string | undefined;
+    icon?: string | undefined;
   };
 }
 
@@ -184,28 +184,28 @@ export interface TypeOptions {
  * ```
  */
 export interface TaxonomyOptions {
-  readonly [name: string]: {
+  [name: string]: {
     /** The segment in paths, and the field of posts with the ids. Default: the name. */
-    readonly base?: string | undefined;
-    readonly labels: { readonly name: string; readonly singular: string };
-    readonly description?: string | undefined;
+    base?: string | undefined;
+    labels: { name: string; singular: string };
+    description?: string | undefined;
     /** True if a term may be below another one, as a category may. Default: `false`. */
-    readonly hierarchical?: boolean | undefined;
+    hierarchical?: boolean | undefined;
     /** False if only those who may edit posts read the terms. Default: `true`. */
-    readonly public?: boolean | undefined;
+    public?: boolean | undefined;
     /** `post`, `page` and declared types that have it. Types can also name it. Default: none. */
-    readonly types?: readonly string[] | undefined;
+    types?: readonly string[] | undefined;
     /** Who may do what. Default: `manage_categories`, and `edit_posts` to assign terms. */
-    readonly capabilities?:
+    capabilities?:
       | {
-          readonly manage_terms?: string | undefined;
-          readonly edit_terms?: string | undefined;
-          readonly delete_terms?: string | undefined;
-          readonly assign_terms?: string | undefined;
+          manage_terms?: string | undefined;
+          edit_terms?: string | undefined;
+          delete_terms?: string | undefined;
+          assign_terms?: string | undefined;
         }
       | undefined;
     /** Begins the paths of terms on the website. Default: the name. */
-    readonly path?: string | undefined;
+    path?: string | undefined;
   };
 }
 
@@ -215,13 +215,13 @@ export interface ContentCorsOptions {
    * Origins whose pages may send credentials, read personal responses and write. Default: none;
    * pages of any origin read public content.
    */
-  readonly origins?: readonly string[] | undefined;
+  origins?: readonly string[] | undefined;
   /**
    * Request headers that these pages may send in addition to those of WordPress's clients and
    * `If-Unmodified-Since`. Default: none. Add one if `authenticate` or a proxy in front of the
    * service reads it.
    */
-  readonly allowedHeaders?: readonly string[] | undefined;
+  allowedHeaders?: readonly string[] | undefined;
 }
 
 /** Embeds of other sites' pages: which sites are asked, and what that may cost. */
@@ -230,24 +230,24 @@ export interface EmbedOptions {
    * Fetches pages of other sites: their embeds, and the details of pages that editors link to.
    * Default: `true`. The site's own posts can be embedded either way.
    */
-  readonly enabled?: boolean | undefined;
+  enabled?: boolean | undefined;
   /**
    * Providers tried before the built-in ones: `[{ pages: ["https://*.example.org/videos/*"],
    * endpoint: "https://example.org/oembed" }]`. Default: none.
    */
-  readonly providers?: readonly EmbedProvider[] | undefined;
+  providers?: readonly EmbedProvider[] | undefined;
   /**
    * Fetches the page of an unknown site to find the oEmbed endpoint it names. Default: `true`. Set
    * it to `false` to contact known providers only.
    */
-  readonly discover?: boolean | undefined;
+  discover?: boolean | undefined;
   /** Time limit of one embed or linked page, with all its requests. Default: 5000. */
-  readonly timeoutMs?: number | undefined;
+  timeoutMs?: number | undefined;
   /**
    * Cache for embeds, and another one of that size for linked pages; 0 turns them off. Default: 4
    * MiB.
    */
-  readonly cacheBytes?: number | undefined;
+  cacheBytes?: number | undefined;
   /**
    * Destinations in addition to public hosts over HTTPS at the default port. Default: none.
    *
@@ -255,26 +255,26 @@ export interface EmbedOptions {
    * // In production: a wiki in your own network.
    * destinations: { allow: ["wiki.internal"] }
    */
-  readonly destinations?:
+  destinations?:
     | {
         /** As `destinations.allowHttp` of `createWebhooks`. Default: `false`. */
-        readonly allowHttp?: boolean | undefined;
+        allowHttp?: boolean | undefined;
         /**
          * As `destinations.allowPrivateNetworks` of `createWebhooks`; allows ports other than the
          * default one, too. Default: `false`. Editors can then reach your whole network.
          */
-        readonly allowPrivateNetworks?: boolean | undefined;
+        allowPrivateNetworks?: boolean | undefined;
         /**
          * As `destinations.allow` of `createWebhooks`; the default port is still required. Default:
          * none.
          */
-        readonly allow?: readonly string[] | undefined;
+        allow?: readonly string[] | undefined;
         /** As `destinations.ca` of `createWebhooks`. */
-        readonly ca?: string | Uint8Array | undefined;
+        ca?: string | Uint8Array | undefined;
         /** As `destinations.resolve` of `createWebhooks`. */
-        readonly resolve?: Resolve | undefined;
+        resolve?: Resolve | undefined;
         /** As `destinations.proxy` of `createWebhooks`. */
-        readonly proxy?: string | undefined;
+        proxy?: string | undefined;
       }
     | undefined;
 }
@@ -321,33 +321,33 @@ export interface ContentLimits {
 /** The options of `createApplicationPasswords`. */
 export interface ApplicationPasswordOptions {
   /** Required. The storage of the content. */
-  readonly storage: ContentStorage;
+  storage: ContentStorage;
   /**
    * Required. Finds a user by the name that a program signs in with, such as a slug or an e-mail
    * address; returns `null` or `undefined` for nobody. The name has at most 255 characters.
    */
-  readonly findUser: (
+  findUser: (
     name: string,
-  ) => { readonly id: number } | null | undefined | PromiseLike<{ readonly id: number } | null | undefined>;
+  ) => { id: number } | null | undefined | PromiseLike<{ id: number } | null | undefined>;
   /**
    * Returns the IP address of the client, for `last_ip`, and to limit failures for each address.
    * Default: none; failures are then limited for each user name.
    */
-  readonly getAddress?: ((request: HttpRequest) => string | undefined) | undefined;
+  getAddress?: ((request: HttpRequest) => string | undefined) | undefined;
   /** Accepts passwords over plain HTTP too, where others can read them. Default: `false`. */
-  readonly allowHttp?: boolean | undefined;
+  allowHttp?: boolean | undefined;
   /**
    * The page on which users give a program access, which the index of the interface names. Default:
    * none.
    */
-  readonly authorizationUrl?: string | undefined;
+  authorizationUrl?: string | undefined;
   /**
    * Failed sign-ins per minute: of each address, and of each user name from that address. 0 sets no
    * limit. Default: 30.
    */
-  readonly failuresPerMinute?: number | undefined;
+  failuresPerMinute?: number | undefined;
   /** As in `createWebhooks`. */
-  readonly clock?: Clock | undefined;
+  clock?: Clock | undefined;
   /** As in `createWebhooks`. */
-  readonly logger?: Logger | false | undefined;
+  logger?: Logger | false | undefined;
 }

@@ -33,80 +33,80 @@ export type Render = (
 
 /** Renders contents with what they show of other records. */
 export interface ContentRenderer {
-  readonly isShortCode: IsShortCode;
+  isShortCode: IsShortCode;
   /** True if the rendered content may show other records of the site. */
-  readonly showsOthers: (content: string) => boolean;
-  readonly render: (post: Post, options: RenderOptions, site: Site) => Promise<string>;
+  showsOthers: (content: string) => boolean;
+  render: (post: Post, options: RenderOptions, site: Site) => Promise<string>;
 }
 
 /** The website whose content this is. */
 export interface SiteOptions {
   /** The name of the website, shown in the index and in embeds. */
-  readonly name: string;
+  name: string;
   /** A tagline, shown in the index. Default: empty. */
-  readonly description?: string | undefined;
+  description?: string | undefined;
   /** The URL of the website, without a trailing slash: `https://www.example.org`. Required. */
-  readonly url: string;
+  url: string;
   /** The URL of its front page. Default: `url`. Set it if the front page is elsewhere. */
-  readonly home?: string | undefined;
+  home?: string | undefined;
   /** The time zone of dates without an offset: `Europe/Berlin`, `+05:30`. Default: `UTC`. */
-  readonly timezone?: string | undefined;
+  timezone?: string | undefined;
   /**
    * The URL below which the host serves uploaded files. Default: `<url>/uploads`. Set it if they
    * have a server or a CDN of their own.
    */
-  readonly uploads?: string | undefined;
+  uploads?: string | undefined;
   /** Names that the `template` of a post may have, besides the empty one. Default: `[]`. */
-  readonly templates?: readonly string[] | undefined;
+  templates?: readonly string[] | undefined;
 }
 
 export interface Site {
-  readonly name: string;
-  readonly description: string;
-  readonly url: string;
-  readonly home: string;
-  readonly templates: readonly string[];
-  readonly zone: SiteZone;
+  name: string;
+  description: string;
+  url: string;
+  home: string;
+  templates: readonly string[];
+  zone: SiteZone;
   /** The time zone as the host configured it. */
-  readonly timezone: string;
+  timezone: string;
   /** Other requests run while a long text is rendered. */
-  readonly render: {
-    readonly title: (post: Post) => Promise<string>;
-    readonly content: (post: Post) => Promise<string>;
+  render: {
+    title: (post: Post) => Promise<string>;
+    content: (post: Post) => Promise<string>;
     /** For media: the excerpt that was written, never a generated one. */
-    readonly caption: (post: Post) => Promise<string>;
+    caption: (post: Post) => Promise<string>;
     /** `words`: the length of an excerpt that is generated from the content. */
-    readonly excerpt: (post: Post, words: number) => Promise<string>;
+    excerpt: (post: Post, words: number) => Promise<string>;
   };
   /** True if the rendered content of the post may show other records, whose changes change it. */
-  readonly showsOthers: (post: Post) => boolean;
+  showsOthers: (post: Post) => boolean;
   /**
    * Sanitises text from users without `unfiltered_html` before it is stored. Other requests run
    * meanwhile.
    */
-  readonly sanitise: (field: HtmlField | "footnotes", raw: string) => Promise<string>;
+  sanitise: (field: HtmlField | "footnotes", raw: string) => Promise<string>;
   /** Returns the id of the page at the address of the site; 0 if it lists the posts. */
-  readonly frontPage: () => number;
+  frontPage: () => number;
   /** True if contents and excerpts show smilies as emoji. */
-  readonly hasSmilies: () => boolean;
+  hasSmilies: () => boolean;
   /** The longest text that a user without `unfiltered_html` may write, in characters. */
-  readonly filteredCharacters: number;
+  filteredCharacters: number;
   /** Removes all markup and puts the text on one line. */
-  readonly plainText: (raw: string) => string;
-  readonly slug: (text: string) => string;
+  plainText: (raw: string) => string;
+  slug: (text: string) => string;
   /** Returns the URL of a stored file. */
-  readonly upload: (name: string) => string;
-  readonly guid: (post: PostColumns) => string;
+  upload: (name: string) => string;
+  guid: (post: PostColumns) => string;
   /** Returns the URL of a post on the website. */
-  readonly link: (post: PostColumns, index: SiteIndex) => string;
+  link: (post: PostColumns, index: SiteIndex) => string;
   /** Returns that URL with `%postname%` or `%pagename%` in place of the slug. */
-  readonly linkTemplate: (post: PostColumns, index: SiteIndex) => string;
+  linkTemplate: (post: PostColumns, index: SiteIndex) => string;
   /** Returns the URL of the posts of a term. */
-  readonly termLink: (taxonomyBase: string, slug: string) => string;
+  termLink: (taxonomyBase: string, slug: string) => string;
 }
 
 /** Returns the slugs from the root to the parent. */
-const pathAbove = (post: PostColumns, index: SiteIndex): readonly string[] =>
+const pathAbove = (post: PostColumns, index: SiteIndex): string[] =>
   listAncestors(post, index)
     .map((id) => index.post(id)?.slug ?? "")
     .reverse();
@@ -114,10 +114,10 @@ const pathAbove = (post: PostColumns, index: SiteIndex): readonly string[] =>
 /** True if its slug may appear in the URL of another post. */
 const isShown = (post: PostColumns | undefined): post is PostColumns => post?.status === "publish";
 
-const listPrefix = (collection: Collection | undefined): readonly string[] =>
+const listPrefix = (collection: Collection | undefined): string[] =>
   collection?.pathPrefix === undefined ? [] : [collection.pathPrefix];
 
-const HAS_NO_ADDRESS: ReadonlySet<string> = new Set(["draft", "pending", "auto-draft", "future"]);
+const HAS_NO_ADDRESS: Set<string> = new Set(["draft", "pending", "auto-draft", "future"]);
 
 /** About ten thousand words. */
 export const DEFAULT_FILTERED_CHARACTERS = 65_536;
@@ -147,11 +147,11 @@ export function createSite(
     hasSmilies = () => true,
     contents,
   }: {
-    readonly filteredCharacters?: number;
-    readonly frontPage?: () => number;
-    readonly hasSmilies?: () => boolean;
+    filteredCharacters?: number;
+    frontPage?: () => number;
+    hasSmilies?: () => boolean;
     /** Default: contents show no other records. */
-    readonly contents?: ContentRenderer | undefined;
+    contents?: ContentRenderer | undefined;
   } = {},
 ): Site {
   const query = ({ type, id }: PostColumns): string =>

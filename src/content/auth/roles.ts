@@ -87,14 +87,14 @@ export function readRoles(options: RoleOptions = {}): Roles {
   if (!isObject(options)) throw invalid("roles", "roles must be an object from name to role.");
   for (const [name, role] of Object.entries(options)) checkRole(name, role);
 
-  const listCapabilities = (name: string, field: string, heirs: string[]): readonly string[] => {
+  const listCapabilities = (name: string, field: string, heirs: string[]): string[] => {
     const standard = standardRoles.get(name);
     if (standard !== undefined) return [...standard];
     const role = Object.hasOwn(options, name) ? options[name] : undefined;
     if (role === undefined) throw invalid(field, `${field} must name a role.`);
     if (heirs.includes(name)) throw invalid(field, `${field} leads back to the role itself.`);
     const { inherits, capabilities } = role;
-    if (inherits === undefined) return capabilities;
+    if (inherits === undefined) return [...capabilities];
     return [...capabilities, ...listCapabilities(inherits, `roles.${name}.inherits`, [...heirs, name])];
   };
 

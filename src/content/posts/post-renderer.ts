@@ -15,25 +15,25 @@ import { type AllowedOperations, listActions, listPostLinks, mayReadFeatured } f
 import type { LinkView, PostTypeHandler, PostTypes } from "./post-type-handler.js";
 
 export interface RenderPostRequest {
-  readonly context: Context;
-  readonly caller: Caller;
-  readonly url: (path: string) => string;
+  context: Context;
+  caller: Caller;
+  url: (path: string) => string;
   /** True if the client gave the password of this post. */
-  readonly isUnlocked?: boolean | undefined;
-  readonly excerptLength?: number | undefined;
+  isUnlocked?: boolean | undefined;
+  excerptLength?: number | undefined;
   /** True for the response to a write. It is not cached: its client has it, and few others ask. */
-  readonly isWritten?: boolean | undefined;
+  isWritten?: boolean | undefined;
   /**
    * The fields that the response needs. Default: all. A selection without costly fields renders
    * only these fields, and the item is not cached.
    */
-  readonly selection?: FieldSelection | undefined;
+  selection?: FieldSelection | undefined;
 }
 
 export interface PostRenderer {
-  readonly render: (post: Post, request: RenderPostRequest) => Promise<Item>;
+  render: (post: Post, request: RenderPostRequest) => Promise<Item>;
   /** Returns the item from the cache alone, without reading a record. */
-  readonly getCached: (id: number, request: RenderPostRequest) => Item | undefined;
+  getCached: (id: number, request: RenderPostRequest) => Item | undefined;
 }
 
 const DEFAULT_EXCERPT_WORDS = 55;
@@ -51,8 +51,8 @@ function selectPart({ selection }: RenderPostRequest, type: PostTypeHandler): Fi
 async function renderPostFields(
   { shownFields }: PostTypeHandler,
   view: FieldView,
-  { context, part }: { readonly context: Context; readonly part: FieldSelection | undefined },
-): Promise<{ readonly [name: string]: Json }> {
+  { context, part }: { context: Context; part: FieldSelection | undefined },
+): Promise<{ [name: string]: Json }> {
   const fields: { [name: string]: Json } = {};
   for (const { name, field, show } of shownFields[context]) {
     if (part !== undefined && !part.has(name)) continue;
@@ -71,22 +71,22 @@ export function createPostRenderer({
   cacheBytes,
   stamp,
 }: {
-  readonly repository: ContentRepository;
-  readonly postTypes: PostTypes;
-  readonly site: Site;
+  repository: ContentRepository;
+  postTypes: PostTypes;
+  site: Site;
   /** Only an item whose links everybody may see is cached. */
-  readonly anonymous: Caller;
+  anonymous: Caller;
   /** `core/v2` */
-  readonly namespace: string;
-  readonly cacheBytes: number;
+  namespace: string;
+  cacheBytes: number;
   /** Another number after every change of the site. */
-  readonly stamp: () => number;
+  stamp: () => number;
 }): PostRenderer {
   const { index } = repository;
   const cache = createRenderedPosts({ index, site, maxBytes: cacheBytes, stamp });
 
   /** Like in WordPress, the links tell editors which methods they may use on an item. */
-  const listMethods = (post: PostColumns | undefined, caller: Caller): readonly string[] => {
+  const listMethods = (post: PostColumns | undefined, caller: Caller): string[] => {
     if (post === undefined || caller.id === 0) return ["GET"];
     const canEdit = caller.may("edit", post);
     const canDelete = caller.may("delete", post);
@@ -94,10 +94,10 @@ export function createPostRenderer({
   };
 
   /** By caller: a list asks for each of its items. */
-  const knownActions = new WeakMap<Caller, Map<PostType, readonly string[]>>();
+  const knownActions = new WeakMap<Caller, Map<PostType, string[]>>();
 
-  const listActionsOnce = (type: PostType, caller: Caller): readonly string[] => {
-    const known = knownActions.get(caller) ?? new Map<PostType, readonly string[]>();
+  const listActionsOnce = (type: PostType, caller: Caller): string[] => {
+    const known = knownActions.get(caller) ?? new Map<PostType, string[]>();
     knownActions.set(caller, known);
     const actions = known.get(type) ?? listActions(postTypes.get(type), caller);
     known.set(type, actions);
@@ -187,23 +187,23 @@ export function createPostRenderer({
 }
 
 /** The versions of records by their keys. */
-type Versions = ReadonlyMap<string, number | undefined>;
+type Versions = Map<string, number | undefined>;
 
 interface RenderedPost {
-  readonly item: Item;
+  item: Item;
   /** Of the records whose fields went into the item. */
-  readonly versions: Versions;
+  versions: Versions;
 }
 
 interface RenderedPosts {
-  readonly get: (key: string) => Item | undefined;
+  get: (key: string) => Item | undefined;
   /** Returns the versions of the records that an item depends on. Call it before rendering. */
-  readonly readVersions: (post: Post, type: PostTypeHandler) => Versions;
+  readVersions: (post: Post, type: PostTypeHandler) => Versions;
   /**
    * Renders an item and keeps it. Requests that arrive meanwhile get the same item, unless a record
    * that it depends on has changed.
    */
-  readonly shareRendering: (key: string, versions: Versions, render: () => Promise<Item>) => Promise<Item>;
+  shareRendering: (key: string, versions: Versions, render: () => Promise<Item>) => Promise<Item>;
 }
 
 /** Bytes that an entry takes beside its item. */
@@ -218,17 +218,17 @@ function createRenderedPosts({
   maxBytes,
   stamp,
 }: {
-  readonly index: SiteIndex;
-  readonly site: Pick<Site, "showsOthers">;
-  readonly maxBytes: number;
-  readonly stamp: () => number;
+  index: SiteIndex;
+  site: Pick<Site, "showsOthers">;
+  maxBytes: number;
+  stamp: () => number;
 }): RenderedPosts {
   const versionOf = (record: string): number => (record === WHOLE_SITE ? stamp() : index.version(record));
   const cache = new LRUCache<string, RenderedPost>({
     maxSize: maxBytes,
     sizeCalculation: ({ item }) => OVERHEAD_BYTES + item.bytes().length,
   });
-  const inProgress = new Map<string, { readonly item: Promise<Item>; readonly versions: Versions }>();
+  const inProgress = new Map<string, { item: Promise<Item>; versions: Versions }>();
   const areCurrent = (versions: Versions): boolean => {
     for (const [record, version] of versions) {
       if (versionOf(record) !== version) return false;
@@ -262,7 +262,7 @@ function createRenderedPosts({
 }
 
 /** Keys of the post and of the records that its addresses and classes are made of. */
-function listDependencies(post: Post, type: PostTypeHandler, index: SiteIndex): readonly string[] {
+function listDependencies(post: Post, type: PostTypeHandler, index: SiteIndex): string[] {
   return [
     ...[post.id, ...listAncestors(post, index)].map((id) => `post/${id}`),
     ...type.collection.taxonomies.flatMap(({ taxonomy }) =>
@@ -274,7 +274,7 @@ function listDependencies(post: Post, type: PostTypeHandler, index: SiteIndex): 
 }
 
 /** The post that media belong to decides who may read them. */
-const listMediaRecords = (id: number, index: SiteIndex): readonly string[] => {
+const listMediaRecords = (id: number, index: SiteIndex): string[] => {
   const { parent = 0 } = index.post(id) ?? {};
   return [`post/${id}`, ...(parent > 0 ? [`post/${parent}`] : [])];
 };

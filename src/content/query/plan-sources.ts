@@ -89,7 +89,7 @@ function resolveTerms(
   taxonomy: Taxonomy,
   ids: readonly number[],
   includeChildren: boolean,
-): ReadonlySet<number> {
+): Set<number> {
   const known = ids.filter((id) => terms.has(taxonomy, id));
   return includeChildren ? terms.withDescendants(taxonomy, known) : new Set(known);
 }

@@ -22,10 +22,10 @@ export function createContentRenderer({
   logger,
   shortCodes,
 }: {
-  readonly repository: Pick<ContentRepository, "index" | "posts" | "texts">;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly shortCodes: ShortCodes;
+  repository: Pick<ContentRepository, "index" | "posts" | "texts">;
+  clock: Clock;
+  logger: Logger;
+  shortCodes: ShortCodes;
 }): ContentRenderer {
   const { index } = repository;
   const records = new PublicRecords(repository);

@@ -6,14 +6,14 @@ import type { PublicRecords } from "./public-records.js";
 import type { BlockCall, DynamicBlocks } from "./render-blocks.js";
 
 interface BlockSources {
-  readonly index: SiteIndex;
-  readonly records: PublicRecords;
+  index: SiteIndex;
+  records: PublicRecords;
 }
 
 const toText = (value: unknown): string => (typeof value === "string" ? value : "");
 
 /** Returns the attribute `class` of a block's outer element. */
-function wrapperClass(name: string, { attributes }: BlockCall, ...more: readonly string[]): string {
+function wrapperClass(name: string, { attributes }: BlockCall, ...more: string[]): string {
   const { align, className, textAlign } = attributes;
   const classes = [
     ...more,
@@ -26,8 +26,8 @@ function wrapperClass(name: string, { attributes }: BlockCall, ...more: readonly
 }
 
 interface Footnote {
-  readonly id: string;
-  readonly content: string;
+  id: string;
+  content: string;
 }
 
 const isFootnote = (note: Partial<Footnote> | null): note is Footnote =>

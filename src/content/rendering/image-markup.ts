@@ -24,14 +24,14 @@ export const escapeUrl = (url: string): string =>
 const MAX_WIDTH = 2_048;
 
 interface ImageVersion extends PixelSize {
-  readonly name: string;
+  name: string;
 }
 
 /** The order in which WordPress makes them, and so lists them. */
 const FIRST_SIZES = ["medium", "large", "thumbnail", "medium_large"];
 
 /** The smaller versions and the whole image. */
-function listVersions({ name, width, height, sizes }: MediaFile): readonly ImageVersion[] {
+function listVersions({ name, width, height, sizes }: MediaFile): ImageVersion[] {
   const names = new Set([...FIRST_SIZES, ...Object.keys(sizes)]);
   const smaller = [...names].flatMap((size) => (Object.hasOwn(sizes, size) ? (sizes[size] ?? []) : []));
   return [...smaller, { name, width, height }];
@@ -54,7 +54,7 @@ function isScaled(a: PixelSize, b: PixelSize): boolean {
  */
 export function sourceSet(
   media: MediaFile,
-  site: Pick<Site, "upload">,
+  site: Site,
   shown: ImageVersion,
   size: PixelSize = shown,
 ): string {
@@ -76,12 +76,7 @@ export function sourceSet(
  * Returns the `<img>` of an attachment in a size, such as `thumbnail`. `extra`: further attributes,
  * with a blank before each.
  */
-export function renderImage(
-  { media }: Pick<Post, "media">,
-  site: Pick<Site, "upload">,
-  size: string,
-  extra = "",
-): string {
+export function renderImage({ media }: Pick<Post, "media">, site: Site, size: string, extra = ""): string {
   if (media === null) return "";
   const version = findVersion(media, size);
   const { width, height, name } = version;

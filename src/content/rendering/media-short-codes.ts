@@ -15,16 +15,16 @@ import { ownerId, type PublicRecords } from "./public-records.js";
 
 /** A short code with what it may show. */
 export interface BuiltInCall {
-  readonly attributes: ShortCodeAttributes;
+  attributes: ShortCodeAttributes;
   /** The HTML between its tags, with its short codes run. */
-  readonly content: string;
+  content: string;
   /** The post whose content it stands in. */
-  readonly post: Post;
+  post: Post;
   /** Counts the short codes of this name in the content, from 1. */
-  readonly instance: number;
-  readonly site: Site;
-  readonly index: SiteIndex;
-  readonly records: PublicRecords;
+  instance: number;
+  site: Site;
+  index: SiteIndex;
+  records: PublicRecords;
 }
 
 type BuiltIn = (call: BuiltInCall) => string | Promise<string>;
@@ -37,13 +37,13 @@ const toCount = (text: string | undefined, initial: number): number => {
   return Number.isNaN(count) ? initial : Math.abs(count);
 };
 
-const toIds = (text: string): readonly number[] =>
+const toIds = (text: string): number[] =>
   text.split(/[\s,]+/, 1_000).flatMap((id) => (/^\d{1,15}$/.test(id) ? [Number(id)] : []));
 
 const IMAGE_AND_TEXT = /^((?:<a [^>]+>\s*)?<img [^>]+>(?:\s*<\/a>)?)(.*)$/is;
 
 /** The image and the caption, from the attribute or from the content. */
-function readCaption(attributes: ShortCodeAttributes, content: string): readonly [string, string] {
+function readCaption(attributes: ShortCodeAttributes, content: string): [string, string] {
   const { caption } = attributes;
   if (caption !== undefined) return [content, caption];
   const from = content.search(/(?:<a [^>]+>\s*)?<img /i);
@@ -66,7 +66,7 @@ function renderCaption({ attributes, content }: BuiltInCall): string {
   );
 }
 
-const ORDERS: { readonly [name: string]: (a: Post, b: Post) => number } = {
+const ORDERS: { [name: string]: (a: Post, b: Post) => number } = {
   ID: (a, b) => a.id - b.id,
   id: (a, b) => a.id - b.id,
   date: (a, b) => a.date - b.date,
@@ -76,10 +76,7 @@ const ORDERS: { readonly [name: string]: (a: Post, b: Post) => number } = {
 };
 
 /** The media of a gallery or a playlist, in its order. */
-async function listMedia(
-  { attributes, post, records }: BuiltInCall,
-  mimeType: string,
-): Promise<readonly Post[]> {
+async function listMedia({ attributes, post, records }: BuiltInCall, mimeType: string): Promise<Post[]> {
   const owner = ownerId(post);
   const chosen = attributes["ids"] ?? attributes["include"];
   const excluded = new Set(toIds(attributes["exclude"] ?? ""));
@@ -123,7 +120,7 @@ async function renderGallery(call: BuiltInCall): Promise<string> {
   return `<div id='${selector}' class='${classes}'>${items.join("")}\n\t\t</div>\n`;
 }
 
-const AUDIO_TYPES: ReadonlyMap<string, string> = new Map([
+const AUDIO_TYPES: Map<string, string> = new Map([
   ["mp3", "audio/mpeg"],
   ["ogg", "audio/ogg"],
   ["flac", "audio/flac"],
@@ -131,7 +128,7 @@ const AUDIO_TYPES: ReadonlyMap<string, string> = new Map([
   ["wav", "audio/wav"],
 ]);
 
-const VIDEO_TYPES: ReadonlyMap<string, string> = new Map([
+const VIDEO_TYPES: Map<string, string> = new Map([
   ["mp4", "video/mp4"],
   ["m4v", "video/mp4"],
   ["webm", "video/webm"],
@@ -140,7 +137,7 @@ const VIDEO_TYPES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Returns the type by the ending of its path; `undefined` for an address of another kind. */
-const findType = (url: string, types: ReadonlyMap<string, string>): string | undefined =>
+const findType = (url: string, types: Map<string, string>): string | undefined =>
   types.get(/\.(\w{1,5})(?:[?#]|$)/.exec(url)?.[1]?.toLowerCase() ?? "");
 
 const isTrue = (text = ""): boolean => !/^(?:|0|false)$/i.test(text);
@@ -148,9 +145,9 @@ const isTrue = (text = ""): boolean => !/^(?:|0|false)$/i.test(text);
 /** The addresses that a player plays, each with its type; a link instead of a player; or nothing. */
 async function findSources(
   { attributes, post, site, records }: BuiltInCall,
-  types: ReadonlyMap<string, string>,
+  types: Map<string, string>,
   kind: "audio" | "video",
-): Promise<readonly (readonly [type: string, url: string])[] | string> {
+): Promise<[type: string, url: string][] | string> {
   const { src = "" } = attributes;
   const type = findType(src, types);
   if (src !== "" && type === undefined) {
@@ -158,9 +155,10 @@ async function findSources(
   }
   const listed = [...types.keys()].flatMap((name) => {
     const url = attributes[name] ?? "";
-    return url === "" ? [] : [[types.get(name) ?? "", url] as const];
+    const source: [string, string] = [types.get(name) ?? "", url];
+    return url === "" ? [] : [source];
   });
-  const sources = type === undefined ? listed : [[type, src] as const, ...listed];
+  const sources: [string, string][] = type === undefined ? listed : [[type, src], ...listed];
   if (sources.length > 0) return sources;
   const owner = ownerId(post);
   const [first] = await records.mediaOf(owner, owner, `${kind}/`);
@@ -168,11 +166,7 @@ async function findSources(
 }
 
 /** The sources of a player, and a link for browsers that cannot play them. */
-function renderSources(
-  sources: readonly (readonly [string, string])[],
-  instance: number,
-  content: string,
-): string {
+function renderSources(sources: [string, string][], instance: number, content: string): string {
   const url = escapeUrl(sources[0]?.[1] ?? "");
   const written = sources.map(([type, source]) => {
     const numbered = `${source}${source.includes("?") ? "&" : "?"}_=${instance}`;
@@ -240,7 +234,7 @@ function renderEmbed(call: BuiltInCall): string | Promise<string> {
   return href === "" ? "" : `<a href="${href}">${escapeAttribute(url)}</a>`;
 }
 
-export const BUILT_IN_SHORT_CODES: { readonly [name: string]: BuiltIn } = {
+export const BUILT_IN_SHORT_CODES: { [name: string]: BuiltIn } = {
   audio: renderAudio,
   caption: renderCaption,
   embed: renderEmbed,

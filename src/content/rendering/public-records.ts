@@ -16,7 +16,7 @@ export const ownerId = ({ id, type, status, parent }: PostColumns): number =>
   status === "inherit" && type !== "attachment" ? parent : id;
 
 export class PublicRecords {
-  readonly #repository: Pick<ContentRepository, "index" | "posts" | "texts">;
+  #repository: Pick<ContentRepository, "index" | "posts" | "texts">;
 
   constructor(repository: Pick<ContentRepository, "index" | "posts" | "texts">) {
     this.#repository = repository;
@@ -36,7 +36,7 @@ export class PublicRecords {
   }
 
   /** Returns the attachments among `ids` that may be shown in a content of `owner`, in this order. */
-  async media(ids: readonly number[], owner: number, mimeType: string): Promise<readonly Post[]> {
+  async media(ids: number[], owner: number, mimeType: string): Promise<Post[]> {
     const { index } = this.#repository;
     const shown = [...new Set(ids)].filter((id) => {
       const post = index.post(id);
@@ -46,7 +46,7 @@ export class PublicRecords {
   }
 
   /** Returns the media of a post in its order, of the types that begin with `mimeType`. */
-  async mediaOf(parent: number, owner: number, mimeType: string): Promise<readonly Post[]> {
+  async mediaOf(parent: number, owner: number, mimeType: string): Promise<Post[]> {
     const { index } = this.#repository;
     if (parent !== owner && !this.isPublic(index.post(parent))) return [];
     const columns = index.childrenOf(parent, "attachment").flatMap((id) => index.post(id) ?? []);
@@ -59,7 +59,7 @@ export class PublicRecords {
   }
 
   /** Returns the published posts that a query finds. */
-  async find(query: Omit<PostQuery, "visibility">): Promise<readonly Post[]> {
+  async find(query: Omit<PostQuery, "visibility">): Promise<Post[]> {
     const { index, texts } = this.#repository;
     const limit = Math.min(query.limit, MAX_RECORDS);
     const { ids } = await index.find({ ...query, limit, visibility: { publish: "all" } }, texts);
@@ -74,8 +74,8 @@ export class PublicRecords {
   }
 
   /** A record may have changed during the read. */
-  async #read(ids: readonly number[], owner: number): Promise<readonly Post[]> {
+  async #read(ids: number[], owner: number): Promise<Post[]> {
     const posts = await this.#repository.posts(ids);
-    return posts.filter((post) => post !== undefined && this.isPublic(post, owner)) as readonly Post[];
+    return posts.filter((post) => post !== undefined && this.isPublic(post, owner)) as Post[];
   }
 }

@@ -11,35 +11,32 @@ import { addBlockClass, hasBlocks, renderBlocks, splitBlocks } from "../text/blo
 
 /** A block with the texts and blocks that it holds, in order. */
 interface Block {
-  readonly name: string;
+  name: string;
   /** The JSON of its attributes, not checked; empty without any. */
-  readonly attributes: string;
-  readonly parts: (string | Block)[];
+  attributes: string;
+  parts: (string | Block)[];
 }
 
 /** What a block is rendered with. */
 export interface BlockCall {
-  readonly attributes: JsonObject;
+  attributes: JsonObject;
   /** The post whose content it stands in, or the one of a list that is being shown. */
-  readonly post: Post;
-  readonly site: Site;
+  post: Post;
+  site: Site;
   /** Values that blocks around it gave to all blocks inside, by name. */
-  readonly context: ReadonlyMap<string, JsonObject>;
+  context: Map<string, JsonObject>;
   /** Counts the blocks of this name in the content, from 1. */
-  readonly instance: number;
+  instance: number;
   /** Renders the blocks that it holds, for another post if one is given. */
-  readonly inner: (options?: {
-    readonly post?: Post;
-    readonly context?: BlockCall["context"];
-  }) => Promise<string>;
+  inner: (options?: { post?: Post; context?: BlockCall["context"] }) => Promise<string>;
   /** Renders the content of another record inside this one; empty if it is being rendered. */
-  readonly include: (record: Post) => Promise<string>;
+  include: (record: Post) => Promise<string>;
 }
 
 /** Returns the HTML of a block, or `undefined` to show what was saved. */
 export type RenderDynamicBlock = (call: BlockCall) => string | undefined | Promise<string | undefined>;
 
-export type DynamicBlocks = { readonly [name: string]: RenderDynamicBlock };
+export type DynamicBlocks = { [name: string]: RenderDynamicBlock };
 
 /** Deeper blocks are shown as they were saved. */
 const MAX_LEVELS = 100;
@@ -53,7 +50,7 @@ const TURN_HTML = 32_768;
 const OVERHEAD = 1_024;
 
 /** Reads the blocks of a text. Delimiters that do not match are left out. */
-function parseBlocks(text: string): readonly (string | Block)[] {
+function parseBlocks(text: string): (string | Block)[] {
   const root: Block = { name: "", attributes: "", parts: [] };
   const open = [root];
   let skipped = 0;
@@ -98,24 +95,24 @@ export function hasDynamicBlock(text: string, blocks: DynamicBlocks): boolean {
 /** Returns the HTML of a text with blocks, which must be safe. */
 export async function renderDynamicBlocks(
   text: string,
-  { post, site, blocks }: { readonly post: Post; readonly site: Site; readonly blocks: DynamicBlocks },
+  { post, site, blocks }: { post: Post; site: Site; blocks: DynamicBlocks },
 ): Promise<string> {
   if (!hasDynamicBlock(text, blocks)) return renderBlocks(text);
   return new Rendering(site, blocks).renderAll(parseBlocks(text), { post, context: new Map() });
 }
 
 interface Surroundings {
-  readonly post: Post;
-  readonly context: BlockCall["context"];
+  post: Post;
+  context: BlockCall["context"];
 }
 
 /** One content while its blocks are rendered. */
 class Rendering {
-  readonly #site: Site;
-  readonly #blocks: DynamicBlocks;
-  readonly #instances = new Map<string, number>();
+  #site: Site;
+  #blocks: DynamicBlocks;
+  #instances = new Map<string, number>();
   /** Ids of the records whose content is being rendered inside the other ones. */
-  readonly #included = new Set<number>();
+  #included = new Set<number>();
   #dynamic = 0;
   #html = 0;
   #sinceTurn = 0;
@@ -125,7 +122,7 @@ class Rendering {
     this.#blocks = blocks;
   }
 
-  async renderAll(parts: readonly (string | Block)[], around: Surroundings, name = ""): Promise<string> {
+  async renderAll(parts: (string | Block)[], around: Surroundings, name = ""): Promise<string> {
     const html: string[] = [];
     for (const [at, part] of parts.entries()) {
       if (typeof part !== "string") html.push(await this.#render(part, around));

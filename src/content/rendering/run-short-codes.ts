@@ -62,30 +62,30 @@ const TURN_HTML = 32_768;
 const OVERHEAD = 512;
 
 interface RunnerBase {
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly index: SiteIndex;
-  readonly records: PublicRecords;
-  readonly shortCodes: ShortCodes;
+  clock: Clock;
+  logger: Logger;
+  index: SiteIndex;
+  records: PublicRecords;
+  shortCodes: ShortCodes;
 }
 
 /** One content while its short codes run. */
 interface Run {
-  readonly post: Post;
-  readonly site: Site;
-  readonly taken: TakenText;
+  post: Post;
+  site: Site;
+  taken: TakenText;
   /** The place of each tag in the text. */
-  readonly places: ReadonlyMap<number, number>;
-  readonly instances: Map<string, number>;
-  readonly deadline: number;
+  places: Map<number, number>;
+  instances: Map<string, number>;
+  deadline: number;
   html: number;
   sinceTurn: number;
 }
 
 export interface ShortCodeRunner {
-  readonly isShortCode: IsShortCode;
+  isShortCode: IsShortCode;
   /** Returns the content with its short codes run. */
-  readonly run: (taken: TakenText, post: Post, site: Site) => Promise<string>;
+  run: (taken: TakenText, post: Post, site: Site) => Promise<string>;
 }
 
 export function createShortCodeRunner(base: RunnerBase): ShortCodeRunner {
@@ -149,7 +149,7 @@ export function createShortCodeRunner(base: RunnerBase): ShortCodeRunner {
 
   async function renderOnce(
     run: Run,
-    { name, attributes }: { readonly name: string; readonly attributes: string },
+    { name, attributes }: { name: string; attributes: string },
     content: string,
   ): Promise<string | undefined> {
     const html = await render(name, parseShortCodeAttributes(attributes), content, run);
@@ -191,7 +191,7 @@ export function createShortCodeRunner(base: RunnerBase): ShortCodeRunner {
   };
 }
 
-const VOID: ReadonlySet<string> = new Set(
+const VOID: Set<string> = new Set(
   "area base br col embed hr img input link meta source track wbr".split(" "),
 );
 

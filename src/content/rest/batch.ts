@@ -63,11 +63,11 @@ export function batchRoute({
   lists,
 }: {
   /** Called per request, since the pipeline is made from the table that holds this route. */
-  readonly pipeline: () => Pick<Pipeline, "find" | "dispatch" | "refuse" | "fail">;
+  pipeline: () => Pipeline;
   /** Brings the content up to date before each item, which may depend on the one before it. */
-  readonly ready: () => void | Promise<void>;
+  ready: () => void | Promise<void>;
   /** Bounds the size of all responses together. Items beyond it are not run. */
-  readonly lists: Pick<ListLimits, "refuseBeyond">;
+  lists: ListLimits;
 }): RestRoute {
   const run = async ({ call, valid, error }: BatchItem, characters: number): Promise<RouteOutcome> => {
     try {
@@ -80,9 +80,9 @@ export function batchRoute({
   };
 
   const handle = async (request: RestRequest): Promise<RestResponse> => {
-    const items = request.values["requests"] as readonly JsonObject[];
+    const items = request.values["requests"] as JsonObject[];
     // As they were sent, since the schema turns a list into an object.
-    const sent = Object.values((request.given["requests"] ?? []) as readonly JsonObject[]);
+    const sent = Object.values((request.given["requests"] ?? []) as JsonObject[]);
     const calls = items.map((item, at) =>
       validateItem(pipeline().find, { ...item, body: sent[at]?.["body"] ?? null }, request),
     );
@@ -119,10 +119,10 @@ function envelop({ status, headers, body, isError }: RouteOutcome, { call }: Bat
 }
 
 interface BatchItem {
-  readonly call: RouteCall;
+  call: RouteCall;
   /** `undefined` if the item is not valid, for the reason in `error`. */
-  readonly valid?: ValidCall;
-  readonly error?: unknown;
+  valid?: ValidCall;
+  error?: unknown;
 }
 
 /** Validates an item as a call of its own, which shares nothing with the others but the caller. */
@@ -226,7 +226,7 @@ const BATCH_ARGUMENTS: Arguments = {
 function checkRequests(value: Json, name: string): SchemaProblem | undefined {
   const problem = validateValue(value, REQUESTS, name);
   if (problem !== undefined) return problem;
-  for (const [index, item] of Object.entries(value as readonly JsonObject[])) {
+  for (const [index, item] of Object.entries(value as JsonObject[])) {
     const { headers } = item;
     const at = `${name}[${index}]`;
     if (isFilledList(headers)) return notOfType(`${at}[headers]`, "object");

@@ -60,7 +60,7 @@ replaces the object. Dates have no offset: \`2026-03-01T12:00:00\`, in the time 
  * @param site `title` is the name of the site.
  */
 export function describeContentOpenApi(
-  routes: readonly RestRoute[],
+  routes: RestRoute[],
   site: { title: string; baseUrl: string },
 ): JsonObject {
   const schemas: Record<string, JsonObject> = { ...sharedSchemas };

@@ -51,35 +51,35 @@ import type {
 } from "./types.js";
 
 interface PipelineOptions {
-  readonly find: RouteTable["find"];
-  readonly cors: Cors;
-  readonly lists: Pick<ListLimits, "refuseBeyond">;
+  find: RouteTable["find"];
+  cors: Cors;
+  lists: Pick<ListLimits, "refuseBeyond">;
   /** The largest body, in bytes. */
-  readonly bodyBytes: number;
-  readonly bodyPace: BodyPace;
-  readonly logger: Logger;
+  bodyBytes: number;
+  bodyPace: BodyPace;
+  logger: Logger;
 }
 
 /** A response that was rendered for one request. */
 interface FreshResponse {
-  readonly response: RenderedResponse;
+  response: RenderedResponse;
   /** True if other anonymous callers may get the same response. */
-  readonly isShareable: boolean;
+  isShareable: boolean;
 }
 
 export interface Pipeline extends Renderer {
-  readonly find: RouteTable["find"];
+  find: RouteTable["find"];
   /** Takes an HTTP request through every stage. Rejects if the response cannot be rendered. */
-  readonly serve: (request: HttpRequest, caller: Caller) => Promise<FreshResponse>;
+  serve: (request: HttpRequest, caller: Caller) => Promise<FreshResponse>;
   /**
    * Takes a call that is read to its outcome, from `validate` on, or from `permit` on if it is
    * validated. Never rejects.
    */
-  readonly dispatch: (call: RouteCall, valid?: ValidCall) => Promise<RouteOutcome>;
+  dispatch: (call: RouteCall, valid?: ValidCall) => Promise<RouteOutcome>;
   /** Returns the outcome of a call in which a stage threw this. Never rejects. */
-  readonly refuse: (call: RouteCall, error: unknown) => Promise<RouteOutcome>;
+  refuse: (call: RouteCall, error: unknown) => Promise<RouteOutcome>;
   /** Returns the outcome for something that was thrown; logs it unless the caller caused it. */
-  readonly fail: (error: unknown) => RouteOutcome;
+  fail: (error: unknown) => RouteOutcome;
 }
 
 export function createPipeline(options: PipelineOptions): Pipeline {
@@ -205,11 +205,11 @@ async function refuseForbidden(call: RouteCall, endpoint: RestEndpoint): Promise
 
 /** A call with valid arguments. Nothing has been changed or sanitised yet. */
 export interface ValidCall {
-  readonly endpoint: RestEndpoint;
+  endpoint: RestEndpoint;
   /** The request for `check` and `permit`: valid, but not sanitised. */
-  readonly request: RestRequest;
+  request: RestRequest;
   /** Calls the endpoint's handler with the sanitised request. */
-  readonly handle: () => RestResponse | Promise<RestResponse>;
+  handle: () => RestResponse | Promise<RestResponse>;
 }
 
 /**

@@ -73,10 +73,7 @@ function readOverride(headers: HttpRequest["headers"], query: JsonObject): strin
  */
 export async function readBody(
   request: Pick<HttpRequest, "method" | "body" | "headers" | "signal">,
-  {
-    noObject = noJsonObject,
-    ...options
-  }: ReadOptions & { readonly noObject?: (() => RestError) | undefined },
+  { noObject = noJsonObject, ...options }: ReadOptions & { noObject?: (() => RestError) | undefined },
 ): Promise<JsonObject> {
   const { body, method } = request;
   if (body === null) return NOTHING;
@@ -93,9 +90,9 @@ export async function readBody(
 }
 
 interface BodyForm {
-  readonly isForm: boolean;
-  readonly noObject: () => RestError;
-  readonly options: ReadOptions;
+  isForm: boolean;
+  noObject: () => RestError;
+  options: ReadOptions;
 }
 
 const readMediaType = (headers: HttpRequest["headers"]): string =>
@@ -161,7 +158,7 @@ function invalidJson(number: number, reason: string): RestError {
   });
 }
 
-const CODES: { readonly [code: string]: string } = {
+const CODES: { [code: string]: string } = {
   body_too_large: "rest_body_too_large",
   unsupported_media_type: "rest_unsupported_media_type",
   request_aborted: "rest_request_aborted",
@@ -192,7 +189,7 @@ export function mergeParameters(over: JsonObject, under: JsonObject): JsonObject
  *
  * @throws RestError 400 `rest_invalid_param`, naming the parameters
  */
-export function refuseOtherIds(parameters: PathParameters, sources: readonly JsonObject[]): void {
+export function refuseOtherIds(parameters: PathParameters, sources: JsonObject[]): void {
   const params: Record<string, Json> = Object.create(null);
   const details: Record<string, Json> = Object.create(null);
   for (const [name, inPath] of Object.entries(parameters)) {
@@ -220,7 +217,7 @@ export function invalidParams(params: JsonObject, details: JsonObject): RestErro
   });
 }
 
-export type ReadValues = { readonly [name: string]: Json | undefined };
+export type ReadValues = { [name: string]: Json | undefined };
 
 /** `given`: what the client sent, body over query. */
 export function buildRestRequest(
@@ -230,7 +227,7 @@ export function buildRestRequest(
   given: JsonObject,
 ): RestRequest {
   return {
-    method: (endpoint.methods as readonly string[]).includes(call.method)
+    method: (endpoint.methods as string[]).includes(call.method)
       ? (call.method as Method)
       : (endpoint.methods[0] as Method),
     path: call.path,

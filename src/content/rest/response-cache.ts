@@ -14,20 +14,20 @@ import type { RouteMatch, RouteRow } from "./types.js";
 
 /** A response to GET with all its bytes. Frozen, since many requests share it. */
 export interface RenderedResponse extends HttpResponse {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array;
+  headers: Record<string, string>;
+  body: Uint8Array;
 }
 
 /** The place of a request in the cache. */
 export interface CacheSlot {
-  readonly cached?: RenderedResponse;
+  cached?: RenderedResponse;
   /** Stores a response that was rendered after the look-up. */
-  readonly store?: (rendered: RenderedResponse) => void;
+  store?: (rendered: RenderedResponse) => void;
 }
 
 interface Entry {
-  readonly stamp: number;
-  readonly response: RenderedResponse;
+  stamp: number;
+  response: RenderedResponse;
 }
 
 /** The approximate size of an entry besides its key and body. */
@@ -45,13 +45,13 @@ export function createResponseCache({
   onLookUp,
 }: {
   /** The size of all responses with their keys; 0 stores none. */
-  readonly bytes: number;
-  readonly buildKey: ResponseCacheKey;
-  readonly classOf: Cors["classOf"];
+  bytes: number;
+  buildKey: ResponseCacheKey;
+  classOf: Cors["classOf"];
   /** Another number whenever any cached response may be outdated. */
-  readonly stamp: () => number;
+  stamp: () => number;
   /** Called for each look-up of a cacheable request. */
-  readonly onLookUp?: ((isHit: boolean) => void) | undefined;
+  onLookUp?: ((isHit: boolean) => void) | undefined;
 }): (request: HttpRequest, caller: Caller) => CacheSlot {
   if (bytes === 0) return () => ({});
   const entries = new LRUCache<string, Entry>({
@@ -83,20 +83,12 @@ function isCacheable({ method, path, body, headers }: HttpRequest, caller: Calle
 // Builds the keys of cached responses: requests that a route cannot tell apart share a key.
 
 /** Names in the query that every route knows besides its arguments. */
-const GENERAL: readonly string[] = [
-  "_fields",
-  "_embed",
-  "_envelope",
-  "_pretty",
-  "_jsonp",
-  "_method",
-  "password",
-];
+const GENERAL: string[] = ["_fields", "_embed", "_envelope", "_pretty", "_jsonp", "_method", "password"];
 
-const namesByRow = new WeakMap<RouteRow, ReadonlySet<string>>();
+const namesByRow = new WeakMap<RouteRow, Set<string>>();
 
 /** Includes the arguments of every endpoint of the path, since `Allow` depends on each. */
-function namesOf(row: RouteRow, parameters: RouteMatch<RouteRow>["parameters"]): ReadonlySet<string> {
+function namesOf(row: RouteRow, parameters: RouteMatch<RouteRow>["parameters"]): Set<string> {
   let names = namesByRow.get(row);
   if (names === undefined) {
     const ofEndpoints = row.route.endpoints.flatMap(({ args }) => Object.keys(args));
@@ -132,7 +124,7 @@ type ResponseCacheKey = (request: HttpRequest) => string | undefined;
  * parsed.
  */
 export function createResponseCacheKeys(
-  find: (segments: readonly string[]) => RouteMatch<RouteRow> | undefined,
+  find: (segments: string[]) => RouteMatch<RouteRow> | undefined,
 ): ResponseCacheKey {
   const remembered = new LRUCache<string, string>({ max: REMEMBERED });
 

@@ -10,13 +10,13 @@ export const toRoutePath = ({ namespace, path }: RestRoute): string =>
   namespace === "" ? path : `/${namespace}${path}`;
 
 export interface RouteTable {
-  find: (segments: readonly string[]) => RouteMatch<RouteRow> | undefined;
+  find: (segments: string[]) => RouteMatch<RouteRow> | undefined;
   /** Returns the route for a path, such as `/core/v2/posts/:id`, or `undefined`. */
   findRoutePath: (path: string) => string | undefined;
 }
 
 /** @throws Error if two rows have the same path, or two endpoints of a row the same method */
-export function createRouteTable(routes: readonly RestRoute[]): RouteTable {
+export function createRouteTable(routes: RestRoute[]): RouteTable {
   const tree = createRouteTree(routes.map((route) => ({ path: toRoutePath(route), row: toRow(route) })));
   /** The tree ignores case, but that of a namespace counts. */
   const find: RouteTable["find"] = (segments) => {
@@ -56,7 +56,7 @@ const OTHER_NAMESPACE = /^wp-[a-z\d-]+\/v\d+(?:\/|$)/;
  * every namespace of WordPress's form `wp-name/v1`.
  */
 export function createOwnPaths(
-  routes: readonly RestRoute[],
+  routes: RestRoute[],
   unknownPaths: "pass" | "answer",
 ): (path: string) => boolean {
   if (unknownPaths === "answer") return () => true;
@@ -80,7 +80,7 @@ interface RouteTree<T> {
    * A literal segment takes precedence over a parameter. As in WordPress, the case of its ASCII
    * letters does not count.
    */
-  find: (segments: readonly string[]) => RouteMatch<T> | undefined;
+  find: (segments: string[]) => RouteMatch<T> | undefined;
 }
 
 interface Leaf<T> {
@@ -190,7 +190,7 @@ const findLiteral = <T>({ literals }: Node<T>, segment: string): Node<T> | undef
 /** Recurses at most as deep as the table. `values` collects the parameters on the way. */
 function descend<T>(
   node: Node<T>,
-  segments: readonly string[],
+  segments: string[],
   index: number,
   values: (number | string)[],
 ): Leaf<T> | undefined {

@@ -173,15 +173,13 @@ const isEmbeddable = (link: ItemLink): boolean => link["embeddable"] === true;
 
 const API_RELATIONS = "https://api.w.org/";
 
-const CURIES: readonly ItemLink[] = Object.freeze([
-  Object.freeze({ name: "wp", href: `${API_RELATIONS}{rel}`, templated: true }),
-]);
+const CURIES: ItemLink[] = [Object.freeze({ name: "wp", href: `${API_RELATIONS}{rel}`, templated: true })];
 
 /**
  * Shortens `https://api.w.org/term` to `wp:term`, and adds `curies`, which explains the short form.
  */
 function compactLinks(links: Links): Links {
-  const compact: Record<string, readonly ItemLink[]> = {};
+  const compact: Links = {};
   let hasShort = false;
   for (const [relation, list] of Object.entries(links)) {
     const isLong = relation.startsWith(API_RELATIONS);

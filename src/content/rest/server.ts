@@ -39,75 +39,72 @@ export interface RestServerOptions {
   /**
    * Every route except the index, the roots of the namespaces and the batch route, which are added.
    */
-  readonly routes: readonly RestRoute[];
+  routes: readonly RestRoute[];
   /**
    * Returns the OpenAPI document of all routes, mounted at `baseUrl`. Called for each request for
    * it.
    */
-  readonly openApi: (baseUrl: string) => JsonObject;
+  openApi: (baseUrl: string) => JsonObject;
   /** Returns the members of the index that describe the site. */
-  readonly describeSite: () => JsonObject;
+  describeSite: () => JsonObject;
   /** Returns the member `authentication` of the index. Default: an empty list. */
-  readonly describeAuthentication?: (() => Json) | undefined;
+  describeAuthentication?: (() => Json) | undefined;
   /**
    * Returns the caller of a request. If it throws, the response is 401; a RestError and an error of
    * the storage keep their own status.
    */
-  readonly authenticate: Authenticate;
+  authenticate: Authenticate;
   /**
    * Brings the content up to date before a request, and before each item of a batch. Content for a
    * method that only reads may be slightly older.
    */
-  readonly ready: (method: string) => void | Promise<void>;
+  ready: (method: string) => void | Promise<void>;
   /**
    * Returns another number whenever the response to an anonymous GET may have changed; called after
    * `ready`. Cached responses may depend only on the path, the query and the base URL.
    */
-  readonly stamp: () => number;
-  readonly cors: Parameters<typeof createCors>[0];
+  stamp: () => number;
+  cors: Parameters<typeof createCors>[0];
   /** How fast a body must arrive. A route that receives its body itself has its own pace. */
-  readonly bodyPace: BodyPace;
-  readonly limits: {
+  bodyPace: BodyPace;
+  limits: {
     /** The largest body of a request. */
-    readonly bodyBytes: number;
+    bodyBytes: number;
     /** The size of the response cache; 0 turns it off. */
-    readonly cacheBytes: number;
+    cacheBytes: number;
   };
-  readonly lists: ListLimits;
+  lists: ListLimits;
   /** `pass`: for a path that is not of the service, `handle` returns `undefined`. */
-  readonly unknownPaths: "pass" | "answer";
-  readonly logger: Logger;
+  unknownPaths: "pass" | "answer";
+  logger: Logger;
   /** Called for each look-up in the response cache. */
-  readonly onCacheLookUp?: ((isHit: boolean) => void) | undefined;
+  onCacheLookUp?: ((isHit: boolean) => void) | undefined;
 }
 
 export interface RestServer {
   /** All routes, with those that were added. */
-  readonly routes: readonly RestRoute[];
+  routes: RestRoute[];
   /** Returns a cached response without a promise. Never throws or rejects. */
-  readonly handle: DirectHandler;
+  handle: DirectHandler;
   /**
    * Handles a request for a caller that the process knows; nothing in the request says who calls.
    * If `caller` rejects, the response is the same as for an error of `authenticate`.
    */
-  readonly handleAs: (
-    request: HttpRequest,
-    caller: () => Promise<Caller>,
-  ) => Promise<HttpResponse | undefined>;
+  handleAs: (request: HttpRequest, caller: () => Promise<Caller>) => Promise<HttpResponse | undefined>;
   /**
    * Returns the response of `handle` without body limit, envelope, JSONP, validator or cache. Never
    * rejects for what the request holds.
    */
-  readonly dispatch: (request: InternalRequest) => Promise<InternalResponse>;
+  dispatch: (request: InternalRequest) => Promise<InternalResponse>;
   /** Returns the path of the route for a path, such as `/core/v2/posts/:id`, or `undefined`. */
-  readonly findRoutePath: (path: string) => string | undefined;
+  findRoutePath: (path: string) => string | undefined;
 }
 
 /** @throws Error if two routes have the same path */
 export function createRestServer(options: RestServerOptions): RestServer {
   const { ready, limits, lists, unknownPaths, logger } = options;
   const batch = batchRoute({ pipeline: () => pipeline, ready: () => ready("POST"), lists });
-  const routes: readonly RestRoute[] = [
+  const routes: RestRoute[] = [
     ...withIndex([batch, ...options.routes], options),
     openApiRoute(options.openApi),
   ];
@@ -213,25 +210,25 @@ const withoutBody = ({ status, headers, body }: RenderedResponse): HttpResponse 
 
 /** A request from inside the process, on behalf of `caller`. */
 interface InternalRequest {
-  readonly method: string;
+  method: string;
   /** `/core/v2/posts/12`, encoded as in a URL, without a query. */
-  readonly path: string;
-  readonly query?: string | JsonObject | undefined;
+  path: string;
+  query?: string | JsonObject | undefined;
   /** Names in lower case. */
-  readonly headers?: Readonly<Record<string, string>> | undefined;
+  headers?: Record<string, string> | undefined;
   /** The parameters that a JSON body would have. */
-  readonly body?: JsonObject | undefined;
-  readonly caller: Caller;
+  body?: JsonObject | undefined;
+  caller: Caller;
   /** Links in the response begin with it. */
-  readonly baseUrl: string;
+  baseUrl: string;
 }
 
 interface InternalResponse {
-  readonly status: number;
+  status: number;
   /** Names as WordPress writes them: `X-WP-Total`. */
-  readonly headers: Readonly<Record<string, string>>;
+  headers: Record<string, string>;
   /** A copy that belongs to the caller; `null` for HEAD. */
-  readonly body: Json;
+  body: Json;
 }
 
 /**

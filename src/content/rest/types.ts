@@ -13,37 +13,37 @@ export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /** A link with its URL and other members, such as `embeddable`, `taxonomy` or `targetHints`. */
 export interface ItemLink extends JsonObject {
-  readonly href: string;
+  href: string;
 }
 
 /** By relation: `self`, `author`, `https://api.w.org/term` … */
-export type Links = { readonly [relation: string]: readonly ItemLink[] };
+export type Links = { [relation: string]: ItemLink[] };
 
 /** A record as one kind of caller sees it in one context. Immutable and cached. */
 export interface Item {
   /** Without `_links`. */
-  readonly fields: JsonObject;
-  readonly links: Links;
+  fields: JsonObject;
+  links: Links;
   /** Returns the JSON of `fields`, with `_links` as the last member, as UTF-8. Built once. */
-  readonly bytes: () => Uint8Array;
+  bytes: () => Uint8Array;
 }
 
 export type RestBody =
-  | { readonly item: Item }
-  | { readonly items: readonly Item[] }
+  | { item: Item }
+  | { items: Item[] }
   /**
    * Anything but a record, such as an index or `{ deleted, previous }`. `_fields` applies to it
    * too. With `keepsLinks`, `_links` is sent although `_fields` does not name it, as in WordPress
    * for the root of a namespace.
    */
-  | { readonly json: Json; readonly links?: Links; readonly keepsLinks?: true }
+  | { json: Json; links?: Links; keepsLinks?: true }
   /** A document of another media type. Inside JSON, as in an envelope, it is a string. */
-  | { readonly text: string; readonly type: string };
+  | { text: string; type: string };
 
 export interface RestResponse {
-  readonly status: number;
-  readonly headers: RestHeaders;
-  readonly body: RestBody;
+  status: number;
+  headers: RestHeaders;
+  body: RestBody;
 }
 
 /**
@@ -60,87 +60,87 @@ export interface RequestState {
 
 /** A request with valid arguments, coerced and completed with their defaults. */
 export interface RestRequest {
-  readonly method: Method;
+  method: Method;
   /** The decoded path below the mount point: `/core/v2/posts/12`. */
-  readonly path: string;
+  path: string;
   /**
    * Every argument that was given or has a default, and the parameters of the path. No prototype.
    */
-  readonly values: { readonly [name: string]: Json | undefined };
+  values: { [name: string]: Json | undefined };
   /** True if the client sent the argument, in query or body, even as `null`. */
-  readonly isGiven: (name: string) => boolean;
+  isGiven: (name: string) => boolean;
   /** Everything the client sent, body over query, neither coerced nor checked. No prototype. */
-  readonly given: JsonObject;
+  given: JsonObject;
   /** The arguments in the query alone, not coerced; for links to other pages of a list. */
-  readonly query: JsonObject;
-  readonly caller: Caller;
+  query: JsonObject;
+  caller: Caller;
   /** Absolute URL below the mount point: `url("/core/v2/posts/12")`. */
-  readonly url: (path: string) => string;
+  url: (path: string) => string;
   /** Names in lower case. */
-  readonly headers: { readonly [name: string]: string };
+  headers: { [name: string]: string };
   /** The body that `receive` of the endpoint read. */
-  readonly received?: ReceivedBody | undefined;
+  received?: ReceivedBody | undefined;
   /** The characters of HTML that were sanitised so far, those of all items of a batch together. */
-  readonly sanitised: { characters: number };
+  sanitised: { characters: number };
   /** Absent if the request is built only to find out what `Allow` lists. */
-  readonly state?: RequestState | undefined;
+  state?: RequestState | undefined;
 }
 
 /** A body that is neither JSON nor a form, read before its arguments are validated. */
 export interface ReceivedBody {
   /** Its arguments, not coerced. Without prototype. */
-  readonly fields: JsonObject;
+  fields: JsonObject;
   /**
    * Frees the resources that the request did not use. Called after every response. Never rejects.
    */
-  readonly release: () => Promise<void>;
+  release: () => Promise<void>;
 }
 
 type MaybePromise<T> = T | Promise<T>;
 
 /** The OpenAPI description of an endpoint. Everything else follows from its route. */
 export interface Described {
-  readonly summary?: string;
-  readonly status?: 200 | 201 | 207;
+  summary?: string;
+  status?: 200 | 201 | 207;
   /**
    * `item`: a record. `items`: a list of them. `keyed`: an object of records by name. `deleted`:
    * `{ deleted, previous }`. `trashed`: either that or the record. `json`: the JSON of `schema`.
    */
-  readonly form?: "item" | "items" | "keyed" | "deleted" | "trashed" | "json";
+  form?: "item" | "items" | "keyed" | "deleted" | "trashed" | "json";
   /** The context of the record, if the caller has no choice. */
-  readonly context?: Context;
+  context?: Context;
   /** The schema of the record or of other JSON. */
-  readonly schema?: Schema;
+  schema?: Schema;
   /** True if responses have the totals of a list, although it has no pages. */
-  readonly hasTotals?: true;
+  hasTotals?: true;
   /** A media type besides JSON. */
-  readonly otherType?: string;
+  otherType?: string;
   /** Statuses of errors that other endpoints do not have. */
-  readonly errors?: readonly number[];
+  errors?: readonly number[];
 }
 
 /** An endpoint: handles some methods of one path. */
 export interface RestEndpoint {
-  readonly methods: readonly Method[];
-  readonly args: Arguments;
-  readonly described?: Described;
+  methods: readonly Method[];
+  args: Arguments;
+  described?: Described;
   /** True if a batch may use it. */
-  readonly allowBatch?: boolean;
+  allowBatch?: boolean;
   /**
    * Reads a body of its own kind, such as an upload. Returns `undefined` for a body that is read
    * like any other. Its errors take precedence over those of the arguments.
    */
-  readonly receive?: (request: HttpRequest, caller: Caller) => Promise<ReceivedBody | undefined>;
+  receive?: (request: HttpRequest, caller: Caller) => Promise<ReceivedBody | undefined>;
   /**
    * Creates the error for a JSON body that is not an object. Default: 400 `rest_invalid_json`.
    * Needed where WordPress reads such a body as an empty one and has an error of its own for that.
    */
-  readonly noObject?: () => RestError;
+  noObject?: () => RestError;
   /**
    * Throws a RestError if the validity of arguments depends on the caller, such as a status that
    * the caller may not list. Called before `permit`, but not for `Allow`.
    */
-  readonly check?: (request: RestRequest) => void;
+  check?: (request: RestRequest) => void;
   /**
    * Throws a RestError if the caller may not do this. Must not change anything.
    *
@@ -148,59 +148,59 @@ export interface RestEndpoint {
    * it gets those arguments of the endpoint that are valid in the request, whatever endpoint that
    * was for.
    */
-  readonly permit: (request: RestRequest) => MaybePromise<void>;
+  permit: (request: RestRequest) => MaybePromise<void>;
   /** Throws a RestError. Any other error is logged and becomes a 500. */
-  readonly handle: (request: RestRequest) => MaybePromise<RestResponse>;
+  handle: (request: RestRequest) => MaybePromise<RestResponse>;
 }
 
 /** One path. */
 export interface RestRoute {
   /** `core/v2`, `oembed/1.0`, `batch/v1`; empty for the index. */
-  readonly namespace: string;
+  namespace: string;
   /**
    * The path below the namespace: `/posts/:id`. `:id` matches digits; `:type(word)` matches
    * letters, digits, `_` and `-`.
    */
-  readonly path: string;
-  readonly endpoints: readonly RestEndpoint[];
+  path: string;
+  endpoints: readonly RestEndpoint[];
   /** The schema of its items, for OPTIONS. */
-  readonly schema?: Schema | undefined;
+  schema?: Schema | undefined;
 }
 
 /** The parameters of a path: a number for `:id`, a string for `:name(word)`. Without prototype. */
-export type PathParameters = { readonly [name: string]: number | string };
+export type PathParameters = { [name: string]: number | string };
 
 export interface RouteMatch<T> {
-  readonly row: T;
-  readonly parameters: PathParameters;
+  row: T;
+  parameters: PathParameters;
 }
 
 /** One path of the route table with its endpoints by method. */
 export interface RouteRow {
-  readonly route: RestRoute;
-  readonly byMethod: ReadonlyMap<string, RestEndpoint>;
+  route: RestRoute;
+  byMethod: Map<string, RestEndpoint>;
 }
 
 /** A request whose route is matched and whose query and body are read, but not yet validated. */
 export interface RouteCall {
   /** Upper case; HEAD is passed as GET. */
-  readonly method: string;
+  method: string;
   /** Below the mount point, decoded. */
-  readonly path: string;
+  path: string;
   /** `undefined` if the table has no such path, or the request could not be read. */
-  readonly match: RouteMatch<RouteRow> | undefined;
-  readonly query: JsonObject;
-  readonly body: JsonObject;
-  readonly received?: ReceivedBody | undefined;
-  readonly headers: RestRequest["headers"];
-  readonly caller: Caller;
+  match: RouteMatch<RouteRow> | undefined;
+  query: JsonObject;
+  body: JsonObject;
+  received?: ReceivedBody | undefined;
+  headers: RestRequest["headers"];
+  caller: Caller;
   /** URL of the mount point, without a trailing slash. */
-  readonly baseUrl: string;
+  baseUrl: string;
   /** That of the batch, if the call is one of its items. */
-  readonly sanitised?: RestRequest["sanitised"];
+  sanitised?: RestRequest["sanitised"];
 }
 
 /** The response of a route, or the error in its place. */
 export interface RouteOutcome extends RestResponse {
-  readonly isError: boolean;
+  isError: boolean;
 }

@@ -1,7 +1,7 @@
 /** The allow-lists of the HTML sanitiser: tags and attributes for posts, titles and comments. */
 
 /** Attribute names, separated by blanks, by tag. */
-export type AttributesByTag = { readonly [tag: string]: string };
+export type AttributesByTag = { [tag: string]: string };
 
 const CELL = "abbr align axis bgcolor char charoff colspan headers height nowrap rowspan scope valign width";
 const COLUMN = "align char charoff span valign width";

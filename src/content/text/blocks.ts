@@ -8,13 +8,13 @@ import { stripTags, tokenise } from "./markup.js";
 import { isScriptUrl } from "./urls.js";
 
 export interface BlockDelimiter {
-  readonly kind: "open" | "close" | "void";
+  kind: "open" | "close" | "void";
   /** With its namespace: `core/paragraph`. */
-  readonly name: string;
+  name: string;
   /** JSON of an object as it stands there, not checked; empty without one. */
-  readonly attributes: string;
+  attributes: string;
   /** The whole comment. */
-  readonly text: string;
+  text: string;
 }
 
 /** As WordPress decides it: `block_version` is 1 then. */
@@ -83,11 +83,11 @@ export function renderBlocks(raw: string): string {
 // blocks. The stored content does not need to have them.
 
 interface GeneratedClass {
-  readonly elements: ReadonlySet<string>;
-  readonly className: string;
+  elements: Set<string>;
+  className: string;
 }
 
-const GENERATED: ReadonlyMap<string, GeneratedClass> = new Map([
+const GENERATED: Map<string, GeneratedClass> = new Map([
   ["core/paragraph", { elements: new Set(["p"]), className: "wp-block-paragraph" }],
   [
     "core/heading",
@@ -105,9 +105,9 @@ const ATTRIBUTE =
 
 /** Where the attribute stands in the HTML, with its name, and its value. */
 interface ClassAttribute {
-  readonly start: number;
-  readonly end: number;
-  readonly value: string;
+  start: number;
+  end: number;
+  value: string;
 }
 
 /**
@@ -156,10 +156,10 @@ function findClass(html: string, from: number): ClassAttribute | undefined {
 
 interface AttributeRules {
   /** Removes the characters that the sanitiser uses itself, from any string. */
-  readonly withoutMarks: (text: string) => string;
+  withoutMarks: (text: string) => string;
   /** Sanitises the HTML of one string. */
-  readonly sanitise: (html: string) => Steps<string>;
-  readonly isAllowedTag: (name: string) => boolean;
+  sanitise: (html: string) => Steps<string>;
+  isAllowedTag: (name: string) => boolean;
 }
 
 /**
@@ -229,7 +229,7 @@ function* filterDelimiter(
 }
 
 /** The texts and names of the JSON, each once. */
-function listStrings(json: string): ReadonlySet<string> {
+function listStrings(json: string): Set<string> {
   const strings = new Set<string>();
   JSON.parse(json, (_, value: unknown) => {
     if (typeof value === "string") strings.add(value);
@@ -251,7 +251,7 @@ function filterValue(value: unknown, harmless: (text: string) => string): unknow
   return isUnchanged ? value : Object.fromEntries(entries);
 }
 
-const ESCAPES: ReadonlyMap<string, string> = new Map([
+const ESCAPES: Map<string, string> = new Map([
   ["\\\\", "\\u005c"],
   ['\\"', "\\u0022"],
   ["--", "\\u002d\\u002d"],

@@ -11,11 +11,11 @@ import { PostbellError } from "../../core/errors.js";
  * Temporal's `compatible`.
  */
 export interface SiteZone {
-  readonly name: string;
-  readonly toLocal: (utcMs: number) => number;
-  readonly toUtc: (localMs: number) => number;
+  name: string;
+  toLocal: (utcMs: number) => number;
+  toUtc: (localMs: number) => number;
   /** East of Greenwich at that time: `5.5`. */
-  readonly offsetHours: (utcMs: number) => number;
+  offsetHours: (utcMs: number) => number;
 }
 
 const HOUR_MS = 3_600_000;
@@ -83,14 +83,7 @@ function createOffsetReader(timezone: string): (utcMs: number) => number {
   };
 }
 
-type WallClock = readonly [
-  year: number,
-  month: number,
-  day: number,
-  hour: number,
-  minute: number,
-  second: number,
-];
+type WallClock = [year: number, month: number, day: number, hour: number, minute: number, second: number];
 
 /** Converts a wall clock in UTC. Sets the year later: `Date.UTC` reads 0 to 99 as 1900 to 1999. */
 function toUtcMs([year, month, day, hour, minute, second]: WallClock): number {
@@ -115,7 +108,7 @@ const DATE = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.\d+)?([Zz]|[+-
  * Returns `undefined` if there is no such time: 30 February, hour 24, a leap second, an offset of a
  * day or more, a year before 1 or after 9999 in UTC.
  */
-export function parseDate(text: string): { readonly ms: number; readonly hasZone: boolean } | undefined {
+export function parseDate(text: string): { ms: number; hasZone: boolean } | undefined {
   const match = DATE.exec(text);
   if (match === null) return undefined;
   const zone = match[7];
@@ -145,9 +138,9 @@ function parseOffset(zone: string): number | undefined {
  * outside the years 1 to 9999.
  */
 export function toDateFields(
-  { date, dateGmt }: { readonly date?: string | undefined; readonly dateGmt?: string | undefined },
+  { date, dateGmt }: { date?: string | undefined; dateGmt?: string | undefined },
   zone: SiteZone,
-): { readonly date: number; readonly dateGmt: number } | undefined {
+): { date: number; dateGmt: number } | undefined {
   const read = parseDate(date ?? dateGmt ?? "");
   if (read === undefined) return undefined;
   const isLocal = date !== undefined && !read.hasZone;

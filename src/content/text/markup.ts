@@ -5,15 +5,15 @@
 
 export interface HtmlToken {
   /** `raw`: the content of a script, a style sheet or a text area. */
-  readonly kind: "text" | "tag" | "comment" | "raw";
-  readonly text: string;
+  kind: "text" | "tag" | "comment" | "raw";
+  text: string;
   /** The tag's name in lower case; for `raw` the name of its element; otherwise empty. */
-  readonly name: string;
-  readonly isClosing: boolean;
+  name: string;
+  isClosing: boolean;
 }
 
 /** Elements that hold no tags, with the pattern of their end. */
-const RAW_TEXT: ReadonlyMap<string, RegExp> = new Map([
+const RAW_TEXT: Map<string, RegExp> = new Map([
   ["script", /<\/script/gi],
   ["style", /<\/style/gi],
   ["textarea", /<\/textarea/gi],
@@ -89,7 +89,7 @@ function createEndFinder(html: string): (close: RegExp, from: number) => number 
 const TOKENS_PER_STEP = 1_024;
 
 /** Yields the tokens of `html` like {@link tokenise}, in groups of one step each. */
-export function* tokenGroups(html: string): Generator<readonly HtmlToken[], void> {
+export function* tokenGroups(html: string): Generator<HtmlToken[], void> {
   let group: HtmlToken[] = [];
   for (const token of tokenise(html)) {
     group.push(token);
@@ -101,7 +101,7 @@ export function* tokenGroups(html: string): Generator<readonly HtmlToken[], void
 }
 
 /** Elements that stand on their own lines: between them words do not run together. */
-export const BLOCK_ELEMENTS: ReadonlySet<string> = new Set(
+export const BLOCK_ELEMENTS: Set<string> = new Set(
   (
     "address article aside blockquote caption col colgroup dd details dialog div dl dt fieldset figcaption figure footer form " +
     "h1 h2 h3 h4 h5 h6 header hgroup hr legend li main map menu nav ol p pre section summary table tbody td " +
@@ -114,7 +114,7 @@ export const BLOCK_ELEMENTS: ReadonlySet<string> = new Set(
  * `&lt;`, so that it cannot begin a tag. With `apart`, a blank replaces line breaks and block
  * elements.
  */
-export function stripTags(html: string, { apart = false }: { readonly apart?: boolean } = {}): string {
+export function stripTags(html: string, { apart = false }: { apart?: boolean } = {}): string {
   if (!html.includes("<")) return html;
   let text = "";
   for (const token of tokenise(html)) text += stripToken(token, { apart });
@@ -122,7 +122,7 @@ export function stripTags(html: string, { apart = false }: { readonly apart?: bo
 }
 
 /** Returns what {@link stripTags} keeps of a token. */
-export function stripToken({ kind, text, name }: HtmlToken, { apart }: { readonly apart: boolean }): string {
+export function stripToken({ kind, text, name }: HtmlToken, { apart }: { apart: boolean }): string {
   if (kind === "text") return text.replaceAll("<", "&lt;");
   return apart && (name === "br" || BLOCK_ELEMENTS.has(name)) ? " " : "";
 }
@@ -176,7 +176,7 @@ function withoutOctets(text: string): string {
  * Class names, or relations of a link, with nothing but letters, digits, `-` and `_`; a name that
  * holds blanks is one name. As in WordPress an empty list comes back as `[""]`.
  */
-export function cleanClasses(classes: readonly string[]): string[] {
+export function cleanClasses(classes: string[]): string[] {
   if (classes.length === 0) return [""];
   return classes.map((name) => name.replace(/%[\da-f]{2}/gi, "").replace(/[^\w-]/g, ""));
 }

@@ -9,26 +9,26 @@ import type { Steps } from "../../core/next-turn.js";
 
 /** An element that is open, with the tag that opens it. */
 interface OpenElement {
-  readonly name: string;
-  readonly tag: string;
+  name: string;
+  tag: string;
 }
 
 /** A part of the HTML that begins and ends between two tags. */
 export interface HtmlPiece {
   /** The elements that are open at its start, from the outside. */
-  readonly around: readonly OpenElement[];
-  readonly html: string;
+  around: OpenElement[];
+  html: string;
   /** The elements that are open at its end. */
-  readonly open: readonly OpenElement[];
+  open: OpenElement[];
   /** The names of its elements and of those around it. */
-  readonly names: ReadonlySet<string>;
+  names: Set<string>;
 }
 
 export interface NestingRules {
   /** Returns an opening tag as it is to be written; `undefined` if the element is left out. */
-  readonly writeTag: (name: string, attributes: Readonly<Record<string, string>>) => string | undefined;
+  writeTag: (name: string, attributes: Record<string, string>) => string | undefined;
   /** Returns a text as it is to be written. */
-  readonly writeText: (text: string) => string;
+  writeText: (text: string) => string;
 }
 
 /** Far more than a written document needs; parsers slow down with the depth. */
@@ -38,11 +38,10 @@ const MAX_OPEN_ELEMENTS = 512;
 const TAGS_PER_PIECE = 512;
 
 /** Returns the tags that open these elements. */
-export const openingTags = (elements: readonly OpenElement[]): string =>
-  elements.map(({ tag }) => tag).join("");
+export const openingTags = (elements: OpenElement[]): string => elements.map(({ tag }) => tag).join("");
 
 /** Returns the tags that close these elements. */
-export const closingTags = (elements: readonly OpenElement[]): string =>
+export const closingTags = (elements: OpenElement[]): string =>
   elements
     .map(({ name }) => `</${name}>`)
     .reverse()
@@ -55,7 +54,7 @@ export const closingTags = (elements: readonly OpenElement[]): string =>
  *
  * @throws RangeError if more than 512 elements are open at once
  */
-export function* nestHtml(html: string, rules: NestingRules): Steps<readonly HtmlPiece[]> {
+export function* nestHtml(html: string, rules: NestingRules): Steps<HtmlPiece[]> {
   const nested = yield* nestOnce(html, rules);
   if (!nested.isReduced) return nested.pieces;
   // Without the elements that were left out, the others may close each other in another way.
@@ -66,11 +65,11 @@ export function* nestHtml(html: string, rules: NestingRules): Steps<readonly Htm
 function* nestOnce(
   html: string,
   { writeTag, writeText }: NestingRules,
-): Steps<{ readonly pieces: readonly HtmlPiece[]; readonly isReduced: boolean }> {
+): Steps<{ pieces: HtmlPiece[]; isReduced: boolean }> {
   const pieces: HtmlPiece[] = [];
   const open: (OpenElement | undefined)[] = [];
-  const listOpen = (): readonly OpenElement[] => open.filter((element) => element !== undefined);
-  let around: readonly OpenElement[] = [];
+  const listOpen = (): OpenElement[] => open.filter((element) => element !== undefined);
+  let around: OpenElement[] = [];
   let names = new Set<string>();
   let written = "";
   let text = "";
@@ -134,9 +133,9 @@ class PublicParser extends Parser {
 
 interface SteppedParser {
   /** Says where the last event is in the text. */
-  readonly parser: Pick<PublicParser, "startIndex" | "endIndex" | "isVoid">;
+  parser: Pick<PublicParser, "startIndex" | "endIndex" | "isVoid">;
   /** Parses the whole of `html`. Yields after each step. To be called once. */
-  readonly parse: (html: string) => Generator<void, void>;
+  parse: (html: string) => Generator<void, void>;
 }
 
 /**
@@ -179,17 +178,17 @@ function createSteppedParser({ ontext, onopentag, ...others }: Partial<ParseHand
 
 /** A tag or a text between two tags. */
 interface Token {
-  readonly kind: "text" | "open" | "close";
+  kind: "text" | "open" | "close";
   /** The same for tokens of one kind that mean the same. */
-  readonly meaning: string;
-  readonly source: string;
+  meaning: string;
+  source: string;
 }
 
 /** An empty element may end with a slash; others must not. */
 const EMPTY_ELEMENT = /^<(?:area|br|col|hr|img|track|wbr)(?![a-z0-9])/;
 
 /** Spellings that all parsers read in the same way, as a token of that kind. */
-const UNAMBIGUOUS: Readonly<Record<Token["kind"], RegExp>> = {
+const UNAMBIGUOUS: Record<Token["kind"], RegExp> = {
   text: /^(?:[^<>&]|&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});)*$/,
   open: /^<[a-z][a-z0-9]*(?:[ \t\n\r]+[a-z][a-z0-9_:-]*(?:="(?:[^"<>&]|&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});)*"|='(?:[^'<>&]|&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});)*')?)*[ \t\n\r]*\/?>$/,
   close: /^<\/[a-z][a-z0-9]*>$/,
@@ -214,7 +213,7 @@ const isUnambiguous = ({ kind, source }: Token): boolean =>
  */
 export function* restoreSpelling(raw: string, sanitised: string): Steps<string> {
   if (raw === sanitised) return sanitised;
-  const spellings = new Map<string, { readonly sources: string[]; used: number }>();
+  const spellings = new Map<string, { sources: string[]; used: number }>();
   for (const tokens of splitTokens(raw)) {
     for (const { kind, meaning, source } of tokens.filter(isUnambiguous)) {
       const spelling = spellings.get(kind + meaning);
@@ -239,7 +238,7 @@ export function* restoreSpelling(raw: string, sanitised: string): Steps<string> 
  * Yields the tags and texts in order, in groups of one step each. Of sanitised HTML, their sources
  * joined are `html`.
  */
-function* splitTokens(html: string): Generator<readonly Token[], void> {
+function* splitTokens(html: string): Generator<Token[], void> {
   let tokens: Token[] = [];
   let text = "";
   let textFrom = 0;

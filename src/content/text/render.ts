@@ -24,13 +24,13 @@ export interface RenderOptions {
    * True if its author may write free HTML. The text of any other author is sanitised before it is
    * shown, even if it was sanitised before it was stored.
    */
-  readonly isTrusted: boolean;
+  isTrusted: boolean;
   /** Sanitises a content or an excerpt. Default: {@link sanitiseSteps} without uploads. */
-  readonly sanitise?: (raw: string) => Steps<string>;
+  sanitise?: (raw: string) => Steps<string>;
   /** Shows smilies in contents and excerpts as emoji. Default: `true`. */
-  readonly smilies?: boolean;
+  smilies?: boolean;
   /** Default: those of WordPress. */
-  readonly isShortCode?: IsShortCode;
+  isShortCode?: IsShortCode;
 }
 
 /** The title with typographic signs, on one line of HTML. */
@@ -76,7 +76,7 @@ export function* typesetSteps(
     smilies = true,
     isShortCode = isBuiltInShortCode,
     hasParagraphs = false,
-  }: Pick<RenderOptions, "smilies" | "isShortCode"> & { readonly hasParagraphs?: boolean },
+  }: Pick<RenderOptions, "smilies" | "isShortCode"> & { hasParagraphs?: boolean },
 ): Steps<TakenText> {
   const marked = yield* takeShortCodes(html, isShortCode);
   const signs = yield* texturiseSteps(marked.html, { smilies });
@@ -102,17 +102,17 @@ export const trimBlanks = (text: string): string =>
 // end is a `<br />`.
 
 /** Where text of several paragraphs may stand; of a single one it stays as it is. */
-const HOLDS_PARAGRAPHS: ReadonlySet<string> = new Set(
+const HOLDS_PARAGRAPHS: Set<string> = new Set(
   "article aside dd details div fieldset figure footer form header li main nav section td th".split(" "),
 );
 
-const VOID: ReadonlySet<string> = new Set(["area", "col", "hr"]);
+const VOID: Set<string> = new Set(["area", "col", "hr"]);
 
 /** Elements that stand directly beside their neighbours: no line ends are added around them. */
-const BESIDE: ReadonlySet<string> = new Set(["figcaption"]);
+const BESIDE: Set<string> = new Set(["figcaption"]);
 
 /** Elements in which line ends are not text, and whether blanks in them are removed. */
-const EMBEDDED: ReadonlyMap<string, { readonly isTight: boolean }> = new Map([
+const EMBEDDED: Map<string, { isTight: boolean }> = new Map([
   ["audio", { isTight: true }],
   ["math", { isTight: false }],
   ["object", { isTight: true }],
@@ -223,10 +223,10 @@ function embeddedElement() {
 const LINE_BREAK = /^<br\s*\/?>$/i;
 
 interface OpenElements {
-  readonly innermost: () => string | undefined;
-  readonly enter: (name: string) => void;
+  innermost: () => string | undefined;
+  enter: (name: string) => void;
   /** Also what was left open in it; nothing where it is not open. */
-  readonly leave: (name: string) => void;
+  leave: (name: string) => void;
 }
 
 function openElements(): OpenElements {
@@ -255,7 +255,7 @@ function openElements(): OpenElements {
 const CHUNKS_PER_STEP = 512;
 
 /** The texts that joined are `inline` as it stands in `container`. */
-function* wrapped(inline: string, container: string | undefined): Steps<readonly string[]> {
+function* wrapped(inline: string, container: string | undefined): Steps<string[]> {
   const chunks: string[] = [];
   const written = inline.replace(/<br\s*\/?>\s*<br\s*\/?>/gi, "\n\n").split(/\n\s*\n/);
   for (const [at, chunk] of written.entries()) {

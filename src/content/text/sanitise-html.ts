@@ -30,7 +30,7 @@ interface SanitiseOptions {
    * The URL under which the site's uploads are, such as `https://example.org/uploads`. Its PDF files
    * may be shown by `<object>`, as the File block does. Without it, `<object>` is removed.
    */
-  readonly uploads?: string | undefined;
+  uploads?: string | undefined;
 }
 
 /**
@@ -102,12 +102,12 @@ export function* footnoteSteps(text: string, options: SanitiseOptions = {}): Ste
 }
 
 interface Note {
-  readonly id: string;
-  readonly content: string;
+  id: string;
+  content: string;
 }
 
 /** The notes that have an id and a content; `undefined` if it is no list. */
-function readNotes(json: string): readonly Note[] | undefined {
+function readNotes(json: string): Note[] | undefined {
   let notes: unknown;
   try {
     notes = JSON.parse(json);
@@ -115,7 +115,7 @@ function readNotes(json: string): readonly Note[] | undefined {
     return undefined;
   }
   if (!Array.isArray(notes)) return undefined;
-  return notes.flatMap((note: { readonly id?: unknown; readonly content?: unknown } | null) => {
+  return notes.flatMap((note: { id?: unknown; content?: unknown } | null) => {
     const { id, content } = note ?? {};
     if (typeof id !== "string" || typeof content !== "string" || id === "" || content === "") return [];
     return [{ id: id.toLowerCase().replace(/[^a-z0-9_-]/g, ""), content }];
@@ -148,11 +148,11 @@ const COMMENT = /<!--(?!\s*(?:#|esi\b|\/?wp:))(?:[^<>-]|-(?!-))+-->/gi;
 const keepComments = (text: string, kept: string[]): string =>
   text.replace(COMMENT, (comment) => mark(comment, kept));
 
-const URL_ATTRIBUTES: ReadonlySet<string> = new Set([
+const URL_ATTRIBUTES: Set<string> = new Set([
   ...["cite", "data", "href", "longdesc", "poster", "src", "usemap"],
 ]);
 
-const SELF_CLOSING: ReadonlySet<string> = new Set(["area", "br", "col", "hr", "img", "track", "wbr"]);
+const SELF_CLOSING: Set<string> = new Set(["area", "br", "col", "hr", "img", "track", "wbr"]);
 
 /** The allow-list, for the parser that makes a text nest and for the sanitiser. */
 interface Rules extends NestingRules {
@@ -160,7 +160,7 @@ interface Rules extends NestingRules {
    * Returns the options of the sanitiser for HTML with elements of these names. With the whole list
    * of tags, each call would take a tenth of a millisecond more.
    */
-  readonly optionsFor: (names: ReadonlySet<string>) => sanitizeHtml.IOptions;
+  optionsFor: (names: Set<string>) => sanitizeHtml.IOptions;
 }
 
 const split = (names: string): string[] => names.split(" ").filter((name) => name !== "");

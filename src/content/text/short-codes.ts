@@ -11,36 +11,36 @@ import { escapeAmpersands } from "./typography.js";
 /** One tag of a short code, as it was taken out of a text. */
 interface ShortCodeTag {
   /** As it is written in the text. */
-  readonly written: string;
+  written: string;
   /** As a content shows it if it is not run: `[gallery]` for `[[gallery]]`. */
-  readonly shown: string;
+  shown: string;
   /** Set for a tag that begins a short code of the site. */
-  readonly code?: ShortCode;
+  code?: ShortCode;
 }
 
 interface ShortCode {
-  readonly name: string;
+  name: string;
   /** The text of the attributes, not parsed. */
-  readonly attributes: string;
+  attributes: string;
   /** The number of the tag that ends it; `undefined` for a short code that encloses nothing. */
-  readonly end?: number;
+  end?: number;
   /** What it encloses, if that belongs to this tag: the URL of an embed. */
-  readonly enclosed?: string;
+  enclosed?: string;
 }
 
 /** A text whose tags of short codes were taken out. */
 export interface TakenText {
   /** The texts before, between and after the tags: one more than there are `numbers`. */
-  readonly texts: string[];
+  texts: string[];
   /** The numbers of the tags between them, in order. */
-  readonly numbers: readonly number[];
-  readonly tags: readonly ShortCodeTag[];
+  numbers: number[];
+  tags: ShortCodeTag[];
 }
 
 /** True for the name of a short code that the site runs. */
 export type IsShortCode = (name: string) => boolean;
 
-const BUILT_IN: ReadonlySet<string> = new Set([
+const BUILT_IN: Set<string> = new Set([
   "audio",
   "caption",
   "embed",
@@ -79,7 +79,7 @@ const ARGUMENTS = /^\s*["']|(?:^|\s)[\w-]+=["'\w]/;
 export function* takeShortCodes(
   html: string,
   isKnown: IsShortCode,
-): Steps<{ readonly html: string; readonly tags: readonly ShortCodeTag[] }> {
+): Steps<{ html: string; tags: ShortCodeTag[] }> {
   const clean = html.replaceAll("\ufdd7", "");
   if (!clean.includes("[")) return { html: clean, tags: [] };
   const finder = new TagFinder(clean, yield* hideBrackets(clean), isKnown);
@@ -124,7 +124,7 @@ class TagFinder {
     this.#isKnown = isKnown;
   }
 
-  finish(): { readonly html: string; readonly tags: readonly ShortCodeTag[] } {
+  finish(): { html: string; tags: ShortCodeTag[] } {
     this.#parts.push(this.#html.slice(this.#copied));
     return { html: this.#parts.join(""), tags: this.#tags };
   }
@@ -232,7 +232,7 @@ export function hasShortCode(text: string, isKnown: IsShortCode): boolean {
 }
 
 /** Splits a text at the marks of its tags. */
-export function splitAtMarks(html: string, tags: readonly ShortCodeTag[]): TakenText {
+export function splitAtMarks(html: string, tags: ShortCodeTag[]): TakenText {
   const parts = html.split(MARK);
   const texts = parts.filter((_, at) => at % 2 === 0);
   const numbers = parts.filter((_, at) => at % 2 === 1).map(Number);
@@ -272,7 +272,7 @@ export function putShortCodesBack({ texts, numbers, tags }: TakenText, form: "wr
 
 /** Values by name in lower case; those without a name by their position: `0`, `1` … */
 export interface ShortCodeAttributes {
-  readonly [name: string]: string;
+  [name: string]: string;
 }
 
 const ATTRIBUTE =

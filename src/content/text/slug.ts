@@ -13,7 +13,7 @@ const MAX_LENGTH = 200;
  * Latin letters that Unicode does not take apart into a base letter and marks, and two signs that
  * read as letters.
  */
-const LETTERS: ReadonlyMap<string, string> = new Map(
+const LETTERS: Map<string, string> = new Map(
   Object.entries({
     // As `en_US` writes it; `de_DE` writes `ss`.
     ß: "s",
@@ -103,14 +103,7 @@ function decodedOctets(text: string): string {
   );
 }
 
-const DASH_ENTITIES: ReadonlySet<string> = new Set([
-  "&nbsp;",
-  "&#160;",
-  "&ndash;",
-  "&#8211;",
-  "&mdash;",
-  "&#8212;",
-]);
+const DASH_ENTITIES: Set<string> = new Set(["&nbsp;", "&#160;", "&ndash;", "&#8211;", "&mdash;", "&#8212;"]);
 
 /** As WordPress: whatever stands between `&` and the next `;` on the line goes. */
 const withoutEntities = (text: string): string => text.split("\n").map(lineWithoutEntities).join("\n");
@@ -139,9 +132,9 @@ export interface FreeNumbers {
    * ones need not be tried one by one; a number with more digits if all others are taken. Default:
    * returns `from`.
    */
-  readonly nextFree?: ((stem: string, from: number) => number) | undefined;
+  nextFree?: ((stem: string, from: number) => number) | undefined;
   /** Slugs that `nextFree` may skip, because their records are about to give them up. */
-  readonly vacated?: readonly (string | undefined)[] | undefined;
+  vacated?: (string | undefined)[] | undefined;
 }
 
 /**
@@ -196,7 +189,7 @@ export function cutSlug(slug: string, length: number): string {
 const isContinuation = (slug: string, at: number): boolean =>
   slug[at] === "%" && /^[89ab]$/.test(slug[at + 1] ?? "");
 
-const FEEDS: ReadonlySet<string> = new Set(["feed", "rdf", "rss", "rss2", "atom", "embed"]);
+const FEEDS: Set<string> = new Set(["feed", "rdf", "rss", "rss2", "atom", "embed"]);
 
 /**
  * True if the address with this slug would mean something else on the website: a feed, an embed, or

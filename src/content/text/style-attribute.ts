@@ -67,7 +67,7 @@ function urlArgument(part: string): string | undefined {
  * Properties that belong to no family of `STYLE_FAMILIES`. Leaves out those that put an element
  * over the page or let clicks through it: `position`, `top`, `z-index`, `transform` and the like.
  */
-export const STYLE_PROPERTIES: ReadonlySet<string> = new Set(
+export const STYLE_PROPERTIES: Set<string> = new Set(
   [
     "align-content align-items align-self alignment-baseline aspect-ratio baseline-shift border box-shadow caption-side clear",
     "clip-path clip-rule color color-interpolation color-interpolation-filters color-rendering columns container-type cursor cx",
@@ -82,12 +82,12 @@ export const STYLE_PROPERTIES: ReadonlySet<string> = new Set(
 );
 
 /** Every property that begins with one of these is allowed. */
-export const STYLE_FAMILIES: readonly string[] = [
+export const STYLE_FAMILIES: string[] = [
   ...["--", "background", "border-", "column-", "font", "grid-", "margin", "padding", "stroke", "text-"],
 ];
 
 /** Functions that may stand in a value, besides `url()`, which has rules of its own. */
-export const STYLE_FUNCTIONS: ReadonlySet<string> = new Set(
+export const STYLE_FUNCTIONS: Set<string> = new Set(
   [
     "calc clamp max min minmax repeat var",
     "rgb rgba hsl hsla",

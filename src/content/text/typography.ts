@@ -7,7 +7,7 @@ import { runSteps, type Steps } from "../../core/next-turn.js";
 import { tokenGroups } from "./markup.js";
 
 /** Elements whose text is shown as written. */
-const VERBATIM: ReadonlySet<string> = new Set(["pre", "code", "kbd", "style", "script", "tt"]);
+const VERBATIM: Set<string> = new Set(["pre", "code", "kbd", "style", "script", "tt"]);
 
 const AMPERSAND = /&(?!#\d{1,8};|#x[\da-f]{1,7};|[a-z1-4]{1,8};)/gi;
 
@@ -21,7 +21,7 @@ export const texturise = (html: string): string => runSteps(texturiseSteps(html)
 /** Does the same in steps. With `smilies`, smilies that are set apart by blanks become emoji. */
 export function* texturiseSteps(
   html: string,
-  { smilies = false }: { readonly smilies?: boolean } = {},
+  { smilies = false }: { smilies?: boolean } = {},
 ): Steps<string> {
   let verbatim = 0;
   const parts: string[] = [];
@@ -53,7 +53,7 @@ const EN_DASH = "&#8211;";
 const EM_DASH = "&#8212;";
 
 /** Signs that are always replaced in the same way. */
-const FIXED_SIGNS: ReadonlyMap<string, string> = new Map([
+const FIXED_SIGNS: Map<string, string> = new Map([
   ["...", "&#8230;"],
   ["``", OPENING_DOUBLE],
   ["''", CLOSING_DOUBLE],
@@ -175,7 +175,7 @@ const isNumeric = (character = ""): boolean => /^[\d.,]$/.test(character);
 const isPartOfWord = (character = ""): boolean => /^[\p{L}\p{N}_]$/u.test(character);
 
 /** The smilies that WordPress's documentation lists, but for the one that is a picture. */
-const SMILIES: ReadonlyMap<string, string> = new Map(
+const SMILIES: Map<string, string> = new Map(
   (
     ":) 🙂 :-) 🙂 :smile: 🙂 ;) 😉 ;-) 😉 :wink: 😉 :D 😀 :-D 😀 :grin: 😀 :( 🙁 :-( 🙁 :sad: 🙁 " +
     "8-) 😎 :cool: 😎 :| 😐 :-| 😐 :neutral: 😐 :P 😛 :-P 😛 :razz: 😛 :o 😮 :-o 😮 :eek: 😮 " +

@@ -6,7 +6,7 @@
 import { MAX_URL_LENGTH, parseUrl } from "../../core/parse-url.js";
 
 /** WordPress's list without the schemes of services that are gone. */
-export const URL_SCHEMES: readonly string[] = [
+export const URL_SCHEMES: string[] = [
   ...[
     "http",
     "https",
@@ -25,7 +25,7 @@ export const URL_SCHEMES: readonly string[] = [
   ],
 ];
 
-const SAFE: ReadonlySet<string> = new Set(URL_SCHEMES);
+const SAFE: Set<string> = new Set(URL_SCHEMES);
 
 /**
  * References that a page could resolve before it reads the address, where a client puts the text

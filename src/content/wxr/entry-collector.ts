@@ -8,32 +8,32 @@ import type { WxrAuthor, WxrEntry, WxrItem, WxrTerm } from "./types.js";
 
 interface EntryCollector {
   /** `path` begins with the root and ends with the opened element. */
-  readonly open: (path: readonly string[], getAttribute: (name: string) => string, line: number) => void;
+  open: (path: string[], getAttribute: (name: string) => string, line: number) => void;
   /** Takes the complete text of the innermost element of `path`. */
-  readonly addText: (path: readonly string[], text: string) => void;
+  addText: (path: string[], text: string) => void;
   /** `size`: memory that the entry takes, in characters. */
-  readonly close: (path: readonly string[], size: number) => void;
+  close: (path: string[], size: number) => void;
   /**
    * Drops the open entry, which is skipped for this reason. Returns false if no entry is open.
    */
-  readonly refuse: (reason: string) => boolean;
+  refuse: (reason: string) => boolean;
   /** Completes the open entry, if there is one, although its end tag is missing. */
-  readonly endEntry: () => void;
+  endEntry: () => void;
   /** True if an entry is open that was refused: its texts need not be read. */
-  readonly isRefused: () => boolean;
+  isRefused: () => boolean;
   /** Completes the site. Its elements must come before the first entry. */
-  readonly completeSite: () => void;
-  readonly isSiteComplete: () => boolean;
+  completeSite: () => void;
+  isSiteComplete: () => boolean;
   /** True if all elements of the site that matter were read. */
-  readonly isSiteKnown: () => boolean;
+  isSiteKnown: () => boolean;
   /** Removes and returns the entries that are complete. */
-  readonly takeComplete: () => readonly WxrEntry[];
+  takeComplete: () => WxrEntry[];
 }
 
-const VERSIONS: ReadonlySet<string> = new Set(["1.0", "1.1", "1.2"]);
+const VERSIONS: Set<string> = new Set(["1.0", "1.1", "1.2"]);
 
 /** Texts that keep blanks at both ends. In other texts these belong to the layout of the file. */
-const VERBATIM: ReadonlySet<string> = new Set([
+const VERBATIM: Set<string> = new Set([
   "title",
   "content:encoded",
   "excerpt:encoded",
@@ -42,11 +42,11 @@ const VERBATIM: ReadonlySet<string> = new Set([
 ]);
 
 interface OpenEntry {
-  readonly element: string;
-  readonly line: number;
-  readonly texts: { [element: string]: string };
-  readonly terms: { readonly taxonomy: string; readonly slug: string; readonly name: string }[];
-  readonly meta: { readonly name: string; readonly value: string }[];
+  element: string;
+  line: number;
+  texts: { [element: string]: string };
+  terms: { taxonomy: string; slug: string; name: string }[];
+  meta: { name: string; value: string }[];
   comments: number;
   /** How many of the counted elements it has, by name. */
   counts: { [element: string]: number };
@@ -189,12 +189,12 @@ function toItem(
 // Lists the elements of a WXR file that are read, by the element they are in, and their limits.
 
 /** Texts of an entry, by the element they were in. */
-type Texts = { readonly [element: string]: string };
+type Texts = { [element: string]: string };
 
 const CHANNEL = ["title", "link", "wp:wxr_version", "wp:base_site_url", "wp:base_blog_url"];
 
 /** Elements of the channel that become entries, and the elements of theirs that are read. */
-const ENTRIES: { readonly [element: string]: readonly string[] } = {
+const ENTRIES: { [element: string]: string[] } = {
   "wp:author": ["wp:author_login", "wp:author_email", "wp:author_display_name"],
   "wp:category": [
     "wp:term_id",
@@ -291,7 +291,7 @@ const LONGEST: { [element: string]: number } = {
 export const getLongest = (element: string): number => LONGEST[element] ?? Number.POSITIVE_INFINITY;
 
 /** True if the text of the innermost element of `path` is read. `path` begins with the root. */
-export function isTextRead(path: readonly string[]): boolean {
+export function isTextRead(path: string[]): boolean {
   const [, , entry = "", element = "", inner = ""] = path;
   if (path.length === 3) return CHANNEL.includes(entry);
   if (path.length === 4) return ENTRIES[entry]?.includes(element) ?? false;

@@ -46,11 +46,11 @@ export function createImport(
     images,
     uploadBytes,
   }: {
-    readonly files: FileStore | undefined;
+    files: FileStore | undefined;
     /** Makes the smaller versions of imported images. */
-    readonly images: StoredImages | undefined;
+    images: StoredImages | undefined;
     /** Limit of one file. */
-    readonly uploadBytes: number;
+    uploadBytes: number;
   },
 ): Import {
   return async (source, options) => {
@@ -126,11 +126,11 @@ async function readInto(
 // One run of an import: collects the entries of the file into batches, and imports each batch.
 
 interface ImportRun {
-  readonly countBytes: (bytes: number) => void;
-  readonly take: (entry: WxrEntry) => Promise<void>;
+  countBytes: (bytes: number) => void;
+  take: (entry: WxrEntry) => Promise<void>;
   /** Imports what remains. */
-  readonly finish: () => Promise<void>;
-  readonly summarise: () => ImportSummary;
+  finish: () => Promise<void>;
+  summarise: () => ImportSummary;
 }
 
 interface ImportRunOptions {
@@ -239,9 +239,9 @@ function createImportRun(run: ImportRunOptions): ImportRun {
 // Maps the authors of a file to users of this site.
 
 interface AuthorMapping {
-  readonly add: (author: WxrAuthor) => void;
+  add: (author: WxrAuthor) => void;
   /** Returns the id of the user for a login in the file. */
-  readonly getUserId: (login: string) => number;
+  getUserId: (login: string) => number;
 }
 
 /**
@@ -255,9 +255,9 @@ async function createAuthorMapping({
   authors,
   as,
 }: {
-  readonly users: Users;
-  readonly authors: { readonly [login: string]: number };
-  readonly as: number;
+  users: Users;
+  authors: { [login: string]: number };
+  as: number;
 }): Promise<AuthorMapping> {
   for (const [login, id] of Object.entries(authors)) {
     if ((await users.get(id)) !== null) continue;

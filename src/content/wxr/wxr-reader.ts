@@ -14,11 +14,11 @@ export interface WxrReader {
    * Returns the entries that these bytes complete, in the order of the file. Pass at most about
    * 100 KB at once, because all entries in them are returned together.
    */
-  readonly push: (bytes: Uint8Array) => readonly WxrEntry[];
+  push: (bytes: Uint8Array) => WxrEntry[];
   /** Must be called at the end: it reports if the file is truncated. */
-  readonly end: () => readonly WxrEntry[];
+  end: () => WxrEntry[];
   /** True if the rest of the file is not read, because it is damaged too much. */
-  readonly isBroken: () => boolean;
+  isBroken: () => boolean;
 }
 
 type Fail = (message: string) => Error;
@@ -62,7 +62,7 @@ export function createWxrReader({
    * Limit of one entry in characters, all its texts together. A larger entry is refused, the others
    * are returned.
    */
-  readonly maxEntry: number;
+  maxEntry: number;
 }): WxrReader {
   const parser = sax.parser(true, { position: true });
   const fail: Fail = (message) => new Unreadable(message);
@@ -177,7 +177,7 @@ export function createWxrReader({
     takeDamage(message.split("\n")[0] ?? "");
   };
 
-  function takeEntries(): readonly WxrEntry[] {
+  function takeEntries(): WxrEntry[] {
     const damage = reported;
     reported = [];
     return [...collector.takeComplete(), ...damage];
@@ -219,7 +219,7 @@ export function createWxrReader({
   };
 }
 
-function checkPath(path: readonly string[], fail: Fail): void {
+function checkPath(path: string[], fail: Fail): void {
   const name = path.at(-1);
   if (path.length === 1 && name !== "rss") throw fail("it is not a WXR file: its first element is not rss");
   if (path.length === 2 && name !== "channel") throw fail("it is not a WXR file: rss has no channel");

@@ -104,7 +104,7 @@ export function createWxrText(fail: Fail, warn: Warn): (bytes: Uint8Array | null
   }
 
   /** Returns the text up to the next section or to the end of the open one, and where it goes on. */
-  function takeOne(text: string, at: number, isEnd: boolean): readonly [taken: string, next: number] {
+  function takeOne(text: string, at: number, isEnd: boolean): [taken: string, next: number] {
     const found = sectionEnd === undefined ? findSection(text, at) : find(text, sectionEnd, at);
     const isMarkup = sectionEnd === undefined;
     let stop = found?.index ?? text.length;
