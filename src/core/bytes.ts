@@ -37,11 +37,11 @@ const PAGE_BYTES = 65_536;
 
 export interface ByteBuffer {
   /** Copies the chunk. */
-  readonly add: (chunk: Uint8Array) => void;
+  add: (chunk: Uint8Array) => void;
   /** Bytes added so far. */
-  readonly length: () => number;
+  length: () => number;
   /** Returns all bytes. Add nothing afterwards, because the buffer is not copied. */
-  readonly whole: () => Uint8Array;
+  whole: () => Uint8Array;
 }
 
 /**

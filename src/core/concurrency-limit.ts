@@ -15,8 +15,8 @@ export function createConcurrencyLimit({
   running,
   waiting,
 }: {
-  readonly running: number;
-  readonly waiting: number;
+  running: number;
+  waiting: number;
 }): ConcurrencyLimit {
   // Without the options for intervals and timeouts, the queue sets no timer. Time does not affect
   // it.

@@ -24,11 +24,11 @@ export interface DeadlinesOptions {
    * The least time between two sweeps, and the most that a deadline is late. In milliseconds,
    * default 50.
    */
-  readonly everyMs?: number | undefined;
+  everyMs?: number | undefined;
 }
 
 interface Entry extends Deadline {
-  readonly onReached: () => void;
+  onReached: () => void;
   /** The position in `entries`; −1 once reached or removed. */
   index: number;
 }

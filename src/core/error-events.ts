@@ -4,18 +4,18 @@
  * emitter that failed reject.
  */
 
-type Listener = (given: unknown) => void;
+type Listener = (value: unknown) => void;
 
 interface Emitter {
   on(event: string, listener: Listener): unknown;
   removeListener(event: string, listener: Listener): unknown;
 }
 
-const isEmitter = (given: unknown): given is Emitter =>
-  typeof given === "object" &&
-  given !== null &&
+const isEmitter = (value: unknown): value is Emitter =>
+  typeof value === "object" &&
+  value !== null &&
   ["on", "removeListener"].every(
-    (method) => typeof (given as Record<string, unknown>)[method] === "function",
+    (method) => typeof (value as Record<string, unknown>)[method] === "function",
   );
 
 const ignore = (): void => {};
@@ -26,16 +26,16 @@ const ignored = new WeakSet<object>();
  * Adds a listener of `error` that does nothing, once for each emitter. It stays, because an emitter
  * that failed may emit again when it is no longer used. Values that emit nothing are left alone.
  */
-export function ignoreErrors(given: unknown): void {
-  if (!isEmitter(given) || ignored.has(given)) return;
-  ignored.add(given);
-  given.on("error", ignore);
+export function ignoreErrors(value: unknown): void {
+  if (!isEmitter(value) || ignored.has(value)) return;
+  ignored.add(value);
+  value.on("error", ignore);
 }
 
 /** The listener of a guarded pool, and what its users want to be called with lost connections. */
 interface Guard {
-  readonly onError: Listener;
-  readonly users: Set<{ readonly onLost: Listener }>;
+  onError: Listener;
+  users: Set<{ onLost: Listener }>;
 }
 
 const guards = new WeakMap<object, Guard>();

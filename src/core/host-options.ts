@@ -6,15 +6,15 @@ import { type Option, value } from "./options.js";
 
 /** Returns a predicate that is true for objects with these methods. */
 export const hasMethods =
-  (...names: readonly string[]) =>
-  (given: unknown): boolean =>
-    typeof given === "object" &&
-    given !== null &&
-    names.every((name) => typeof (given as Record<string, unknown>)[name] === "function");
+  (...names: string[]) =>
+  (value: unknown): boolean =>
+    typeof value === "object" &&
+    value !== null &&
+    names.every((name) => typeof (value as Record<string, unknown>)[name] === "function");
 
 export const loggerOption: Option<LoggerOption> = value<LoggerOption>(
   "a logger with debug, info, warn and error, or false",
-  (given) => given === false || hasMethods("debug", "info", "warn", "error")(given),
+  (value) => value === false || hasMethods("debug", "info", "warn", "error")(value),
   consoleLogger,
   "a logger, or false",
 );

@@ -15,7 +15,7 @@ import { PostbellError } from "./errors.js";
 export async function importFromPackage<T>(
   load: () => Promise<unknown>,
   exported: string,
-  missing: { readonly message: string; readonly field: string },
+  missing: { message: string; field: string },
 ): Promise<T> {
   let module: unknown;
   try {

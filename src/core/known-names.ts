@@ -15,23 +15,23 @@ const MAX_QUOTED = 40;
  * `consent.created`.
  */
 export function findNearest(name: string, candidates: readonly string[]): string | undefined {
-  const given = name.slice(0, MAX_COMPARED).toLowerCase();
+  const lower = name.slice(0, MAX_COMPARED).toLowerCase();
   let nearest: string | undefined;
   let least = Number.POSITIVE_INFINITY;
   for (const candidate of candidates) {
-    const known = candidate.slice(0, MAX_COMPARED).toLowerCase();
-    const edits = distance(given, known);
-    if (edits >= least || !isNear(given, known)) continue;
+    const other = candidate.slice(0, MAX_COMPARED).toLowerCase();
+    const edits = distance(lower, other);
+    if (edits >= least || !isNear(lower, other)) continue;
     nearest = candidate;
     least = edits;
   }
   return nearest;
 }
 
-function isNear(given: string, known: string): boolean {
-  const parts = given.split(".");
-  const others = known.split(".");
-  if (parts.length !== others.length) return isNearPart(given, known);
+function isNear(name: string, other: string): boolean {
+  const parts = name.split(".");
+  const others = other.split(".");
+  if (parts.length !== others.length) return isNearPart(name, other);
   return parts.every((part, index) => isNearPart(part, others[index] ?? ""));
 }
 
@@ -56,11 +56,11 @@ function isNearPart(one: string, other: string): boolean {
  *
  * @param what the beginning of the message: `stop() has no field`.
  */
-export function describeUnknownKey(what: string, key: string, known: readonly string[]): string {
-  const nearest = findNearest(key, known);
+export function describeUnknownKey(what: string, key: string, names: readonly string[]): string {
+  const nearest = findNearest(key, names);
   const hint =
     nearest === undefined
-      ? `it takes ${known.map((name) => `'${name}'`).join(", ")}.`
+      ? `it takes ${names.map((name) => `'${name}'`).join(", ")}.`
       : `did you mean '${nearest}'?`;
   return `${what} '${key.slice(0, MAX_QUOTED)}'; ${hint}`;
 }
@@ -71,10 +71,10 @@ export function describeUnknownKey(what: string, key: string, known: readonly st
  *
  * @throws `invalid_argument`, with the key as `field`.
  */
-export function refuseUnknownKeys(call: string, given: object, known: readonly string[]): void {
-  const unknown = Object.keys(given).find((key) => !known.includes(key));
+export function refuseUnknownKeys(call: string, argument: object, names: readonly string[]): void {
+  const unknown = Object.keys(argument).find((key) => !names.includes(key));
   if (unknown === undefined) return;
-  throw new PostbellError("invalid_argument", describeUnknownKey(`${call}() has no field`, unknown, known), {
+  throw new PostbellError("invalid_argument", describeUnknownKey(`${call}() has no field`, unknown, names), {
     field: unknown.slice(0, MAX_QUOTED),
   });
 }

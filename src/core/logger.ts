@@ -78,7 +78,7 @@ export type LoggerOption = Logger | false;
 export function isDebugEnabled(option: LoggerOption): boolean {
   if (option === false || option === silentLogger || option === consoleLogger) return false;
   try {
-    const { isLevelEnabled } = option as { readonly isLevelEnabled?: unknown };
+    const { isLevelEnabled } = option as { isLevelEnabled?: unknown };
     return typeof isLevelEnabled !== "function" || isLevelEnabled.call(option, "debug") === true;
   } catch {
     return false;
@@ -88,13 +88,13 @@ export function isDebugEnabled(option: LoggerOption): boolean {
 /** The parts of a thrown value that are logged. */
 export interface LoggedError {
   /** The name of the error, or the type of a thrown value that is not an error. */
-  readonly name: string;
-  readonly code?: string | undefined;
+  name: string;
+  code?: string | undefined;
   /** Only for Postbell's own errors. */
-  readonly message?: string | undefined;
+  message?: string | undefined;
   /** The innermost calls, as the engine names them. */
-  readonly stack?: readonly string[] | undefined;
-  readonly cause?: LoggedError | undefined;
+  stack?: string[] | undefined;
+  cause?: LoggedError | undefined;
 }
 
 const SAFE_NAME = /^[A-Za-z]{1,64}$/;
@@ -112,7 +112,7 @@ const safe = (text: unknown, pattern: RegExp): string | undefined =>
  * Returns the calls in a stack. Empty if the stack does not contain the error's message, because
  * lines of another message could look like calls.
  */
-function readFrames({ message, stack = "" }: Error): readonly string[] {
+function readFrames({ message, stack = "" }: Error): string[] {
   const start = stack.indexOf(`${message}\n`);
   if (start === -1 || !HEAD.test(stack.slice(0, start))) return [];
   const lines = stack.slice(start + message.length).split("\n");

@@ -50,7 +50,7 @@ export async function runInTurns<T>(steps: Steps<T>, characters: number): Promis
 export const TURN_CHARACTERS = 262_144;
 
 /** Yields the records in order, and the event loop after each {@link TURN_CHARACTERS} of bodies. */
-export async function* yieldBetween<T extends { readonly body: string } | undefined>(
+export async function* yieldBetween<T extends { body: string } | undefined>(
   records: readonly T[],
 ): AsyncGenerator<T> {
   let sinceTurn = 0;

@@ -22,7 +22,7 @@ export interface Option<T> {
   readonly expectedItem?: ((item: unknown) => string | undefined) | undefined;
 }
 
-export type OptionTable = { readonly [key: string]: Option<unknown> | OptionTable };
+export type OptionTable = { [key: string]: Option<unknown> | OptionTable };
 
 export type OptionValues<T extends OptionTable> = {
   readonly [K in keyof T]: T[K] extends Option<infer V>
@@ -76,7 +76,7 @@ export function flag(defaultValue: boolean): Option<boolean> {
 }
 
 /** An option for one of a few words. */
-export function oneOf<const T extends string>(values: readonly T[], defaultValue: T): Option<T> {
+export function oneOf<const T extends string>(values: T[], defaultValue: T): Option<T> {
   const list = values.map((value) => `'${value}'`).join(" or ");
   return {
     default: defaultValue,
@@ -92,7 +92,7 @@ export function value<T>(
   defaultValue: T,
   unit = what,
 ): Option<T> {
-  return { default: defaultValue, unit, expected: (given) => (accepts(given) ? undefined : what) };
+  return { default: defaultValue, unit, expected: (input) => (accepts(input) ? undefined : what) };
 }
 
 /**
@@ -107,8 +107,8 @@ export function listOf(
   return {
     default: Object.freeze([]),
     unit: "list",
-    expected: (given) =>
-      Array.isArray(given) && given.length <= max ? undefined : `a list of at most ${max} ${what}`,
+    expected: (input) =>
+      Array.isArray(input) && input.length <= max ? undefined : `a list of at most ${max} ${what}`,
     expectedItem,
   };
 }
@@ -120,15 +120,15 @@ const HOOK = "a function";
  * `undefined`.
  */
 export function hook<F>(): Option<F | undefined> {
-  return value<F | undefined>(HOOK, (given) => typeof given === "function", undefined);
+  return value<F | undefined>(HOOK, (input) => typeof input === "function", undefined);
 }
 
 const isHooks = (table: OptionTable): boolean =>
   Object.values(table).every((entry) => isOption(entry) && entry.unit === HOOK);
 
 /** True for object literals and the like, false for instances of a class. */
-function isPlain(given: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(given);
+function isPlain(object: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(object);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
@@ -136,14 +136,14 @@ function isPlain(given: object): boolean {
  * Quotes a number, a boolean or a plain word for a message. Any other value is only named by its
  * type: it may be huge, or an address with a password.
  */
-const quote = (given: unknown): string =>
-  given === null
+const quote = (input: unknown): string =>
+  input === null
     ? "null"
-    : typeof given === "number" || typeof given === "boolean" || typeof given === "bigint"
-      ? String(given)
-      : typeof given === "string" && /^[^:/@]{0,40}$/.test(given)
-        ? JSON.stringify(given)
-        : `a value of type ${Array.isArray(given) ? "array" : typeof given}`;
+    : typeof input === "number" || typeof input === "boolean" || typeof input === "bigint"
+      ? String(input)
+      : typeof input === "string" && /^[^:/@]{0,40}$/.test(input)
+        ? JSON.stringify(input)
+        : `a value of type ${Array.isArray(input) ? "array" : typeof input}`;
 
 /** As {@link quote}, with the start of a text that may be an address, but holds no password. */
 const quoteItem = (item: unknown): string =>
@@ -165,15 +165,15 @@ export function readOptions<const T extends OptionTable>(
   input: unknown,
   path = "",
 ): OptionValues<T> {
-  const given = readGroup(factory, input, path);
-  if (!isHooks(table) || isPlain(given)) checkKeys(factory, table, given, path);
+  const group = readGroup(factory, input, path);
+  if (!isHooks(table) || isPlain(group)) checkKeys(factory, table, group, path);
   const values = Object.entries(table).map(([key, entry]) => {
     const field = joinPath(path, key);
     return [
       key,
       isOption(entry)
-        ? readOption(factory, entry, { group: given, key }, field)
-        : readOptions(factory, entry, given[key], field),
+        ? readOption(factory, entry, { group: group, key }, field)
+        : readOptions(factory, entry, group[key], field),
     ];
   });
   return Object.freeze(Object.fromEntries(values)) as OptionValues<T>;
@@ -184,7 +184,7 @@ const joinPath = (path: string, key: string): string => (path === "" ? key : `${
 const invalidOption = (factory: string, message: string, field?: string): PostbellError =>
   new PostbellError("invalid_option", `${factory}: ${message}`, { field });
 
-function readGroup(factory: string, input: unknown, path: string): Readonly<Record<string, unknown>> {
+function readGroup(factory: string, input: unknown, path: string): Record<string, unknown> {
   if (input === undefined) return {};
   if (typeof input === "object" && input !== null && !Array.isArray(input)) {
     return input as Record<string, unknown>;
@@ -196,19 +196,19 @@ function readGroup(factory: string, input: unknown, path: string): Readonly<Reco
 }
 
 /** Refuses a key that the table does not have, and names the nearest one, or all. */
-function checkKeys(factory: string, table: OptionTable, given: object, path: string): void {
-  const unknown = Object.keys(given).find((key) => !Object.hasOwn(table, key));
+function checkKeys(factory: string, table: OptionTable, group: object, path: string): void {
+  const unknown = Object.keys(group).find((key) => !Object.hasOwn(table, key));
   if (unknown === undefined) return;
-  const known = Object.keys(table);
-  const nearest = findNearest(unknown, known);
+  const keys = Object.keys(table);
+  const nearest = findNearest(unknown, keys);
   const hint =
     nearest === undefined
-      ? `The options are ${known.map((key) => joinPath(path, key)).join(", ")}.`
+      ? `The options are ${keys.map((key) => joinPath(path, key)).join(", ")}.`
       : `Did you mean '${joinPath(path, nearest)}'?`;
   const field = joinPath(path, unknown.slice(0, MAX_SHOWN_KEY));
   throw invalidOption(
     factory,
-    `there is no option '${field}'. ${known.length === 0 ? "" : hint}`.trimEnd(),
+    `there is no option '${field}'. ${keys.length === 0 ? "" : hint}`.trimEnd(),
     field,
   );
 }
@@ -219,7 +219,7 @@ const isSecretOption = ({ isSecret }: Pick<Option<unknown>, "isSecret">, field: 
 function readOption(
   factory: string,
   option: Option<unknown>,
-  { group, key }: { readonly group: Readonly<Record<string, unknown>>; readonly key: string },
+  { group, key }: { group: Record<string, unknown>; key: string },
   field: string,
 ): unknown {
   const found = group[key];
@@ -229,14 +229,14 @@ function readOption(
     const shown = isSecretOption(option, field) ? "" : `, not ${quote(found)}`;
     throw invalidOption(factory, `${field} must be ${expected}${shown}.`, field);
   }
-  if (option.expectedItem) checkItems(factory, option, found as readonly unknown[], field);
+  if (option.expectedItem) checkItems(factory, option, found as unknown[], field);
   return typeof found === "function" ? found.bind(group) : found;
 }
 
 function checkItems(
   factory: string,
   option: Pick<Option<unknown>, "expectedItem" | "isSecret">,
-  items: readonly unknown[],
+  items: unknown[],
   field: string,
 ): void {
   // Array.from visits holes too.

@@ -7,17 +7,17 @@ import pRetry from "p-retry";
 import type { Clock } from "./clock.js";
 
 interface RetryOptions {
-  readonly clock: Clock;
+  clock: Clock;
   /** Returns false for an error that repeating the call does not remedy. */
-  readonly shouldRetry: (error: unknown) => boolean;
+  shouldRetry: (error: unknown) => boolean;
   /** Returns false if the call is repeated at once, and without counting. Default: true. */
-  readonly shouldConsumeRetry?: ((error: unknown) => boolean) | undefined;
+  shouldConsumeRetry?: ((error: unknown) => boolean) | undefined;
   /** The most retries that count. Default: no limit. */
-  readonly retries?: number | undefined;
+  retries?: number | undefined;
   /** Returns the milliseconds before a retry; 0 sets no timer. `retry` counts from 1. */
-  readonly pauseMs: (retry: number) => number;
+  pauseMs: (retry: number) => number;
   /** Ends a pause, and with it the retries. */
-  readonly signal?: AbortSignal | undefined;
+  signal?: AbortSignal | undefined;
 }
 
 /**

@@ -38,9 +38,9 @@ export const storageRetryDelayMs = (failures: number): number =>
 /** How a circuit asks its store. */
 export interface CircuitStore {
   /** A cheap read that shows if the storage responds. */
-  readonly ping: () => Promise<unknown>;
+  ping: () => Promise<unknown>;
   /** Why the storage has no connection at present, if it knows. */
-  readonly connectionProblem: () => string | undefined;
+  connectionProblem: () => string | undefined;
 }
 
 /** The state of the storage, as one service sees it. */
@@ -59,9 +59,9 @@ export interface StorageStatus {
  * Puts a call of the store behind the circuit. A call that has not settled after four seconds
  * rejects with `storage_unavailable`; it may or may not have taken effect then.
  */
-export type GuardCall = <A extends readonly unknown[], R>(
-  call: (...given: A) => Promise<R>,
-) => (...given: A) => Promise<R>;
+export type GuardCall = <A extends unknown[], R>(
+  call: (...args: A) => Promise<R>,
+) => (...args: A) => Promise<R>;
 
 export interface StorageCircuit {
   /** The service's logger, without lines about an outage that is logged here. */
@@ -75,7 +75,7 @@ export interface StorageCircuit {
 
 interface Outage {
   /** When it was noticed, in monotonic time. */
-  readonly since: number;
+  since: number;
   /** The latest error. */
   error: PostbellError;
   /** Calls that the storage failed. */
@@ -127,7 +127,7 @@ function quietLogger(logger: Logger, clock: Clock, isOpen: () => boolean): Logge
   const quiet =
     (level: "warn" | "error") =>
     (fields: object, message: string): void => {
-      const { error, ...others } = fields as { readonly error?: unknown };
+      const { error, ...others } = fields as { error?: unknown };
       if (!isUnavailable(error) && !isPostbellError(error, "storage_full")) {
         logger[level](fields, message);
         return;
@@ -162,9 +162,9 @@ export function createStorageCircuit({
   logger,
   service,
 }: {
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly service: "webhooks" | "content";
+  clock: Clock;
+  logger: Logger;
+  service: "webhooks" | "content";
 }): StorageCircuit {
   let outage: Outage | undefined;
   let lastError: PostbellError | undefined;
@@ -286,7 +286,7 @@ export function createStorageCircuit({
 
   const guard: GuardCall =
     (call) =>
-    (...given) => {
+    (...args) => {
       if (outage !== undefined) {
         outage.refused += 1;
         remind(outage);
@@ -296,7 +296,7 @@ export function createStorageCircuit({
       const before = responses;
       // As `withTimeout`, without a second promise: `emit` and deliveries come through here.
       return new Promise((resolve, reject) => {
-        const result = call(...given);
+        const result = call(...args);
         let isLate = false;
         const limit = clock.setTimeout(() => {
           isLate = true;

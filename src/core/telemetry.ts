@@ -264,7 +264,7 @@ export function getServerAttributes(url: string): SpanAttributes {
   };
 }
 
-type Method = (...given: readonly unknown[]) => unknown;
+type Method = (...args: readonly unknown[]) => unknown;
 
 /**
  * Returns the same store with its failures counted, or the store itself without telemetry. Its
@@ -278,8 +278,8 @@ export function countStoreErrors<S extends object>(
   if (telemetry === undefined) return store;
   const counted =
     (operation: string, method: Method): Method =>
-    (...given) => {
-      const result = method(...given);
+    (...args) => {
+      const result = method(...args);
       if (!(result instanceof Promise)) return result;
       return result.catch((error: unknown) => {
         const code = isPostbellError(error) ? error.code : "unexpected";

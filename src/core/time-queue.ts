@@ -20,7 +20,7 @@ export interface TimeQueue<T> {
 }
 
 interface Node<T> {
-  readonly item: T;
+  item: T;
   at: number;
   order: number;
   index: number;
@@ -67,11 +67,11 @@ export function createTimeQueue<T>(): TimeQueue<T> {
       return heap.length;
     },
     set(item, at) {
-      const known = nodes.get(item);
-      const node = known ?? { item, at, order: 0, index: heap.length };
+      const existing = nodes.get(item);
+      const node = existing ?? { item, at, order: 0, index: heap.length };
       node.at = at;
       node.order = order++;
-      if (!known) {
+      if (!existing) {
         nodes.set(item, node);
         heap.push(node);
       }

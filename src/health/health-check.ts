@@ -21,27 +21,27 @@ export interface Checked {
  */
 export interface HealthOptions {
   /** The service from `createWebhooks`. */
-  readonly webhooks?: Checked | undefined;
+  webhooks?: Checked | undefined;
   /** The service from `createContent`. */
-  readonly content?: Checked | undefined;
+  content?: Checked | undefined;
   /**
    * Milliseconds for which the storage may be unavailable before the response is 503. Default 30
    * 000. Raise it if a failover of your storage takes longer.
    */
-  readonly storageAwayMs?: number | undefined;
+  storageAwayMs?: number | undefined;
   /**
    * Milliseconds by which the event loop may be late before the response is 503. Default 1 000.
    * Raise it if other work in the process blocks it for longer.
    */
-  readonly eventLoopDelayMs?: number | undefined;
+  eventLoopDelayMs?: number | undefined;
   /** The source of time. Default: the system's. Tests pass `manualClock()`. */
-  readonly clock?: Clock | undefined;
+  clock?: Clock | undefined;
 }
 
-const hasMethod = (name: string) => (given: unknown) =>
-  typeof given === "object" &&
-  given !== null &&
-  typeof (given as Record<string, unknown>)[name] === "function";
+const hasMethod = (name: string) => (value: unknown) =>
+  typeof value === "object" &&
+  value !== null &&
+  typeof (value as Record<string, unknown>)[name] === "function";
 
 const checked = value<Checked | undefined>("a service", hasMethod("status"), undefined);
 
@@ -70,12 +70,12 @@ export interface Health {
 }
 
 interface Measured {
-  readonly webhooks?: HealthStatus | undefined;
-  readonly content?: HealthStatus | undefined;
-  readonly delayMs: number;
+  webhooks?: HealthStatus | undefined;
+  content?: HealthStatus | undefined;
+  delayMs: number;
 }
 
-type Limits = Readonly<Record<"storageAwayMs" | "eventLoopDelayMs", number>>;
+type Limits = Record<"storageAwayMs" | "eventLoopDelayMs", number>;
 
 const toStatus = (isOk: boolean): "ok" | "failing" => (isOk ? "ok" : "failing");
 
@@ -148,7 +148,7 @@ export function createHealth(options: HealthOptions): Service {
     ]);
     return evaluateHealth({ webhooks: webhooksStatus, content: contentStatus, delayMs }, limits);
   };
-  const routes: readonly Route<undefined>[] = [
+  const routes: Route<undefined>[] = [
     { method: "GET", path: "/healthz", handle: async () => toResponse(await measure({ webhooks, content })) },
     // Without content: its health needs the storage, and this response must come without it.
     {

@@ -18,7 +18,7 @@ export interface Problem {
   readonly reason: string;
 }
 
-const REASONS: Readonly<Record<Problem["code"], string>> = {
+const REASONS: Record<Problem["code"], string> = {
   loop_stalled: "The delivery loop does not run although it should.",
   storage_away: "The storage does not respond, or refuses to store",
   storage_not_reached: "The storage could not be used since the service was created",
@@ -29,7 +29,7 @@ const REASONS: Readonly<Record<Problem["code"], string>> = {
 /** A problem that may exist: `forMs` is 0 if it does not. */
 export interface PossibleProblem extends Pick<Problem, "code" | "forMs"> {
   /** The code of the cause, for problems of the storage. */
-  readonly cause?: string | undefined;
+  cause?: string | undefined;
 }
 
 /**
@@ -40,7 +40,7 @@ export const describeStorageProblems = (
   { hasFailed, unreachedMs, cause }: Omit<StorageStatus, "outageMs">,
   isStarted: boolean,
   downMs: number,
-): readonly PossibleProblem[] => [
+): PossibleProblem[] => [
   { code: "storage_away", forMs: downMs, cause },
   { code: "storage_not_reached", forMs: isStarted || hasFailed ? unreachedMs : 0, cause },
 ];
@@ -62,5 +62,5 @@ const describe = ({ code, forMs, cause }: PossibleProblem): Problem => {
 };
 
 /** Returns the problems that exist now. */
-export const selectCurrentProblems = (...problems: readonly PossibleProblem[]): readonly Problem[] =>
+export const selectCurrentProblems = (...problems: PossibleProblem[]): Problem[] =>
   problems.filter(({ forMs }) => forMs > 0).map(describe);

@@ -70,8 +70,8 @@ export async function* chunksUntilLeft(
 /** The time that a client has left to send its body. */
 interface TimeBudget {
   /** Calls `onTimeout` when the time is over. Returns a function that stops the clock. */
-  readonly wait: (onTimeout: () => void) => () => void;
-  readonly received: (bytes: number) => void;
+  wait: (onTimeout: () => void) => () => void;
+  received: (bytes: number) => void;
 }
 
 function createTimeBudget({ clock, ms, bytesPerSecond }: BodyPace): TimeBudget {

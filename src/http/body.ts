@@ -11,9 +11,9 @@ type BodyRequest = Pick<HttpRequest, "body" | "headers" | "signal">;
 
 export interface ReadOptions {
   /** Bytes; a longer body is refused. */
-  readonly limit: number;
+  limit: number;
   /** By default there is no time limit. */
-  readonly pace?: BodyPace | undefined;
+  pace?: BodyPace | undefined;
 }
 
 /**

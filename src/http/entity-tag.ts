@@ -6,4 +6,5 @@ const toOpaque = (tag: string): string => tag.trim().replace(/^W\//, "");
 export const isMatch = (ifNoneMatch: string | undefined, tag: string | undefined): boolean =>
   ifNoneMatch !== undefined &&
   tag !== undefined &&
-  (ifNoneMatch.trim() === "*" || ifNoneMatch.split(",").some((given) => toOpaque(given) === toOpaque(tag)));
+  (ifNoneMatch.trim() === "*" ||
+    ifNoneMatch.split(",").some((candidate) => toOpaque(candidate) === toOpaque(tag)));

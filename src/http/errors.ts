@@ -11,7 +11,7 @@ export class HttpError extends Error {
   /** The field of the request at fault. */
   readonly field: string | undefined;
   /** Sent with the response, names in lower case: `allow`, `retry-after` … */
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: Record<string, string>;
 
   /** @param message reaches the client: it must hold no secret and no part of the request body. */
   constructor(
@@ -20,7 +20,7 @@ export class HttpError extends Error {
     message: string,
     details: {
       field?: string | undefined;
-      headers?: Readonly<Record<string, string>> | undefined;
+      headers?: Record<string, string> | undefined;
       cause?: unknown;
     } = {},
   ) {
@@ -49,7 +49,7 @@ export const rateLimited = (seconds: number, reason: string): HttpError =>
  */
 export function toHttpError(
   thrown: unknown,
-  statuses: ReadonlyMap<string, number> = new Map(),
+  statuses: Map<string, number> = new Map(),
 ): HttpError | undefined {
   if (thrown instanceof HttpError) return thrown;
   if (!isPostbellError(thrown)) return undefined;

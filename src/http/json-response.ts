@@ -6,9 +6,9 @@ import type { HttpResponse } from "./types.js";
 export const JSON_CONTENT_TYPE = "application/json; charset=utf-8";
 
 export interface JsonWriter {
-  readonly json: (status: number, value: unknown, headers?: Readonly<Record<string, string>>) => HttpResponse;
+  json: (status: number, value: unknown, headers?: Record<string, string>) => HttpResponse;
   /** `{ error: { code, message, field? } }`, with the status and the headers of the error. */
-  readonly error: (error: HttpError) => HttpResponse;
+  error: (error: HttpError) => HttpResponse;
 }
 
 /**
@@ -17,7 +17,7 @@ export interface JsonWriter {
  *
  * @param serviceHeaders added to each response of the service, names in lower case.
  */
-export function createJsonWriter(serviceHeaders: Readonly<Record<string, string>>): JsonWriter {
+export function createJsonWriter(serviceHeaders: Record<string, string>): JsonWriter {
   const json: JsonWriter["json"] = (status, value, headers) => ({
     status,
     headers: {

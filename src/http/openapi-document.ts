@@ -12,14 +12,14 @@ export const componentRef = (
 export const toPathTemplate = (path: string): string => path.replace(/:(\w+)(?:\(word\))?/g, "{$1}");
 
 export interface OpenApiContents {
-  readonly info: JsonObject;
-  readonly baseUrl: string;
-  readonly security: readonly JsonObject[];
+  info: JsonObject;
+  baseUrl: string;
+  security: JsonObject[];
   /** Descriptions by name of the tag. */
-  readonly tags: Readonly<Record<string, string>>;
-  readonly paths: JsonObject;
-  readonly webhooks?: JsonObject;
-  readonly components: JsonObject;
+  tags: Record<string, string>;
+  paths: JsonObject;
+  webhooks?: JsonObject;
+  components: JsonObject;
 }
 
 /** Returns an OpenAPI 3.1 document. */
@@ -63,11 +63,11 @@ export const describeErrorResponse = ({
   properties,
   example,
 }: {
-  readonly description: string;
-  readonly headers: JsonObject;
+  description: string;
+  headers: JsonObject;
   /** Restricts properties of the schema `Error`. */
-  readonly properties: JsonObject;
-  readonly example: JsonObject;
+  properties: JsonObject;
+  example: JsonObject;
 }): JsonObject => ({
   description,
   headers,

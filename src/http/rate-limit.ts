@@ -33,13 +33,7 @@ interface Bucket {
 }
 
 /** Allows `perMinute` calls a minute for each key, also in one burst; 0 sets no limit. */
-export function createRateLimit({
-  perMinute,
-  clock,
-}: {
-  readonly perMinute: number;
-  readonly clock: Clock;
-}): RateLimit {
+export function createRateLimit({ perMinute, clock }: { perMinute: number; clock: Clock }): RateLimit {
   if (perMinute === 0) return { take: () => 0, putBack: () => {}, charge: () => {} };
   const full = perMinute * TOKEN;
   const buckets = new LRUCache<string, Bucket>({ max: MAX_KEYS });
@@ -71,16 +65,16 @@ export function createRateLimit({
 /** One attempt to sign in, counted as a failure until `release` is called. */
 export interface SignInAttempt {
   /** False if the address, or the name from this address, has failed too often. */
-  readonly isAllowed: boolean;
-  readonly release: () => void;
+  isAllowed: boolean;
+  release: () => void;
 }
 
 /**
  * Limits the failed sign-ins of each address, and of each name that it tries, so that nobody can
  * lock out a user from another address. Without an address, each name has a limit for all clients.
  */
-export function createSignInLimit(options: { readonly perMinute: number; readonly clock: Clock }): {
-  readonly begin: (address: string | undefined, name?: string) => SignInAttempt;
+export function createSignInLimit(options: { perMinute: number; clock: Clock }): {
+  begin: (address: string | undefined, name?: string) => SignInAttempt;
 } {
   const addresses = createRateLimit(options);
   const names = createRateLimit(options);

@@ -23,7 +23,7 @@ export interface RouterOptions<Context, Caller> {
    * Creates the argument of the handlers, once the route is known: the place to authenticate.
    * `caller` is the second argument of the router's handler.
    */
-  readonly context: (
+  context: (
     request: HttpRequest,
     parameter: PathParameter,
     caller: Caller | undefined,
@@ -32,7 +32,7 @@ export interface RouterOptions<Context, Caller> {
    * Returns the response for an error of `context` or of a handler, and for HttpError 405
    * `method_not_allowed`. Must not throw.
    */
-  readonly onError: (error: unknown, request: HttpRequest) => HttpResponse;
+  onError: (error: unknown, request: HttpRequest) => HttpResponse;
 }
 
 /**
@@ -87,35 +87,34 @@ export function createRouter<Context, Caller = never>(
 
 /** The routes of one path. */
 interface Resource<Context> {
-  readonly segments: readonly string[];
-  readonly routes: ReadonlyMap<string, Route<Context>>;
-  readonly allow: string;
+  segments: string[];
+  routes: Map<string, Route<Context>>;
+  allow: string;
 }
 
 interface Match<Context> {
-  readonly resource: Resource<Context>;
-  readonly segments: readonly string[];
+  resource: Resource<Context>;
+  segments: string[];
 }
 
-function groupByPath<Context>(routes: readonly Route<Context>[]): readonly Resource<Context>[] {
+function groupByPath<Context>(routes: readonly Route<Context>[]): Resource<Context>[] {
   const paths = [...new Set(routes.map((route) => route.path))];
   return paths.map((path) => {
-    const own = routes.filter((route) => route.path === path);
-    const methods = new Set(own.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method])));
+    const matching = routes.filter((route) => route.path === path);
+    const methods = new Set(
+      matching.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method])),
+    );
     return {
       segments: splitPath(path),
-      routes: new Map(own.map((route) => [route.method, route])),
+      routes: new Map(matching.map((route) => [route.method, route])),
       allow: [...methods.add("OPTIONS")].join(", "),
     };
   });
 }
 
-const splitPath = (path: string): readonly string[] => path.replace(/\/$/, "").split("/");
+const splitPath = (path: string): string[] => path.replace(/\/$/, "").split("/");
 
-function findResource<Context>(
-  resources: readonly Resource<Context>[],
-  path: string,
-): Match<Context> | undefined {
+function findResource<Context>(resources: Resource<Context>[], path: string): Match<Context> | undefined {
   const segments = splitPath(path);
   const resource = resources.find(
     (candidate) =>
@@ -127,7 +126,7 @@ function findResource<Context>(
   return resource && { resource, segments };
 }
 
-function readParameter(names: readonly string[], segments: readonly string[]): PathParameter {
+function readParameter(names: string[], segments: string[]): PathParameter {
   return (name) => {
     const segment = segments[names.indexOf(`:${name}`)];
     if (segment === undefined) throw new Error(`The path of this route has no parameter '${name}'.`);

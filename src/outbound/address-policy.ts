@@ -26,9 +26,9 @@ export interface AddressPolicy {
 /** The parsed list of `destinations.allow`. */
 export interface AllowedHosts {
   /** An address in one of these is allowed. */
-  readonly blocks: Readonly<Record<Family, BlockList>>;
+  blocks: Record<Family, BlockList>;
   /** A name is allowed, with its private addresses. `.example.org` stands for all names below. */
-  readonly names: ReadonlySet<string>;
+  names: Set<string>;
 }
 
 /**
@@ -50,19 +50,19 @@ export interface AddressRefusal {
 /** The target of an allowed URL. */
 export interface AllowedTarget {
   /** Scheme, host and port, as the WHATWG parser writes them. */
-  readonly origin: string;
+  origin: string;
   /** Path and query, encoded; the fragment is never sent. */
-  readonly path: string;
+  path: string;
   /** A name in lower case without its trailing dot, or an address without brackets. */
-  readonly hostname: string;
+  hostname: string;
   /** True if `hostname` is an address. */
-  readonly isAddress: boolean;
-  readonly port: number;
-  readonly isSecure: boolean;
+  isAddress: boolean;
+  port: number;
+  isSecure: boolean;
 }
 
-export type UrlCheck = { readonly ok: true; readonly target: AllowedTarget } | AddressRefusal;
-export type AddressCheck = { readonly ok: true } | AddressRefusal;
+export type UrlCheck = { ok: true; target: AllowedTarget } | AddressRefusal;
+export type AddressCheck = { ok: true } | AddressRefusal;
 
 /**
  * Control characters, all kinds of white space, lone surrogates, and the backslash, which parsers
@@ -79,7 +79,7 @@ const MAX_LABEL_LENGTH = 63;
  * The "bad ports" of the Fetch standard (https://fetch.spec.whatwg.org/#port-blocking), including
  * port 0.
  */
-const BLOCKED_PORTS: ReadonlySet<number> = new Set([
+const BLOCKED_PORTS: Set<number> = new Set([
   0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
   109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515,
   526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049,
@@ -87,7 +87,7 @@ const BLOCKED_PORTS: ReadonlySet<number> = new Set([
 ]);
 
 /** One list per family: in a shared list, an IPv4-mapped rule would match every IPv4 address. */
-function networks(family: Family, prefixes: readonly string[]): BlockList {
+function networks(family: Family, prefixes: string[]): BlockList {
   const list = new BlockList();
   for (const prefix of prefixes) {
     const slash = prefix.indexOf("/");
@@ -100,7 +100,7 @@ function networks(family: Family, prefixes: readonly string[]): BlockList {
 const IPV4_FOLLOWS = ["::ffff:", "::ffff:0:", "64:ff9b::"];
 
 /** Returns the IPv6 blocks that lead to IPv4 blocks, 6to4 (RFC 3056) included. */
-function embed(blocks: readonly string[], prefixes: readonly string[] = IPV4_FOLLOWS): readonly string[] {
+function embed(blocks: string[], prefixes: string[] = IPV4_FOLLOWS): string[] {
   return blocks.flatMap((block) => {
     const [address = "", length = ""] = block.split("/");
     const hex = Buffer.from(address.split(".").map(Number)).toString("hex");
@@ -112,7 +112,7 @@ function embed(blocks: readonly string[], prefixes: readonly string[] = IPV4_FOL
 const NO_HOST_IPV4 = ["0.0.0.0/8", "224.0.0.0/4", "255.255.255.255/32"];
 
 /** The unspecified addresses, multicast and broadcast: never a host to connect to. */
-const NO_HOST: Readonly<Record<Family, BlockList>> = {
+const NO_HOST: Record<Family, BlockList> = {
   ipv4: networks("ipv4", NO_HOST_IPV4),
   ipv6: networks("ipv6", ["::/128", "ff00::/8", ...embed(NO_HOST_IPV4)]),
 };
@@ -160,7 +160,7 @@ const PLATFORM_IPV4 = [
  * Services that a cloud offers to its machines, such as metadata and credentials, and all
  * link-local addresses, where most of them are. No option allows them.
  */
-const PLATFORM: Readonly<Record<Family, BlockList>> = {
+const PLATFORM: Record<Family, BlockList> = {
   ipv4: networks("ipv4", PLATFORM_IPV4),
   ipv6: networks("ipv6", [
     "fe80::/10", // link-local

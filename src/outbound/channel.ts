@@ -21,18 +21,18 @@ import type { OutboundFailure, OutboundRequest, OutboundResult, ResponseReceiver
 
 export interface ChannelSettings extends ConnectionSettings {
   /** Shared by all channels of a client. */
-  readonly deadlines: Deadlines;
+  deadlines: Deadlines;
   /** Calls back after the event loop has polled for new bytes. */
-  readonly afterPoll: (callback: () => void) => void;
+  afterPoll: (callback: () => void) => void;
   /** Called for each request that is written again, see {@link createChannel}. Must not throw. */
-  readonly onRepeat?: (() => void) | undefined;
+  onRepeat?: (() => void) | undefined;
 }
 
 export interface ChannelEvents {
   /** The exchange ended cleanly, and the connection can carry another. */
-  readonly onIdle: (channel: Channel) => void;
+  onIdle: (channel: Channel) => void;
   /** The connection is gone and must not be used again. */
-  readonly onGone: (channel: Channel) => void;
+  onGone: (channel: Channel) => void;
 }
 
 export interface Channel {
@@ -40,16 +40,12 @@ export interface Channel {
    * Sends one request; only one at a time. Never rejects. The body goes to `receiver` if there is
    * one.
    */
-  readonly exchange: (
-    request: OutboundRequest,
-    path: string,
-    receiver?: ResponseReceiver,
-  ) => Promise<OutboundResult>;
+  exchange: (request: OutboundRequest, path: string, receiver?: ResponseReceiver) => Promise<OutboundResult>;
   /**
    * Ends the exchange with this failure, or with the response if its head was read, and drops the
    * connection. Resolves when it is closed.
    */
-  readonly end: (failure: OutboundFailure) => Promise<void>;
+  end: (failure: OutboundFailure) => Promise<void>;
 }
 
 /**
@@ -109,7 +105,7 @@ export function createChannel(
    * True after a response until the event loop has polled for new bytes: an endpoint that closes
    * the connection all the same has done so by then.
    */
-  let isResting = false;
+  let awaitsPoll = false;
   const exchange: Channel["exchange"] = (request, path, receiver) =>
     new Promise((resolve) => {
       const head = requestHead(request, path, common);
@@ -118,10 +114,10 @@ export function createChannel(
         void drop();
         return;
       }
-      const begun = createHttpExchange({ requestHead: head, request, receiver, resolve });
+      const begun = createHttpExchange(head, request, receiver, resolve);
       begun.deadline = deadlines.add(clock.monotonic() + request.deadlineMs, onDeadline);
       current = begun;
-      if (!isResting) begin(begun);
+      if (!awaitsPoll) begin(begun);
     });
 
   /** Writes the request, or opens the connection for it. */
@@ -233,13 +229,13 @@ export function createChannel(
     }
     if (socket?.isPaused()) socket.resume();
     isReused = true;
-    isResting = true;
-    afterPoll(endRest);
+    awaitsPoll = true;
+    afterPoll(onPolled);
     events.onIdle(channel);
   };
 
-  const endRest = (): void => {
-    isResting = false;
+  const onPolled = (): void => {
+    awaitsPoll = false;
     if (current !== undefined) begin(current);
     else if (socket !== undefined) {
       // The process may exit while the socket is idle.

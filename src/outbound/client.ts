@@ -16,35 +16,35 @@ import { createResolver, type FindAddresses, Names, type Resolve, toLookupMs } f
 import type { OutboundClient } from "./types.js";
 
 export interface OutboundClientOptions {
-  readonly clock: Clock;
-  readonly policy?: AddressPolicy | undefined;
+  clock: Clock;
+  policy?: AddressPolicy | undefined;
   /**
    * PEM certificates to trust in addition to Node's built-in roots. Default: only the built-in
    * roots.
    */
-  readonly ca?: string | Buffer | undefined;
+  ca?: string | Buffer | undefined;
   /** Shown to endpoints that ask for a certificate. Never to the proxy. Default: none. */
-  readonly clientCertificate?: ClientCertificate | undefined;
+  clientCertificate?: ClientCertificate | undefined;
   /** Opens the connections to endpoints. Default: none. */
-  readonly proxy?: OutboundProxy | undefined;
+  proxy?: OutboundProxy | undefined;
   /** Looks names up instead of `find`. */
-  readonly resolve?: Resolve | undefined;
+  resolve?: Resolve | undefined;
   /** Default: `createResolver`, which queries the system's DNS servers. */
-  readonly find?: FindAddresses | undefined;
+  find?: FindAddresses | undefined;
   /** The usual time limit of a request: the lookup of a name gets 40 % of it. Default 15 000. */
-  readonly deadlineMs?: number | undefined;
+  deadlineMs?: number | undefined;
   /**
    * The number of origins (scheme, host and port) to keep idle connections for, 1 or more; the
    * least recently used is dropped. Default 1000.
    */
-  readonly maxOrigins?: number | undefined;
+  maxOrigins?: number | undefined;
   /** Called for each request that is written again over a new connection. Must not throw. */
-  readonly onRepeat?: (() => void) | undefined;
+  onRepeat?: (() => void) | undefined;
 }
 
 /** The idle connections of one origin, the most recently used on top. */
 interface Origin {
-  readonly idle: Channel[];
+  idle: Channel[];
   isDropped: boolean;
 }
 
@@ -75,7 +75,7 @@ export function createOutboundClient({
   onRepeat,
 }: OutboundClientOptions): OutboundClient {
   const channels = new Set<Channel>();
-  const verdicts = new LRUCache<string, UrlCheck>({ max: maxOrigins });
+  const checkedUrls = new LRUCache<string, UrlCheck>({ max: maxOrigins });
   const origins = new LRUCache<string, Origin>({
     max: maxOrigins,
     dispose: (origin) => {
@@ -100,17 +100,17 @@ export function createOutboundClient({
   };
 
   /** Refusals are not cached: a stranger could fill the cache with them. */
-  const judge = (url: string): UrlCheck => {
-    const known = verdicts.get(url);
-    if (known !== undefined) return known;
-    const verdict = checkUrl(url, policy);
-    if (verdict.ok) verdicts.set(url, verdict);
-    return verdict;
+  const checkCached = (url: string): UrlCheck => {
+    const cached = checkedUrls.get(url);
+    if (cached !== undefined) return cached;
+    const checked = checkUrl(url, policy);
+    if (checked.ok) checkedUrls.set(url, checked);
+    return checked;
   };
 
   const originOf = (target: AllowedTarget): Origin => {
-    const known = origins.get(target.origin);
-    if (known !== undefined) return known;
+    const existing = origins.get(target.origin);
+    if (existing !== undefined) return existing;
     const origin: Origin = { idle: [], isDropped: false };
     origins.set(target.origin, origin);
     return origin;
@@ -134,17 +134,17 @@ export function createOutboundClient({
 
   const send: OutboundClient["send"] = (request, receiver) => {
     if (closing !== undefined) return Promise.resolve(clientClosed);
-    const verdict = judge(request.url);
-    if (!verdict.ok) return Promise.resolve(refusalFailure(verdict));
-    const origin = originOf(verdict.target);
-    const channel = origin.idle.pop() ?? addChannel(verdict.target, origin);
-    return channel.exchange(request, verdict.target.path, receiver);
+    const checked = checkCached(request.url);
+    if (!checked.ok) return Promise.resolve(refusalFailure(checked));
+    const origin = originOf(checked.target);
+    const channel = origin.idle.pop() ?? addChannel(checked.target, origin);
+    return channel.exchange(request, checked.target.path, receiver);
   };
 
   const isResolverDown: OutboundClient["isResolverDown"] = async (url) => {
-    const verdict = judge(url);
-    if (!verdict.ok || verdict.target.isAddress) return false;
-    return names.find(verdict.target.hostname).then(
+    const checked = checkCached(url);
+    if (!checked.ok || checked.target.isAddress) return false;
+    return names.find(checked.target.hostname).then(
       () => false,
       (error: unknown) => isResolverOutage(classifyError(error, "dns")),
     );
@@ -175,7 +175,7 @@ export function createAfterPoll(): (callback: () => void) => void {
   let added: (() => void)[] = [];
   let isScheduled = false;
 
-  const takeTurn = (due: readonly (() => void)[]): void => {
+  const takeTurn = (due: (() => void)[]): void => {
     const next = added;
     added = [];
     isScheduled = next.length > 0;

@@ -13,22 +13,22 @@ import type { Names } from "./resolver.js";
 import type { OutboundFailure } from "./types.js";
 
 export interface ConnectionSettings {
-  readonly clock: Clock;
-  readonly policy: AddressPolicy;
-  readonly names: Names;
+  clock: Clock;
+  policy: AddressPolicy;
+  names: Names;
   /** Throws if the host's CA cannot be read. */
-  readonly secureContext: () => tls.SecureContext;
+  secureContext: () => tls.SecureContext;
   /** Default: none, so endpoints are connected to directly. */
-  readonly proxy?: ProxySettings | undefined;
+  proxy?: ProxySettings | undefined;
 }
 
 export interface Opening {
-  readonly phase: () => Phase;
+  phase: () => Phase;
   /** Cancels the opening and destroys the socket; the callback is not called any more. */
-  readonly cancel: () => void;
+  cancel: () => void;
 }
 
-export type Opened = { readonly socket: net.Socket } | { readonly failure: OutboundFailure };
+export type Opened = { socket: net.Socket } | { failure: OutboundFailure };
 
 /**
  * Milliseconds for one address of the proxy before the next is tried. Node's default of 250 is too
@@ -174,9 +174,9 @@ export function openConnection(
   };
 
   const dialThroughProxy = (through: ProxySettings, address: string): void => {
-    const verdict = checkAddress(address, policy, target.hostname);
-    if (!verdict.ok) {
-      fail(refusalFailure(verdict));
+    const checked = checkAddress(address, policy, target.hostname);
+    if (!checked.ok) {
+      fail(refusalFailure(checked));
       return;
     }
     phase = "proxy";
@@ -198,9 +198,9 @@ export function openConnection(
 
   const areAllowed = (addresses: readonly string[]): boolean => {
     for (const address of addresses) {
-      const verdict = checkAddress(address, policy, target.hostname);
-      if (verdict.ok) continue;
-      fail(refusalFailure(verdict));
+      const checked = checkAddress(address, policy, target.hostname);
+      if (checked.ok) continue;
+      fail(refusalFailure(checked));
       return false;
     }
     return true;

@@ -28,12 +28,12 @@ export interface DestinationOptions {
    * Allows `http:` URLs, for development and tests. Default false. Without TLS, everybody on the
    * way can read what is delivered.
    */
-  readonly allowHttp?: boolean | undefined;
+  allowHttp?: boolean | undefined;
   /**
    * Allows all hosts that are not public, for development and tests; in production, use `allow`.
    * Default false. Everybody who may register a URL can then reach your whole network.
    */
-  readonly allowPrivateNetworks?: boolean | undefined;
+  allowPrivateNetworks?: boolean | undefined;
   /**
    * Hosts that may be reached although they are not public, but never cloud metadata services: at
    * most 256 CIDR blocks and host names, such as `10.20.0.0/16`, `hooks.internal` and
@@ -49,18 +49,18 @@ export interface DestinationOptions {
    * It is checked when a webhook is registered, and at each connection for every address of the
    * name and for the connected peer. It does not allow `http:` URLs: see `allowHttp`.
    */
-  readonly allow?: readonly string[] | undefined;
+  allow?: readonly string[] | undefined;
   /**
    * Certificates in PEM that are trusted in addition to Node's built-in roots;
    * `NODE_EXTRA_CA_CERTS` is then ignored. Set it for endpoints with certificates of your own
    * authority. Text that is not a list of certificates is refused.
    */
-  readonly ca?: string | Uint8Array | undefined;
+  ca?: string | Uint8Array | undefined;
   /**
    * Replaces the lookup of host names with the system's DNS servers, which ignores hosts files and
    * search domains.
    */
-  readonly resolve?: Resolve | undefined;
+  resolve?: Resolve | undefined;
   /**
    * URL of an HTTP proxy that connections are opened through: `http://user:password@host:port`, or
    * `https:` for TLS to the proxy. Default: none; environment variables are not read.
@@ -71,7 +71,7 @@ export interface DestinationOptions {
    * failure of the proxy is a failed attempt with a code such as `PROXY_407` or `PROXY_RESPONSE`.
    * The proxy itself may be in a private network.
    */
-  readonly proxy?: string | undefined;
+  proxy?: string | undefined;
   /**
    * The certificate that endpoints get if they ask for one (mutual TLS). Default: none. One for the
    * service; the proxy never gets it. For deliveries only.
@@ -79,14 +79,14 @@ export interface DestinationOptions {
    * @example
    * clientCertificate: { cert: readFileSync("client.pem"), key: readFileSync("client.key") }
    */
-  readonly clientCertificate?:
+  clientCertificate?:
     | {
         /** The certificate in PEM, at most 1 MiB. Those of intermediate authorities may follow. */
-        readonly cert: string | Uint8Array;
+        cert: string | Uint8Array;
         /** Its private key in PEM, at most 1 MiB. */
-        readonly key: string | Uint8Array;
+        key: string | Uint8Array;
         /** Decrypts the key, at most 1 024 characters. Leave it out if the key is not encrypted. */
-        readonly passphrase?: string | undefined;
+        passphrase?: string | undefined;
       }
     | undefined;
 }
@@ -98,9 +98,7 @@ const MAX_ENTRY_LENGTH = 256;
 const CIDR_BLOCK = /^(?<address>[0-9a-f.:]{2,45})\/(?<length>[0-9]{1,3})$/i;
 
 /** An entry of `destinations.allow`: a block of addresses, or a name as `AllowedHosts` has it. */
-type AllowEntry =
-  | { readonly family: Family; readonly address: string; readonly length: number }
-  | { readonly name: string };
+type AllowEntry = { family: Family; address: string; length: number } | { name: string };
 
 /** Parses a CIDR block, or an address as the block of that address. */
 function parseBlock(entry: string): AllowEntry | undefined {
@@ -161,11 +159,11 @@ const END = "-----END CERTIFICATE-----";
  * Node's TLS ignores what it cannot read, so that a wrong file would show up only as a failure of
  * every delivery.
  */
-function checkCertificates(given: unknown): string | undefined {
-  if (typeof given !== "string" && !(given instanceof Uint8Array)) return "certificates in PEM";
-  if (given.length > MAX_CERTIFICATE_BYTES)
+function checkCertificates(input: unknown): string | undefined {
+  if (typeof input !== "string" && !(input instanceof Uint8Array)) return "certificates in PEM";
+  if (input.length > MAX_CERTIFICATE_BYTES)
     return `certificates in PEM of at most ${MAX_CERTIFICATE_BYTES} bytes`;
-  const [, ...blocks] = Buffer.from(given as Uint8Array)
+  const [, ...blocks] = Buffer.from(input as Uint8Array)
     .toString("latin1")
     .split(BEGIN);
   if (blocks.length === 0) return `certificates in PEM, with at least one '${BEGIN}'`;
@@ -197,8 +195,8 @@ const proxy: Option<string | undefined> = {
   default: undefined,
   unit: "a URL",
   isSecret: true,
-  expected: (given) =>
-    parseProxy(given) === undefined
+  expected: (input) =>
+    parseProxy(input) === undefined
       ? "the URL of an HTTP proxy, such as 'http://user:password@proxy.internal:3128'"
       : undefined,
 };
@@ -212,16 +210,16 @@ export const clientCertificateOptions = {
   key: {
     default: undefined,
     unit: "a private key in PEM",
-    expected: (given: unknown) =>
-      (typeof given === "string" || given instanceof Uint8Array) && given.length <= MAX_KEY_BYTES
+    expected: (input: unknown) =>
+      (typeof input === "string" || input instanceof Uint8Array) && input.length <= MAX_KEY_BYTES
         ? undefined
         : `a private key in PEM of at most ${MAX_KEY_BYTES} bytes`,
   } as Option<string | Uint8Array | undefined>,
   passphrase: {
     default: undefined,
     unit: "text",
-    expected: (given: unknown) =>
-      typeof given === "string" && given.length <= MAX_PASSPHRASE_LENGTH
+    expected: (input: unknown) =>
+      typeof input === "string" && input.length <= MAX_PASSPHRASE_LENGTH
         ? undefined
         : `a text of at most ${MAX_PASSPHRASE_LENGTH} characters`,
   } as Option<string | undefined>,
@@ -235,9 +233,7 @@ export interface ClientCertificate {
 }
 
 /** A certificate and its key, copied, or the option at fault and the sentence after its path. */
-type ClientCertificateCheck =
-  | ClientCertificate
-  | { readonly fault: "cert" | "key" | "passphrase"; readonly message: string };
+type ClientCertificateCheck = ClientCertificate | { fault: "cert" | "key" | "passphrase"; message: string };
 
 /**
  * Checks the options of a client certificate against each other, so that a wrong file does not

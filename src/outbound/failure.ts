@@ -9,7 +9,7 @@ import type { OutboundFailure } from "./types.js";
  */
 export type Phase = "dns" | "connect" | "proxy" | "tls" | "http";
 
-const FAILED_IN: Readonly<Record<Phase, string>> = {
+const FAILED_IN: Record<Phase, string> = {
   dns: "The host name could not be resolved",
   connect: "No connection to the endpoint could be opened",
   proxy: "The proxy opened no connection to the endpoint",
@@ -17,7 +17,7 @@ const FAILED_IN: Readonly<Record<Phase, string>> = {
   http: "The endpoint did not give a valid HTTP response",
 };
 
-const LATE_IN: Readonly<Record<Phase, string>> = {
+const LATE_IN: Record<Phase, string> = {
   dns: "while its name was resolved",
   connect: "while the connection was opened",
   proxy: "while the proxy opened the connection",
@@ -31,7 +31,7 @@ const LATE_IN: Readonly<Record<Phase, string>> = {
  */
 export const RESOLVER_UNAVAILABLE = "RESOLVER_UNAVAILABLE";
 
-export const isResolverOutage = (failure: { readonly kind: string; readonly code?: unknown }): boolean =>
+export const isResolverOutage = (failure: { kind: string; code?: unknown }): boolean =>
   failure.kind === "dns" && failure.code === RESOLVER_UNAVAILABLE;
 
 /** The form of codes of Node, OpenSSL and c-ares. Other texts are not safe to log. */

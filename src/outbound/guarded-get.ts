@@ -11,32 +11,32 @@ import { classifyError, deadlineFailure } from "./failure.js";
 import type { OutboundClient, OutboundFailure, OutboundResponse } from "./types.js";
 
 export interface GetRequest {
-  readonly url: string;
+  url: string;
   /** The `accept` header: `application/json`. Default: anything. */
-  readonly accept?: string | undefined;
+  accept?: string | undefined;
   /** The maximum size of the body, before and after it is decompressed. */
-  readonly maxBytes: number;
+  maxBytes: number;
   /** A longer body fails, or ends at the limit as if it were complete. Default: `fail`. */
-  readonly beyond?: "fail" | "end" | undefined;
+  beyond?: "fail" | "end" | undefined;
   /** Milliseconds for the whole call: all redirects, from the first DNS query to the last byte. */
-  readonly deadlineMs: number;
+  deadlineMs: number;
   /** Default 3; 0 follows none, and the response is then the redirect itself. */
-  readonly maxRedirects?: number | undefined;
+  maxRedirects?: number | undefined;
 }
 
 export interface GetResponse {
-  readonly kind: "response";
+  kind: "response";
   /** The status of the last hop; a redirect only if it was one too many, or led nowhere. */
-  readonly status: number;
+  status: number;
   /** The URL of the last hop. */
-  readonly url: string;
-  readonly headers: OutboundResponse["headers"];
+  url: string;
+  headers: OutboundResponse["headers"];
   /**
    * Decompressed. Fails with a {@link BodyError} if it is cut off, and with zlib's error if it
    * cannot be decompressed. Read it to its end or destroy it, which drops the connection; until
    * then the connection stays open, up to the deadline.
    */
-  readonly body: Readable;
+  body: Readable;
 }
 
 /** Never rejects. */
@@ -57,13 +57,13 @@ export class BodyError extends Error {
 }
 
 export interface GuardedGetOptions {
-  readonly client: OutboundClient;
-  readonly clock: Clock;
+  client: OutboundClient;
+  clock: Clock;
   /** Allows other ports than 443 and 80. Default false. */
-  readonly anyPort?: boolean | undefined;
+  anyPort?: boolean | undefined;
 }
 
-const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+const REDIRECTS: Set<number> = new Set([301, 302, 303, 307, 308]);
 const DEFAULT_REDIRECTS = 3;
 
 const badPort: OutboundFailure = Object.freeze({
@@ -105,15 +105,15 @@ export function createGuardedGet({ client, clock, anyPort = false }: GuardedGetO
 }
 
 type OpenRequest = Required<Pick<GetRequest, "url" | "maxBytes" | "deadlineMs">> & {
-  readonly accept: string;
+  accept: string;
 };
 
 interface Opened {
-  readonly kind: "response";
-  readonly status: number;
-  readonly headers: OutboundResponse["headers"];
+  kind: "response";
+  status: number;
+  headers: OutboundResponse["headers"];
   /** The body as it arrives. */
-  readonly source: Readable;
+  source: Readable;
 }
 
 /** Settles when the head of the response was read. */
@@ -185,8 +185,8 @@ function finished({ status, headers, source }: Opened, url: string, cap: Cap): G
 }
 
 interface Cap {
-  readonly maxBytes: number;
-  readonly beyond: "fail" | "end";
+  maxBytes: number;
+  beyond: "fail" | "end";
 }
 
 function capped({ maxBytes, beyond }: Cap): Transform {

@@ -16,7 +16,7 @@ const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
  * Headers that the client sets itself. If they were sent twice, one request could become two for
  * the endpoint.
  */
-export const RESERVED_HEADERS: ReadonlySet<string> = new Set([
+export const RESERVED_HEADERS: Set<string> = new Set([
   "accept-encoding",
   "connection",
   "content-length",
@@ -72,14 +72,14 @@ export function requestBytes(head: string, body: Uint8Array | null): Buffer {
 export type Framing = number | "chunked" | "close";
 
 export interface ResponseHead {
-  readonly status: number;
+  status: number;
   /** The raw header lines, each with its line break. {@link parseHeaders} parses them. */
-  readonly headerLines: string;
-  readonly framing: Framing;
+  headerLines: string;
+  framing: Framing;
   /** True if the endpoint keeps the connection open for another request. */
-  readonly isKeptAlive: boolean;
+  isKeptAlive: boolean;
   /** The seconds for which the endpoint keeps an idle connection open, by its own words. */
-  readonly keepAliveSeconds: number | undefined;
+  keepAliveSeconds: number | undefined;
 }
 
 /**
@@ -153,7 +153,7 @@ function fieldsOf(lines: string): Fields | undefined {
   return isClear && (fields.length === undefined || fields.coding === undefined) ? fields : undefined;
 }
 
-const tokensOf = (list: string): readonly string[] => list.split(",").map(trimBlanks);
+const tokensOf = (list: string): string[] => list.split(",").map(trimBlanks);
 
 /**
  * Returns `undefined` if the length is not a number, or a coding is empty: after `chunked,` some
@@ -218,10 +218,10 @@ export function parseHeaders(lines: string): Record<string, string> {
 
 export interface HttpExchange {
   /** The request up to its body, one byte per character. */
-  readonly requestHead: string;
-  readonly request: OutboundRequest;
-  readonly receiver: ResponseReceiver | undefined;
-  readonly resolve: (result: OutboundResult) => void;
+  requestHead: string;
+  request: OutboundRequest;
+  receiver: ResponseReceiver | undefined;
+  resolve: (result: OutboundResult) => void;
   deadline: Deadline | undefined;
   /** True if the request was written to the present connection. */
   isWritten: boolean;
@@ -238,12 +238,15 @@ export interface HttpExchange {
 const NO_BODY = Buffer.alloc(0);
 
 export const createHttpExchange = (
-  given: Pick<HttpExchange, "requestHead" | "request" | "receiver" | "resolve">,
+  head: string,
+  request: OutboundRequest,
+  receiver: ResponseReceiver | undefined,
+  resolve: (result: OutboundResult) => void,
 ): HttpExchange => ({
-  requestHead: given.requestHead,
-  request: given.request,
-  receiver: given.receiver,
-  resolve: given.resolve,
+  requestHead: head,
+  request,
+  receiver,
+  resolve,
   deadline: undefined,
   isWritten: false,
   isAnswered: false,
@@ -272,10 +275,10 @@ export function keepPart(exchange: HttpExchange, part: Buffer): void {
  */
 class Response implements OutboundResponse {
   readonly kind = "response";
-  readonly status: number;
-  readonly body: Uint8Array;
-  readonly complete: boolean;
-  readonly #headerLines: string;
+  status: number;
+  body: Uint8Array;
+  complete: boolean;
+  #headerLines: string;
 
   constructor({ status, headerLines }: ResponseHead, body: Uint8Array, complete: boolean) {
     this.status = status;

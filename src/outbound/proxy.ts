@@ -8,18 +8,18 @@ import { parseHead } from "./http-message.js";
 /** A parsed `destinations.proxy`. */
 export interface OutboundProxy {
   /** A name, or an address without brackets. */
-  readonly hostname: string;
-  readonly port: number;
+  hostname: string;
+  port: number;
   /** True if the connection to the proxy itself uses TLS. */
-  readonly isSecure: boolean;
+  isSecure: boolean;
   /** The value of `proxy-authorization`. Never logged. */
-  readonly authorization: string | undefined;
+  authorization: string | undefined;
 }
 
 /** A proxy, and how to open a TLS connection to it. */
 export interface ProxySettings extends OutboundProxy {
   /** Without a client certificate: that is for endpoints. */
-  readonly secureContext: () => tls.SecureContext;
+  secureContext: () => tls.SecureContext;
 }
 
 const toPort = ({ port, protocol }: URL): number => {
@@ -35,8 +35,8 @@ function toAuthorization({ username, password }: URL): string | undefined {
 }
 
 /** Parses `http://user:password@host:port`, also with `https`. Returns `undefined` for other values. */
-export function parseProxy(given: unknown): OutboundProxy | undefined {
-  const url = typeof given === "string" ? parseUrl(given) : undefined;
+export function parseProxy(option: unknown): OutboundProxy | undefined {
+  const url = typeof option === "string" ? parseUrl(option) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) return undefined;
   if (url.pathname !== "/" || url.search !== "" || url.hash !== "" || url.port === "0") return undefined;
   try {
@@ -103,7 +103,7 @@ function toProblem(head: string, isFollowed: boolean): string | undefined {
  */
 export function requestTunnel(
   socket: net.Socket,
-  endpoint: { readonly address: string; readonly port: number },
+  endpoint: { address: string; port: number },
   { authorization }: Pick<OutboundProxy, "authorization">,
   callback: (problem: string | undefined) => void,
 ): void {

@@ -11,9 +11,9 @@ export interface ResponseSink {
    * Called once with the head of the final response, before the first part of the body. May call
    * {@link ResponseReader.stop}.
    */
-  readonly onHead: (head: ResponseHead) => void;
+  onHead: (head: ResponseHead) => void;
   /** Called with each part of the body. May call {@link ResponseReader.stop}. */
-  readonly onBody: (bytes: Buffer) => void;
+  onBody: (bytes: Buffer) => void;
 }
 
 /**
@@ -26,14 +26,14 @@ export type ReadProblem = "BAD_RESPONSE" | "HEADERS_TOO_LARGE" | "TOO_MANY_INTER
 
 export interface ResponseReader {
   /** Begins another response. */
-  readonly start: () => void;
-  readonly read: (bytes: Buffer) => ReadState;
+  start: () => void;
+  read: (bytes: Buffer) => ReadState;
   /** Reports the end of the connection. Returns `complete` if that is how the body ends. */
-  readonly end: () => ReadState;
+  end: () => ReadState;
   /** Stops reading. */
-  readonly stop: () => void;
+  stop: () => void;
   /** The reason for the state `broken`. */
-  readonly problem: () => ReadProblem;
+  problem: () => ReadProblem;
 }
 
 const MAX_HEAD_BYTES = 16_384;
@@ -221,13 +221,13 @@ type Place =
 
 export interface ChunkedBody {
   /** Begins another body. */
-  readonly start: () => void;
+  start: () => void;
   /**
    * Reads from `at` to the end of the body. Returns the position after the bytes that were read.
    */
-  readonly read: (bytes: Buffer, at: number) => number;
-  readonly state: () => "open" | "complete" | "trailer" | "broken";
-  readonly stop: () => void;
+  read: (bytes: Buffer, at: number) => number;
+  state: () => "open" | "complete" | "trailer" | "broken";
+  stop: () => void;
 }
 
 const expectByte = (byte: number, expected: number, next: Place, otherwise: Place = "broken"): Place =>

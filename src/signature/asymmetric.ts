@@ -8,13 +8,13 @@ import { type SignatureInput, type SignatureResult, verifyAge } from "./signatur
 
 /** A public key as a JSON Web Key (RFC 8037). `kid` is its thumbprint (RFC 7638). */
 export interface PublicJwk {
-  readonly kty: "OKP";
-  readonly crv: "Ed25519";
+  kty: "OKP";
+  crv: "Ed25519";
   /** The 32 bytes of the key in base64url. */
-  readonly x: string;
-  readonly kid: string;
-  readonly use: "sig";
-  readonly alg: "EdDSA";
+  x: string;
+  kid: string;
+  use: "sig";
+  alg: "EdDSA";
 }
 
 /** A key that signs deliveries. */
@@ -53,12 +53,12 @@ function readPrivateBytes(bytes: Buffer): KeyObject | undefined {
   return written.length === 0 || written.equals(getPublicBytes(key)) ? key : undefined;
 }
 
-function readPrivateKey(given: unknown): KeyObject | undefined {
-  if (typeof given !== "string" || given.length > MAX_KEY_LENGTH) return undefined;
+function readPrivateKey(pem: unknown): KeyObject | undefined {
+  if (typeof pem !== "string" || pem.length > MAX_KEY_LENGTH) return undefined;
   try {
-    const bytes = decode(given, PRIVATE_PREFIX);
+    const bytes = decode(pem, PRIVATE_PREFIX);
     if (bytes !== undefined) return readPrivateBytes(bytes);
-    const key = createPrivateKey({ key: given, format: "pem" });
+    const key = createPrivateKey({ key: pem, format: "pem" });
     return key.asymmetricKeyType === "ed25519" ? key : undefined;
   } catch {
     return undefined;
@@ -66,14 +66,14 @@ function readPrivateKey(given: unknown): KeyObject | undefined {
 }
 
 /** Checks an item of `signature.ed25519`: returns the end of "must be …", or `undefined`. */
-export const checkSigningKey = (given: unknown): string | undefined =>
-  readPrivateKey(given) === undefined
+export const checkSigningKey = (pem: unknown): string | undefined =>
+  readPrivateKey(pem) === undefined
     ? `a private Ed25519 key: PEM (PKCS#8, not encrypted), or '${PRIVATE_PREFIX}' and Base64`
     : undefined;
 
 /** @param given a key that {@link checkSigningKey} accepts. */
-export function readSigningKey(given: string): SigningKey {
-  const privateKey = readPrivateKey(given) as KeyObject;
+export function readSigningKey(pem: string): SigningKey {
+  const privateKey = readPrivateKey(pem) as KeyObject;
   const x = getPublicBytes(privateKey).toString("base64url");
   // RFC 7638: these members, in this order, without spaces.
   const kid = createHash("sha256").update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`).digest("base64url");
@@ -90,7 +90,7 @@ export function asymmetricSignature({
   id,
   timestamp,
   body,
-}: Omit<SignatureInput, "secret"> & { readonly key: SigningKey; readonly id: string }): string {
+}: Omit<SignatureInput, "secret"> & { key: SigningKey; id: string }): string {
   return `v1a,${sign(null, toSignedContent(id, timestamp, body), key.privateKey).toString("base64")}`;
 }
 
@@ -100,7 +100,7 @@ export function asymmetricSignature({
  *
  * Source: Cremers and Jackson, "Prime, Order Please!", table 1.
  */
-const SMALL_ORDER_POINTS: ReadonlySet<string> = new Set([
+const SMALL_ORDER_POINTS: Set<string> = new Set([
   "0000000000000000000000000000000000000000000000000000000000000000",
   "0100000000000000000000000000000000000000000000000000000000000000",
   "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
@@ -120,9 +120,9 @@ function hasSmallOrder(point: Buffer): boolean {
  * Reads `whpk_` and Base64. Returns `undefined` for any other value, and for a key under which
  * anyone can sign.
  */
-export function readPublicKey(given: unknown): KeyObject | undefined {
-  if (typeof given !== "string" || given.length > MAX_KEY_LENGTH) return undefined;
-  const bytes = decode(given, PUBLIC_PREFIX);
+export function readPublicKey(text: unknown): KeyObject | undefined {
+  if (typeof text !== "string" || text.length > MAX_KEY_LENGTH) return undefined;
+  const bytes = decode(text, PUBLIC_PREFIX);
   if (bytes?.length !== KEY_BYTES || hasSmallOrder(bytes)) return undefined;
   try {
     const x = bytes.toString("base64url");
@@ -139,17 +139,17 @@ const MAX_HEADER_LENGTH = 4_096;
 
 /** The arguments of {@link verifyAsymmetricSignature}. */
 export interface AsymmetricInput {
-  readonly body: Uint8Array | string;
+  body: Uint8Array | string;
   /** `webhook-id`. */
-  readonly id: string | undefined;
+  id: string | undefined;
   /** `webhook-timestamp`. */
-  readonly timestamp: string | undefined;
+  timestamp: string | undefined;
   /** `webhook-signature`. Signatures other than `v1a` are ignored. */
-  readonly signature: string | undefined;
-  readonly keys: readonly KeyObject[];
-  readonly toleranceSeconds: number;
+  signature: string | undefined;
+  keys: KeyObject[];
+  toleranceSeconds: number;
   /** Epoch milliseconds. */
-  readonly now: number;
+  now: number;
 }
 
 /** Verifies the `v1a` signatures of a delivery: one of them by one of the keys, then its age. */

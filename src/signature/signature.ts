@@ -19,11 +19,11 @@ export function newSecret(): string {
 }
 
 export interface SignatureInput {
-  readonly secret: string;
+  secret: string;
   /** Unix seconds. */
-  readonly timestamp: number;
+  timestamp: number;
   /** The bytes that are sent. */
-  readonly body: Uint8Array;
+  body: Uint8Array;
 }
 
 /**
@@ -72,7 +72,7 @@ export interface VerifyInput {
   readonly now?: number | undefined;
 }
 
-const VERIFY_KEYS: readonly string[] = ["body", "header", "secrets", "toleranceSeconds", "now"];
+const VERIFY_KEYS: string[] = ["body", "header", "secrets", "toleranceSeconds", "now"];
 
 /**
  * Verifies the signature of a delivery: first that it was made with one of the secrets, then its
@@ -122,7 +122,7 @@ export function verifySignature(input: VerifyInput): SignatureResult {
  */
 export function verifyAge(
   timestamp: number,
-  { now, toleranceSeconds }: { readonly now: number; readonly toleranceSeconds: number },
+  { now, toleranceSeconds }: { now: number; toleranceSeconds: number },
 ): SignatureResult {
   const isFresh = Math.abs(Math.floor(now / 1000) - timestamp) <= toleranceSeconds;
   return isFresh ? { ok: true, timestamp } : { ok: false, code: "timestamp_out_of_tolerance" };
@@ -130,7 +130,7 @@ export function verifyAge(
 
 /** True if one of the keys gives the signature. Takes the same time whichever key matches. */
 function hasMatchingKey(
-  keys: readonly string[],
+  keys: string[],
   { timestamp, signature }: SignatureElements,
   body: Uint8Array | string,
 ): boolean {
@@ -144,8 +144,8 @@ function hasMatchingKey(
 }
 
 interface SignatureElements {
-  readonly timestamp: string;
-  readonly signature: string;
+  timestamp: string;
+  signature: string;
 }
 
 /** Returns the one `t`, as written because these characters were signed, and the one `s`. */
@@ -158,13 +158,13 @@ function readHeader(header: string): SignatureElements | undefined {
   return isWellFormed ? { timestamp, signature } : undefined;
 }
 
-function selectValues(prefix: string, elements: readonly string[]): readonly string[] {
+function selectValues(prefix: string, elements: string[]): string[] {
   return elements
     .filter((element) => element.startsWith(prefix))
     .map((element) => element.slice(prefix.length));
 }
 
-function readSecrets(secrets: string | readonly string[]): readonly string[] {
+function readSecrets(secrets: string | readonly string[]): string[] {
   const list = typeof secrets === "string" ? [secrets] : secrets;
   if (!Array.isArray(list) || list.length === 0)
     throw invalid("secrets", "a secret, or a list of at least one");
@@ -193,9 +193,9 @@ function invalid(field: string, expected: string): PostbellError {
 
 export interface StandardSignatureInput extends Omit<SignatureInput, "secret"> {
   /** The event's id, the same in every attempt. */
-  readonly id: string;
+  id: string;
   /** One secret, or both during a rotation. */
-  readonly secrets: readonly string[];
+  secrets: readonly string[];
 }
 
 /**

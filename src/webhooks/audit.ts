@@ -31,9 +31,9 @@ const LIST_WAITS_MS = 1_000;
 /** Makes calls that nobody waits for. */
 interface BoundedCaller {
   /** Never throws. Returns false, and drops the call, if too many wait. */
-  readonly call: (make: () => unknown) => boolean;
+  call: (make: () => unknown) => boolean;
   /** Resolves once the calls so far have ended, or after `ms`. */
-  readonly settled: (ms: number) => Promise<void>;
+  settled: (ms: number) => Promise<void>;
 }
 
 /**
@@ -83,7 +83,7 @@ function createBoundedCaller(
 /** Keeps the log in the storage. */
 interface LogWriter extends Pick<BoundedCaller, "settled"> {
   /** Adds entries of one partition, in one call of the storage. Neither waits nor throws. */
-  readonly add: (entries: readonly AuditEntry[]) => void;
+  add: (entries: AuditEntry[]) => void;
 }
 
 /**
@@ -95,7 +95,7 @@ function createLogWriter(base: UnauditedService): LogWriter {
   const { auditEntries: keep } = config.limits;
   const { call, settled } = createBoundedCaller(base, "the audit log", WRITE_MS, 1);
   /** Oldest first. Each has a call that waits, or is part of a batch before it. */
-  const waiting = new Set<{ readonly partition: number; readonly records: readonly AuditRecord[] }>();
+  const waiting = new Set<{ partition: number; records: AuditRecord[] }>();
 
   /** Takes what may be written first, and what of its partition fits into the same call. */
   const takeBatch = (): AuditRecord[] => {
@@ -167,7 +167,8 @@ const toRecord = ({ account, at, ...entry }: AuditEntry): AuditRecord => ({
 });
 
 const toEntry = ({ account, at, entry }: AuditRecord): AuditEntry => ({
-  ...{ at: new Date(at), account },
+  at: new Date(at),
+  account,
   ...(JSON.parse(entry) as Omit<AuditEntry, "at" | "account">),
 });
 
@@ -193,8 +194,10 @@ function toExhausted({ claim: { webhook, event }, result: { id, outcome, attempt
     reason: "reason" in outcome ? outcome.reason : outcome.state,
     // Without the excerpt, which may repeat a record.
     lastAttempt: attempt && {
-      ...{ at: new Date(attempt.at), kind: attempt.kind },
-      ...{ status: attempt.status, code: attempt.code },
+      at: new Date(attempt.at),
+      kind: attempt.kind,
+      status: attempt.status,
+      code: attempt.code,
     },
   };
 }
@@ -216,9 +219,9 @@ export function createAudit(base: UnauditedService): Audit {
   const exhaustedCalls = createBoundedCaller(base, "notify.exhausted", limits.hookMs);
   const writer = createLogWriter(base);
 
-  const report = (given: readonly Omit<AuditEntry, "at">[]): void => {
+  const report = (entries: readonly Omit<AuditEntry, "at">[]): void => {
     const at = store.now();
-    const reported = given.map((entry) => Object.freeze({ at: new Date(at), ...entry }));
+    const reported = entries.map((entry) => Object.freeze({ at: new Date(at), ...entry }));
     if (isKept) writer.add(reported);
     if (hook !== undefined) for (const entry of reported) hookCalls.call(() => hook(entry));
   };

@@ -48,13 +48,13 @@ export function checkName(field: string, name: unknown): asserts name is string 
 }
 
 /** Returns a subscriber without further properties. Throws `invalid_argument`. */
-export function readSubscriber(given: Subscriber): Subscriber {
-  if (typeof given !== "object" || given === null) {
+export function readSubscriber(subscriber: Subscriber): Subscriber {
+  if (typeof subscriber !== "object" || subscriber === null) {
     throw new PostbellError("invalid_argument", "subscriber must be an object with id and account.", {
       field: "subscriber",
     });
   }
-  const { id, account } = given;
+  const { id, account } = subscriber;
   checkName("subscriber.id", id);
   checkName("subscriber.account", account);
   return { id, account };
@@ -66,20 +66,20 @@ export function readSubscriber(given: Subscriber): Subscriber {
  */
 export function readCallArguments<T extends object>(
   call: string,
-  given: T,
-  known: readonly (keyof T & string)[],
+  argument: T,
+  names: readonly (keyof T & string)[],
 ): T {
-  if (typeof given !== "object" || given === null) {
-    throw new PostbellError("invalid_argument", `${call}() takes an object with ${known.join(", ")}.`);
+  if (typeof argument !== "object" || argument === null) {
+    throw new PostbellError("invalid_argument", `${call}() takes an object with ${names.join(", ")}.`);
   }
-  refuseUnknownKeys(call, given, known);
-  return given;
+  refuseUnknownKeys(call, argument, names);
+  return argument;
 }
 
 /** Throws `invalid_argument` unless exactly one of `webhookId` and `account` is given. */
 export function requireOneScope(
   call: string,
-  { webhookId, account }: { readonly webhookId?: string | undefined; readonly account?: string | undefined },
+  { webhookId, account }: { webhookId?: string | undefined; account?: string | undefined },
 ): void {
   if ((webhookId === undefined) !== (account === undefined)) return;
   const message = `${call}() takes either webhookId or account.`;
@@ -164,12 +164,12 @@ const isMetadataKey = (key: string): boolean =>
   key.length <= DETAIL_BOUNDS.metadataKey && /^[A-Za-z0-9_.-]+$/.test(key) && key !== "__proto__";
 
 /** Returns metadata with its keys sorted, or `null` to remove it. Throws `invalid_request`. */
-export function readMetadata(metadata: unknown): Readonly<Record<string, string>> | null {
+export function readMetadata(metadata: unknown): Record<string, string> | null {
   if (metadata === null) return null;
   // Also refuses maps, dates and lists, which would lose what they hold. Works across realms.
   if (Object.prototype.toString.call(metadata) !== "[object Object]")
     throw invalidField("metadata", "metadata must be an object of texts; null removes it.");
-  const entries = Object.entries(metadata as object) as readonly (readonly [string, unknown])[];
+  const entries = Object.entries(metadata as object) as [string, unknown][];
   if (entries.length > DETAIL_BOUNDS.metadataKeys) {
     const seen = `${DETAIL_BOUNDS.metadataKeys} keys (got ${entries.length})`;
     throw invalidField("metadata", `metadata must have at most ${seen}.`);
@@ -184,7 +184,7 @@ export function readMetadata(metadata: unknown): Readonly<Record<string, string>
     throw invalidField("metadata", `metadata.${wrong[0]} must be ${expected}.`);
   }
   // In one order, because an idempotency key compares texts.
-  const sorted = (entries as readonly (readonly [string, string])[]).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const sorted = (entries as [string, string][]).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(sorted);
 }
 

@@ -17,8 +17,8 @@ const PASS_MS = 10_000;
 
 export interface WebhooksFacts {
   /** How long deliveries have waited for a process to start, 0 if they need not. */
-  readonly waitingMs: number;
-  readonly storage: StorageStatus;
+  waitingMs: number;
+  storage: StorageStatus;
 }
 
 /**

@@ -12,12 +12,12 @@ import type { WebhookStore } from "./store.js";
 const DEFAULT_GRACE_MS = 10_000;
 
 export interface Lifecycle {
-  readonly start: () => Promise<void>;
-  readonly stop: (options?: { readonly graceMs?: number | undefined }) => Promise<void>;
+  start: () => Promise<void>;
+  stop: (options?: { graceMs?: number | undefined }) => Promise<void>;
 }
 
 /** Never rejects: gauges that the storage cannot read are left out. */
-async function readGauges(store: WebhookStore, inFlight: number): Promise<readonly Reading[]> {
+async function readGauges(store: WebhookStore, inFlight: number): Promise<Reading[]> {
   const inFlightReading: Reading = { metric: "deliveriesInFlight", labels: {}, value: inFlight };
   const stats = await store.stats().catch(() => undefined);
   if (stats === undefined) return [inFlightReading];

@@ -15,7 +15,7 @@ const MAX_KEYS = 10_000;
 
 /** Messages are fixed texts. Those without a webhook or an account share one limit each. */
 function toKey(level: keyof Logger, fields: object, message: string): string {
-  const { webhook, account } = fields as { readonly webhook?: string; readonly account?: string };
+  const { webhook, account } = fields as { webhook?: string; account?: string };
   return `${level} ${webhook ?? account ?? ""} ${message}`;
 }
 

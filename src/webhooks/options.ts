@@ -29,11 +29,11 @@ import type { Storage } from "./store.js";
 const HOUR = 3_600_000;
 const MINUTE = 60_000;
 
-const isIntervalList = (given: unknown): boolean =>
-  Array.isArray(given) &&
-  given.length <= 100 &&
+const isIntervalList = (input: unknown): boolean =>
+  Array.isArray(input) &&
+  input.length <= 100 &&
   // Array.from visits holes too.
-  Array.from(given as unknown[]).every((ms) => Number.isSafeInteger(ms) && (ms as number) > 0);
+  Array.from(input as unknown[]).every((ms) => Number.isSafeInteger(ms) && (ms as number) > 0);
 
 export const webhooksOptions = {
   storage: value<Storage | undefined>(
@@ -49,13 +49,13 @@ export const webhooksOptions = {
   },
   events: value<EventCatalogue>(
     "a table of event types",
-    (given) => typeof given === "object",
+    (input) => typeof input === "object",
     clinicalEvents,
   ),
   resolveReference: hook<ResolveReference>(),
   body: value<BodyForm | undefined>(
     "'notification' or 'envelope' or 'plain'",
-    (given) => ["notification", "envelope", "plain"].includes(given as string),
+    (input) => ["notification", "envelope", "plain"].includes(input as string),
     undefined,
   ),
   checkData: flag(true),
@@ -66,7 +66,7 @@ export const webhooksOptions = {
     perEndpoint: wholeNumber("count", 5, { min: 1, max: 10_000 }),
     perSecond: value<number | undefined>(
       "a whole number from 1 to 10000",
-      (given) => Number.isInteger(given) && (given as number) >= 1 && (given as number) <= 10_000,
+      (input) => Number.isInteger(input) && (input as number) >= 1 && (input as number) <= 10_000,
       undefined,
       "count",
     ),
@@ -95,7 +95,7 @@ export const webhooksOptions = {
   signature: {
     header: value<string>(
       "a header name that deliveries do not already use",
-      (given) => typeof given === "string" && /^[A-Za-z0-9-]{1,64}$/.test(given) && !isDeliveryHeader(given),
+      (input) => typeof input === "string" && /^[A-Za-z0-9-]{1,64}$/.test(input) && !isDeliveryHeader(input),
       "X-Service-Signature",
       "a header name",
     ),
@@ -160,7 +160,8 @@ export function readConfig(options: unknown): WebhooksConfig {
   const body = readBodyForm(others.body, others.events);
   const { clientCertificate, ...destinations } = others.destinations;
   return Object.freeze({
-    ...{ storage, access: Object.freeze({ authenticate, canRead, canActFor }) },
+    storage,
+    access: Object.freeze({ authenticate, canRead, canActFor }),
     ...others,
     body,
     destinations: Object.freeze({
@@ -171,8 +172,8 @@ export function readConfig(options: unknown): WebhooksConfig {
   });
 }
 
-function readCertificate(given: Parameters<typeof readClientCertificate>[0]): ClientCertificate | undefined {
-  const read = readClientCertificate(given);
+function readCertificate(option: Parameters<typeof readClientCertificate>[0]): ClientCertificate | undefined {
+  const read = readClientCertificate(option);
   if (read === undefined || "cert" in read) return read;
   const field = `destinations.clientCertificate.${read.fault}`;
   throw invalidOption(field, `${field} ${read.message}`);
@@ -181,7 +182,7 @@ function readCertificate(given: Parameters<typeof readClientCertificate>[0]): Cl
 function readSignature({
   ed25519,
   ...others
-}: { readonly ed25519: readonly string[] } & Omit<WebhooksConfig["signature"], "ed25519">) {
+}: { ed25519: readonly string[] } & Omit<WebhooksConfig["signature"], "ed25519">) {
   if (ed25519.length > 0 && !others.standardWebhooks) {
     throw invalidOption(
       "signature.ed25519",
@@ -198,18 +199,18 @@ function readSignature({
 }
 
 /** By default, the form that the event types have in common. */
-function readBodyForm(given: BodyForm | undefined, events: EventCatalogue): BodyForm {
+function readBodyForm(form: BodyForm | undefined, events: EventCatalogue): BodyForm {
   const withResource = Object.entries(events ?? {}).find(
     ([, entry]) => typeof entry === "string" || Array.isArray(entry),
   );
-  if (given === undefined) return withResource === undefined ? "plain" : "notification";
-  if (given === "plain" && withResource !== undefined) {
+  if (form === undefined) return withResource === undefined ? "plain" : "notification";
+  if (form === "plain" && withResource !== undefined) {
     throw invalidOption(
       "body",
       `body 'plain' is for events without a resource, and events['${withResource[0].slice(0, 80)}'] has one: use 'notification' or 'envelope'. Events without a resource are sent as 'plain' all the same.`,
     );
   }
-  return given;
+  return form;
 }
 
 /** A schedule with more steps is a mistake in the units of its intervals. */

@@ -24,11 +24,11 @@ import type { Claim, WebhookRecord } from "./store.js";
 import { toWebhook } from "./webhook.js";
 
 export interface Sender {
-  readonly send: Send;
+  send: Send;
   /** True in an outage of the resolver, and until the deliveries that waited were attempted. */
-  readonly isResolverDown: (url: string) => Promise<boolean>;
+  isResolverDown: (url: string) => Promise<boolean>;
   /** Closes the built-in client's connections. Sending again opens new ones. */
-  readonly close: () => Promise<void>;
+  close: () => Promise<void>;
 }
 
 /** Twice the longest pause of deliveries that wait for the resolver: all were tried by then. */
@@ -87,8 +87,8 @@ export const isDeliveryHeader = (name: string): boolean =>
 /** Lists the headers of an attempt, with `perAttempt` for values that each attempt computes. */
 export const listHeaders = (
   { signature }: WebhooksConfig,
-  { id, perAttempt }: { readonly id: string; readonly perAttempt: string },
-): Readonly<Record<string, string>> => ({
+  { id, perAttempt }: { id: string; perAttempt: string },
+): Record<string, string> => ({
   ...FIXED_HEADERS,
   [signature.header]: perAttempt,
   ...(signature.standardWebhooks && {
@@ -132,7 +132,7 @@ export function buildRequest(
 }
 
 /** The headers of `delivery.headers` for one attempt, checked. Secret: never log or store them. */
-export type HostHeaders = Readonly<Record<string, string>>;
+export type HostHeaders = Record<string, string>;
 
 const MAX_HEADERS = 32;
 const MAX_NAME_LENGTH = 128;
@@ -153,22 +153,22 @@ function findHeaderFault(name: string, value: unknown, signatureName: string): s
 }
 
 /** False for instances of a class: the headers of a `Headers` or a `Map` are not its properties. */
-function isObjectLiteral(given: unknown): given is Readonly<Record<string, unknown>> {
-  if (typeof given !== "object" || given === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(given);
+function isObjectLiteral(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 /** Copies the result of the hook, or returns why it cannot be sent: a text that is safe to log. */
-function readHostHeaders(given: unknown, signatureHeaderName: string): HostHeaders | string {
-  if (!isObjectLiteral(given)) return "the result must be an object of names and values, {} for no headers";
-  const names = Object.keys(given);
+function readHostHeaders(result: unknown, signatureHeaderName: string): HostHeaders | string {
+  if (!isObjectLiteral(result)) return "the result must be an object of names and values, {} for no headers";
+  const names = Object.keys(result);
   if (names.length > MAX_HEADERS) return `there are more than ${MAX_HEADERS} headers`;
   const headers: [name: string, value: string][] = [];
   const seen = new Set<string>();
   let length = 0;
   for (const name of names) {
-    const value = given[name];
+    const value = result[name];
     const fault = findHeaderFault(name, value, signatureHeaderName.toLowerCase());
     if (fault !== undefined) return fault;
     if (seen.has(name.toLowerCase())) return `the header ${name} is there twice, in another case`;
@@ -220,19 +220,19 @@ const failure = (kind: OutboundFailure["kind"], code: string, message: string): 
   message,
 });
 
-const KINDS: ReadonlySet<unknown> = new Set(["refused", "dns", "connect", "tls", "timeout", "http"]);
+const KINDS: Set<unknown> = new Set(["refused", "dns", "connect", "tls", "timeout", "http"]);
 
 /** Returns the headers whose value is a string. */
-const readHeaders = (given: unknown): Record<string, string> =>
+const readHeaders = (value: unknown): Record<string, string> =>
   Object.fromEntries(
-    Object.entries(typeof given === "object" && given !== null ? given : {}).filter(
+    Object.entries(typeof value === "object" && value !== null ? value : {}).filter(
       (header): header is [string, string] => typeof header[1] === "string",
     ),
   );
 
 /** Returns the result of a host's `send`, or a failure if it is not valid. */
-function readResult(given: unknown): OutboundResult {
-  const result = (typeof given === "object" && given !== null ? given : {}) as Partial<
+function readResult(value: unknown): OutboundResult {
+  const result = (typeof value === "object" && value !== null ? value : {}) as Partial<
     Record<string, unknown>
   >;
   const { kind, status, headers, body, code, message } = result;

@@ -16,7 +16,7 @@ const LOOKS = 3;
 
 /** A time for which stored deliveries may have waited. */
 interface Wait {
-  readonly since: number;
+  since: number;
   timer: Timer | undefined;
   /** The looks that found a delivery due, and none that a process attempts. */
   idleLooks: number;
@@ -34,16 +34,16 @@ export interface StartReminder {
    * Call it when deliveries were stored or became due. `events`: how many new events they are of.
    * Does nothing while the service is started.
    */
-  readonly expectStart: (events: number) => void;
+  expectStart: (events: number) => void;
   /** Call it when the host calls `start` or `stop`: nothing is to be said at the end any more. */
-  readonly dismissAtExit: () => void;
-  readonly started: () => void;
-  readonly stopped: () => void;
+  dismissAtExit: () => void;
+  started: () => void;
+  stopped: () => void;
   /**
    * Returns the milliseconds for which stored deliveries have waited; 0 before the warning, which
    * is given after a minute.
    */
-  readonly waitingMs: () => number;
+  waitingMs: () => number;
 }
 
 /** @param options.warnsAtExit whether to warn when the process ends. */
@@ -53,10 +53,10 @@ export function createStartReminder({
   logger,
   warnsAtExit,
 }: {
-  readonly store: Pick<WebhookStore, "stats">;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly warnsAtExit: boolean;
+  store: Pick<WebhookStore, "stats">;
+  clock: Clock;
+  logger: Logger;
+  warnsAtExit: boolean;
 }): StartReminder {
   let wait: Wait | undefined;
   let events = 0;

@@ -102,8 +102,8 @@ function grant(state: State, lease: Lease, delivery: MemoryDelivery): Claim {
 
 /** The deliveries that a claim call has leased so far. */
 interface Granted {
-  readonly lease: Lease;
-  readonly claims: Claim[];
+  lease: Lease;
+  claims: Claim[];
 }
 
 /** Leases up to `room` due deliveries of one endpoint, and returns how many. */
@@ -111,7 +111,7 @@ function take(
   context: MemoryStoreContext,
   endpoint: MemoryEndpoint,
   { lease, claims }: Granted,
-  { now, room }: { readonly now: number; readonly room: number },
+  { now, room }: { now: number; room: number },
 ): number {
   const { queue, claimed, slowStart, inFlight } = endpoint;
   const { perEndpoint, perSecond } = context;

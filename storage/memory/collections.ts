@@ -8,7 +8,7 @@ import { createTimeQueue, type TimeQueue } from "../../src/core/time-queue.js";
 /** A row that is known by its order. */
 export interface OrderedRow {
   /** Grows with each row. */
-  readonly order: number;
+  order: number;
 }
 
 /** A removed row leaves a gap. Fewer gaps than this are not worth closing. */
@@ -110,7 +110,7 @@ export class OrderedRows<T extends OrderedRow> {
 }
 
 /** Ordered rows with an index by id. */
-export class Rows<T extends OrderedRow & { readonly id: string }> extends OrderedRows<T> {
+export class Rows<T extends OrderedRow & { id: string }> extends OrderedRows<T> {
   #byId = new Map<string, T>();
 
   get(id: string): T | undefined {
@@ -226,7 +226,7 @@ export class FifoTimeQueue<T extends Queued<T>> {
 }
 
 /** A bounded map whose entries expire in about the order in which they were set. */
-export class ExpiringMap<T extends { readonly expiresAt: number }> {
+export class ExpiringMap<T extends { expiresAt: number }> {
   #max: number;
   #entries = new Map<string, T>();
   // A new iterator steps over everything deleted since the map was last rehashed. So one iterator

@@ -21,13 +21,13 @@ const CHANGES_KEPT = 20_000;
 const BATCH = 1_000;
 
 export interface ContentState extends Epoch {
-  readonly records: Map<string, ContentRecord>;
+  records: Map<string, ContentRecord>;
   /** The key of the record that holds each name. */
-  readonly names: Map<string, string>;
+  names: Map<string, string>;
   /** The last id that was allocated, by kind. */
-  readonly ids: Map<string, number>;
+  ids: Map<string, number>;
   /** Oldest first. A record that changed several times has several entries. */
-  changes: { readonly sequence: number; readonly key: string }[];
+  changes: { sequence: number; key: string }[];
   /** The sequence of the last commit whose changes may have been dropped. */
   forgotten: number;
   sequence: number;
@@ -54,9 +54,9 @@ const toChange = (state: ContentState, key: string): ContentChange => {
 };
 
 interface Conflict {
-  readonly key: string;
+  key: string;
   /** The unique name that another record holds. */
-  readonly unique?: string;
+  unique?: string;
 }
 
 /** Finds a record that has changed since the caller read it. */

@@ -27,10 +27,10 @@ import {
 } from "./state.js";
 
 /** The most events that one `recover` examines, because it blocks the event loop meanwhile. */
-const MOST_RECOVERED = 500;
+const MAX_RECOVERED = 500;
 
 /** The most deliveries that one `recover` examines: an event may have a hundred to each webhook. */
-const MOST_DELIVERIES = 1_000;
+const MAX_DELIVERIES = 1_000;
 
 type RecoverRequest = Parameters<WebhookStore["recover"]>[0];
 
@@ -55,7 +55,7 @@ const toRecord = (delivery: MemoryDelivery): DeliveryRecord => ({
 const toSummary = ({ at, kind, status, code }: Attempt): AttemptSummary => ({ at, kind, status, code });
 
 /** Lists the deliveries of one event to one endpoint, in the order of their creation. */
-const filterDeliveries = (event: MemoryEvent, endpoint: MemoryEndpoint): readonly MemoryDelivery[] =>
+const filterDeliveries = (event: MemoryEvent, endpoint: MemoryEndpoint): MemoryDelivery[] =>
   event.deliveries.filter((delivery) => delivery.endpoint === endpoint);
 
 const getNextSerial = (event: MemoryEvent, endpoint: MemoryEndpoint): number =>
@@ -86,11 +86,11 @@ function isRecoverable(
 }
 
 /** Returns the first of these events, up to the one that fills the budget of deliveries. */
-function takeWithinBudget(events: readonly MemoryEvent[]): readonly MemoryEvent[] {
+function takeWithinBudget(events: MemoryEvent[]): MemoryEvent[] {
   let deliveries = 0;
   const last = events.findIndex((event) => {
     deliveries += event.deliveries.length;
-    return deliveries >= MOST_DELIVERIES;
+    return deliveries >= MAX_DELIVERIES;
   });
   return last < 0 ? events : events.slice(0, last + 1);
 }
@@ -104,7 +104,7 @@ function* takeCreatedSince(newestFirst: Iterable<MemoryDelivery>, since: number)
 }
 
 /** Errors: `storage_full` if new deliveries of `events` to one account would exceed a bound. */
-function checkRoom(state: State, account: Account, events: readonly MemoryEvent[], now: number): void {
+function checkRoom(state: State, account: Account, events: MemoryEvent[], now: number): void {
   checkPending(state, account, events.length);
   if (!makeRoom(state, events.length * DELIVERY_BYTES, now, events)) throw memoryFull(state, "bytes");
 }
@@ -190,7 +190,7 @@ export function createMemoryDeliveryLog(
       if (!endpoint) return undefined;
       const { events } = endpoint.account;
       const after = Math.max(parsePageStart(cursor) ?? 0, events.firstSince(since) - 1);
-      const found = collectPage(events.after(after), Math.min(limit, MOST_RECOVERED));
+      const found = collectPage(events.after(after), Math.min(limit, MAX_RECOVERED));
       const rows = takeWithinBudget(found.rows);
       const next = rows.length < found.rows.length ? String(rows.at(-1)?.order) : found.next;
       const missed = rows.filter((event) => isRecoverable(event, endpoint, request));

@@ -34,19 +34,16 @@ import {
 } from "./state.js";
 
 /** Lists the deliveries of an event to the webhooks that it is stored for. */
-const listDeliveries = (
-  eventId: string,
-  receivers: readonly string[],
-): { readonly id: string; readonly webhookId: string }[] =>
+const listDeliveries = (eventId: string, receivers: string[]): { id: string; webhookId: string }[] =>
   receivers.map((webhookId) => ({ id: formatDeliveryId({ webhookId, eventId, serial: 0 }), webhookId }));
 
 /** Finds an event with the same id that is stored or remembered. */
-function findKnown(
+function findEarlier(
   state: State,
   account: Account | undefined,
   { account: name, id }: EventRecord,
   now: number,
-): { readonly digest: string; readonly receivers: readonly string[] } | undefined {
+): { digest: string; receivers: string[] } | undefined {
   const stored = account?.events.get(id);
   if (stored) return { digest: stored.record.digest, receivers: stored.receivers };
   return state.remembered.get(scoped(name, id), now);
@@ -57,7 +54,7 @@ const listReceivers = (
   account: Account | undefined,
   type: string,
   webhookId: string | undefined,
-): readonly MemoryEndpoint[] =>
+): MemoryEndpoint[] =>
   [...(account?.endpoints.after(0) ?? [])].filter(({ record }) => receives(record, type, webhookId));
 
 /** Adds an event to its account, without deliveries. The caller has checked that there is room. */
@@ -65,7 +62,7 @@ function addEvent(
   state: State,
   account: Account,
   event: EventRecord,
-  { rememberMs, now, webhookId, receivers }: AppendRequest & { readonly receivers: readonly string[] },
+  { rememberMs, now, webhookId, receivers }: AppendRequest & { receivers: string[] },
 ): MemoryEvent {
   const stored: MemoryEvent = {
     id: event.id,
@@ -94,9 +91,9 @@ const NO_ATTEMPTS: readonly Attempt[] = Object.freeze([]);
 
 /** A delivery that `resend` or `recover` adds to an event after it was stored. */
 export interface LaterDelivery {
-  readonly serial: number;
-  readonly now: number;
-  readonly dueAt: number;
+  serial: number;
+  now: number;
+  dueAt: number;
 }
 
 function createDelivery(
@@ -167,11 +164,11 @@ function appendEvent(context: MemoryStoreContext, event: EventRecord, request: A
   const { rememberMs, now, webhookId } = request;
   const account = state.accounts.get(event.account);
   const webhooks = account?.endpoints.size ?? 0;
-  const known = findKnown(state, account, event, now);
-  if (known) {
-    const result = compareKnown(known.digest, event.digest);
+  const earlier = findEarlier(state, account, event, now);
+  if (earlier) {
+    const result = compareKnown(earlier.digest, event.digest);
     if (result === "conflict") return { result };
-    return { result, deliveries: listDeliveries(event.id, known.receivers), webhooks };
+    return { result, deliveries: listDeliveries(event.id, earlier.receivers), webhooks };
   }
   const endpoints = listReceivers(account, event.type, webhookId);
   const receivers = endpoints.map(({ id }) => id);
@@ -243,13 +240,13 @@ const copyAttempt = (attempt: Attempt): Attempt =>
  */
 function addAttempt(state: State, delivery: MemoryDelivery, attempt: Attempt, now: number): void {
   const { event, endpoint } = delivery;
-  const kept = copyAttempt(attempt);
-  endpoint.lastAttempt = kept.excerpt === null ? kept : { ...kept, excerpt: null };
+  const copy = copyAttempt(attempt);
+  endpoint.lastAttempt = copy.excerpt === null ? copy : { ...copy, excerpt: null };
   // A completed event may be freed for new data, but not for an attempt of its own.
   reopen(state, event);
   // Most deliveries have one attempt, and an array that grows reserves space for sixteen more.
-  delivery.attempts = delivery.attempts.length === 0 ? [kept] : [...delivery.attempts, kept];
-  resize(state, event, attemptBytes(kept));
+  delivery.attempts = delivery.attempts.length === 0 ? [copy] : [...delivery.attempts, copy];
+  resize(state, event, attemptBytes(copy));
   while (
     delivery.attempts.length > 1 &&
     (delivery.attempts.length > MAX_ATTEMPTS || !makeRoom(state, 0, now))

@@ -4,31 +4,31 @@ import { wholeNumber } from "../../src/core/options.js";
 
 /** Options of {@link memoryStorage}. */
 export interface MemoryStorageOptions {
-  readonly limits?:
+  limits?:
     | {
         /** Webhooks in all, and creates remembered for their `Idempotency-Key`. Default 100 000. */
-        readonly webhooks?: number | undefined;
+        webhooks?: number | undefined;
         /** Pending deliveries in all. Default 100 000. */
-        readonly pending?: number | undefined;
+        pending?: number | undefined;
         /** Pending deliveries of one account. Default 100 000. */
-        readonly pendingPerAccount?: number | undefined;
+        pendingPerAccount?: number | undefined;
         /**
          * Heap for events, deliveries and attempts; at the limit, completed events are removed
          * early to make room. Default 256 MiB. Counted are their text, and a measured cost of 2 000
          * bytes for an event, 700 for a delivery and 200 for an attempt. The result of an attempt
          * is never refused: if nothing can be freed, a delivery keeps its latest attempt only.
          */
-        readonly bytes?: number | undefined;
+        bytes?: number | undefined;
         /**
          * Emitted ids remembered for 24 hours; beyond it the oldest is forgotten earlier. Emitting
          * a remembered id again adds nothing. Default 250 000.
          */
-        readonly rememberedIds?: number | undefined;
+        rememberedIds?: number | undefined;
         /**
          * Heap for content, revisions included; beyond it, changes are refused with 503. Default
          * 512 MiB. Counted are the text of all records, and 500 bytes for each.
          */
-        readonly contentBytes?: number | undefined;
+        contentBytes?: number | undefined;
       }
     | undefined;
 }

@@ -24,11 +24,11 @@ const MAX_EXAMINED = 1_000;
  * Returns the first `limit` rows that are wanted. A page may be short and still have a `next`.
  * `examined` counts the rows up to it.
  */
-export function collectPage<T extends { readonly order: number }>(
+export function collectPage<T extends { order: number }>(
   candidates: Iterable<T>,
   limit: number,
   isWanted: (row: T) => boolean = () => true,
-): { rows: readonly T[]; examined: number; next: string | null } {
+): { rows: T[]; examined: number; next: string | null } {
   const shown: T[] = [];
   let examined = 0;
   let last = 0;

@@ -24,12 +24,12 @@ export interface MemoryDelivery extends Queued<MemoryDelivery> {
    * 0 for the delivery created by emitting, n for the n-th later delivery of the same event to the
    * same webhook.
    */
-  readonly serial: number;
+  serial: number;
   /** Grows with each delivery: the order of pages. */
-  readonly order: number;
-  readonly endpoint: MemoryEndpoint;
-  readonly event: MemoryEvent;
-  readonly createdAt: number;
+  order: number;
+  endpoint: MemoryEndpoint;
+  event: MemoryEvent;
+  createdAt: number;
   state: DeliveryState;
   reason: string | null;
   startedAt: number | null;
@@ -50,55 +50,55 @@ export interface MemoryDelivery extends Queued<MemoryDelivery> {
  * in the queue of leases.
  */
 export interface Lease {
-  readonly token: string;
+  token: string;
   /** The deliveries that are still leased. */
-  readonly deliveries: FifoTimeQueue<MemoryDelivery>;
+  deliveries: FifoTimeQueue<MemoryDelivery>;
 }
 
 /** A webhook with its deliveries, its slots and its turn. */
 export interface MemoryEndpoint {
-  readonly id: string;
+  id: string;
   /** Frozen; replaced as a whole by each change. */
   record: WebhookRecord;
-  readonly account: Account;
-  readonly order: number;
-  readonly deliveries: OrderedRows<MemoryDelivery>;
+  account: Account;
+  order: number;
+  deliveries: OrderedRows<MemoryDelivery>;
   /** Pending deliveries that are not leased, by when they may be claimed. */
-  readonly queue: FifoTimeQueue<MemoryDelivery>;
+  queue: FifoTimeQueue<MemoryDelivery>;
   inFlight: number;
   slowStart: SlowStart;
   /** `null` while the rate is not limited. */
   claimed: ClaimedSecond | null;
   lane: Lane;
   /** Counts of `deliveries` by state. */
-  readonly counts: Record<DeliveryState, number>;
+  counts: Record<DeliveryState, number>;
   /** How many of the `failed` ones are failed tests. */
   failedTests: number;
   /** The newest hour with attempts. */
   recent: RecentHour | null;
   /** The hours before, oldest first. */
-  pastHours: readonly PastHour[];
+  pastHours: PastHour[];
   /** Without its excerpt, which may be long. */
   lastAttempt: Attempt | null;
   isRemoved: boolean;
 }
 
 export interface MemoryEvent extends Queued<MemoryEvent> {
-  readonly id: string;
-  readonly order: number;
-  readonly record: EventRecord;
-  readonly account: Account;
+  id: string;
+  order: number;
+  record: EventRecord;
+  account: Account;
   /** The counted size of the event, its deliveries and their attempts. */
   bytes: number;
-  readonly storedAt: number;
+  storedAt: number;
   /** Until when its id must be remembered, even if the event is freed before. */
-  readonly rememberUntil: number;
+  rememberUntil: number;
   /** In the order of their creation. They are kept as long as the event. */
   deliveries: MemoryDelivery[];
   /** The webhooks it went to when it was emitted. */
-  readonly receivers: readonly string[];
+  receivers: string[];
   /** A test of one webhook: no other webhook receives or recovers it. */
-  readonly isTest: boolean;
+  isTest: boolean;
   /** How many of `deliveries` are pending. */
   open: number;
   /**
@@ -112,39 +112,39 @@ export interface MemoryEvent extends Queued<MemoryEvent> {
  * An item is in one queue at a time, so an event has a separate entry for the queue of its account.
  */
 export interface CompletedEvent extends Queued<CompletedEvent> {
-  readonly event: MemoryEvent;
+  event: MemoryEvent;
 }
 
 export interface Account {
-  readonly name: string;
-  readonly endpoints: Rows<MemoryEndpoint>;
-  readonly events: Rows<MemoryEvent>;
+  name: string;
+  endpoints: Rows<MemoryEndpoint>;
+  events: Rows<MemoryEvent>;
   /** The completed ones of `events`, the one that was completed first in front. */
-  readonly ended: FifoTimeQueue<CompletedEvent>;
+  ended: FifoTimeQueue<CompletedEvent>;
   pending: number;
 }
 
 /** A remembered id of an event that is not stored any more. */
 export interface Remembered {
-  readonly digest: string;
-  readonly receivers: readonly string[];
-  readonly expiresAt: number;
+  digest: string;
+  receivers: string[];
+  expiresAt: number;
 }
 
 export interface Replay {
-  readonly digest: string;
-  readonly webhook: WebhookRecord;
-  readonly expiresAt: number;
+  digest: string;
+  webhook: WebhookRecord;
+  expiresAt: number;
 }
 
 /** The audit logs by account, the one that was changed last at the end. */
 export interface AuditLogs {
-  readonly logs: Map<string, AuditRow[]>;
+  logs: Map<string, AuditRow[]>;
   /** The number of entries in all of them. */
   size: number;
 }
 
 export interface AuditRow {
-  readonly order: number;
-  readonly record: AuditRecord;
+  order: number;
+  record: AuditRecord;
 }

@@ -45,8 +45,8 @@ function findEarlierCreate(
       ? { result: "replayed", webhook: replay.webhook }
       : { result: "key_reused" };
   }
-  const known = state.endpoints.get(webhook.id);
-  return known && { result: "created", webhook: known.record };
+  const existing = state.endpoints.get(webhook.id);
+  return existing && { result: "created", webhook: existing.record };
 }
 
 /** Returns the limit of its account that a new webhook would exceed. */

@@ -27,7 +27,7 @@ function countDelivery({ endpoint, state, reason }: MemoryDelivery, by: 1 | -1):
 export function markCompleted(
   context: MemoryStoreContext,
   delivery: MemoryDelivery,
-  outcome: { readonly state: Exclude<DeliveryState, "pending">; readonly reason: string | null },
+  outcome: { state: Exclude<DeliveryState, "pending">; reason: string | null },
   now: number,
 ): void {
   if (delivery.state === "pending") close(context.state, delivery);
@@ -159,12 +159,7 @@ export function expire(state: State, now: number): void {
  * Frees completed events, those nearest to the end of their retention first, until `bytes` more
  * fit. Events of `spared` stay. Returns false, and frees nothing, if they would not fit.
  */
-export function makeRoom(
-  state: State,
-  bytes: number,
-  now: number,
-  spared: readonly MemoryEvent[] = [],
-): boolean {
+export function makeRoom(state: State, bytes: number, now: number, spared: MemoryEvent[] = []): boolean {
   const { limits } = state;
   if (state.bytes + bytes <= limits.bytes) return true;
   const held = spared.map((event) => ({

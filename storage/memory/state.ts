@@ -21,39 +21,39 @@ import type {
 } from "./records.js";
 
 export interface MemoryLimits {
-  readonly webhooks: number;
-  readonly pending: number;
-  readonly pendingPerAccount: number;
-  readonly bytes: number;
-  readonly rememberedIds: number;
+  webhooks: number;
+  pending: number;
+  pendingPerAccount: number;
+  bytes: number;
+  rememberedIds: number;
 }
 
 export interface State {
-  readonly limits: MemoryLimits;
-  readonly accounts: Map<string, Account>;
-  readonly endpoints: Map<string, MemoryEndpoint>;
+  limits: MemoryLimits;
+  accounts: Map<string, Account>;
+  endpoints: Map<string, MemoryEndpoint>;
   /** Endpoints with a delivery that may be claimed, by when. */
-  readonly ready: Readonly<Record<Lane, TimeQueue<MemoryEndpoint>>>;
+  ready: Record<Lane, TimeQueue<MemoryEndpoint>>;
   /** Leases that have deliveries, by when they expire. */
-  readonly leases: TimeQueue<Lease>;
+  leases: TimeQueue<Lease>;
   /**
    * Leased deliveries by id. Most settlements find their delivery here, for any size of the log.
    */
-  readonly leased: Map<string, MemoryDelivery>;
-  readonly notices: TimeQueue<MemoryEndpoint>;
+  leased: Map<string, MemoryDelivery>;
+  notices: TimeQueue<MemoryEndpoint>;
   /** Completed events, by when they are freed. */
-  readonly endedEvents: FifoTimeQueue<MemoryEvent>;
+  endedEvents: FifoTimeQueue<MemoryEvent>;
   /** By account and event id. */
-  readonly remembered: ExpiringMap<Remembered>;
+  remembered: ExpiringMap<Remembered>;
   /** By account and idempotency key. */
-  readonly replays: ExpiringMap<Replay>;
+  replays: ExpiringMap<Replay>;
   /**
    * Removed endpoints whose deliveries are still to be freed, with the order of the last one that
    * was freed.
    */
-  readonly removals: Map<MemoryEndpoint, number>;
-  readonly audit: AuditLogs;
-  readonly watchers: Set<{ readonly listener: (at: number) => void }>;
+  removals: Map<MemoryEndpoint, number>;
+  audit: AuditLogs;
+  watchers: Set<{ listener: (at: number) => void }>;
   /**
    * The storage's time at which the monotonic clock stood at 0; set when the time is first read.
    */
@@ -73,11 +73,11 @@ export interface State {
  * and its settings.
  */
 export interface MemoryStoreContext {
-  readonly state: State;
-  readonly perEndpoint: number;
+  state: State;
+  perEndpoint: number;
   /** `null` for any number. */
-  readonly perSecond: number | null;
-  readonly retention: Retention;
+  perSecond: number | null;
+  retention: Retention;
 }
 
 export function createState(limits: MemoryLimits): State {
@@ -134,7 +134,9 @@ export function findDelivery(state: State, id: string): MemoryDelivery | undefin
   if (key === undefined) return undefined;
   const endpoint = state.endpoints.get(key.webhookId);
   const event = endpoint?.account.events.get(key.eventId);
-  return event?.deliveries.find((own) => own.endpoint === endpoint && own.serial === key.serial);
+  return event?.deliveries.find(
+    (delivery) => delivery.endpoint === endpoint && delivery.serial === key.serial,
+  );
 }
 
 /** Deletes an account that has neither webhooks nor events. */

@@ -62,7 +62,7 @@ export function createMemoryWebhookStore(
 }
 
 /** Counting more would block the event loop. A gauge that stays at this figure says enough. */
-const MOST_COUNTED = 100_000;
+const MAX_COUNTED = 100_000;
 
 function* dueDeliveries({ ready }: State, now: number): Iterable<unknown> {
   for (const line of Object.values(ready)) for (const { queue } of line.until(now)) yield* queue.until(now);
@@ -72,7 +72,7 @@ function dueCount(state: State, now: number): number {
   let count = 0;
   for (const _ of dueDeliveries(state, now)) {
     count += 1;
-    if (count === MOST_COUNTED) break;
+    if (count === MAX_COUNTED) break;
   }
   return count;
 }
@@ -119,7 +119,7 @@ function createMemoryHealthNotifications({
  * The most entries of all audit logs together. Beyond it, the logs of the accounts with no new
  * entry for the longest time are dropped.
  */
-const MOST_AUDIT_ENTRIES = 100_000;
+const MAX_AUDIT_ENTRIES = 100_000;
 
 function addAuditEntry({ audit }: State, row: AuditRow, keep: number): void {
   const { logs } = audit;
@@ -131,7 +131,7 @@ function addAuditEntry({ audit }: State, row: AuditRow, keep: number): void {
   logs.set(account, log);
   audit.size += 1 - removed.length;
   for (const [other, { length }] of logs) {
-    if (audit.size <= MOST_AUDIT_ENTRIES) break;
+    if (audit.size <= MAX_AUDIT_ENTRIES) break;
     logs.delete(other);
     audit.size -= length;
   }

@@ -20,7 +20,7 @@ import { type ApiService, apiErrors, type Operation, type SubscriberCall } from 
 import { buildKeySet, cacheDocumentTexts, listOperations } from "./operations.js";
 
 /** The status of each code that a caller can cause. All others are errors of the service: 503. */
-const STATUSES: ReadonlyMap<string, number> = new Map(
+const STATUSES: Map<string, number> = new Map(
   Object.entries(apiErrors).flatMap(([status, { codes }]) => codes.map((code) => [code, Number(status)])),
 );
 
@@ -40,13 +40,9 @@ const createErrorTranslator =
 /** Serves the registration API. */
 export interface ApiHandlers {
   /** For requests with an API key. */
-  readonly handle: Handler;
+  handle: Handler;
   /** For a subscriber that the host has identified. Rejects only with `invalid_argument`. */
-  readonly handleAs: (
-    request: HttpRequest,
-    subscriber: Subscriber,
-    options?: HandleAsOptions,
-  ) => ReturnType<Handler>;
+  handleAs: (request: HttpRequest, subscriber: Subscriber, options?: HandleAsOptions) => ReturnType<Handler>;
 }
 
 /** The options of `handleAs`. */
@@ -55,13 +51,13 @@ export interface HandleAsOptions {
    * Called if a request costs as much as several: with the number beyond the first. A list with
    * statistics counts as one more request for each webhook on the page.
    */
-  readonly onCost?: ((requests: number) => void) | undefined;
+  onCost?: ((requests: number) => void) | undefined;
 }
 
 /** An API key that was admitted, or a subscriber that the host has identified. */
 type Caller = Pick<SubscriberCall, "subscriber" | "charge">;
 
-type Incoming = Pick<SubscriberCall, "request" | "parameter"> & { readonly caller: Caller | undefined };
+type Incoming = Pick<SubscriberCall, "request" | "parameter"> & { caller: Caller | undefined };
 
 /** @param registrations those of subscribers. */
 export function createApiHandlers(

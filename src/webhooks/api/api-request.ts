@@ -24,7 +24,7 @@ export const findWebhook = (
 export async function readBodyValue(
   request: HttpRequest,
   isOptional: boolean,
-  limits: { readonly bytes: number; readonly clock: Clock },
+  limits: { bytes: number; clock: Clock },
 ): Promise<unknown> {
   const { headers, body } = request;
   const limit = limits.bytes;
@@ -49,7 +49,7 @@ export async function readBodyValue(
 export function parseBodyFields(
   body: unknown,
   properties: BodySchema["properties"],
-): Readonly<Record<string, unknown>> {
+): Record<string, unknown> {
   if (typeof body !== "object" || body === null || Array.isArray(body)) {
     throw new PostbellError("invalid_request", "The body must be a JSON object.");
   }
@@ -74,23 +74,23 @@ export function parseBodyFields(
 export function parseInclude<N extends string>(
   query: URLSearchParams,
   names: readonly N[],
-): Readonly<Record<N, boolean>> {
+): Record<N, boolean> {
   const include = query.get("include");
   // Cut to one character more than the longest valid list, which makes a longer one invalid.
   const asked = include?.slice(0, names.join().length + 1).split(",") ?? [];
   const isValid = new Set(asked).size === asked.length && asked.every((name) => names.includes(name as N));
   if (!isValid) {
-    const known = names.map((name) => `'${name}'`).join(" or ");
+    const expected = names.map((name) => `'${name}'`).join(" or ");
     const list = names.length === 1 ? "" : ", or a list of them with commas, each once";
-    throw new PostbellError("invalid_argument", `include must be ${known}${list}.`, { field: "include" });
+    throw new PostbellError("invalid_argument", `include must be ${expected}${list}.`, { field: "include" });
   }
   return Object.fromEntries(names.map((name) => [name, asked.includes(name)])) as Record<N, boolean>;
 }
 
 /** Returns `limit` and `cursor` of a query. A `limit` that is not a number becomes NaN. */
 export function parsePage(query: URLSearchParams): {
-  readonly cursor: string | undefined;
-  readonly limit: number | undefined;
+  cursor: string | undefined;
+  limit: number | undefined;
 } {
   const limit = query.get("limit");
   const cursor = query.get("cursor") ?? undefined;
@@ -105,10 +105,7 @@ export function parsePage(query: URLSearchParams): {
 }
 
 /** Renames the field of an error to the name that the request uses. */
-export async function renameErrorField<T>(
-  names: Readonly<Record<string, string>>,
-  call: Promise<T>,
-): Promise<T> {
+export async function renameErrorField<T>(names: Record<string, string>, call: Promise<T>): Promise<T> {
   try {
     return await call;
   } catch (error) {

@@ -36,7 +36,11 @@ export const deliveryOperations: Operations = {
       description: "The number of stored deliveries in each state, and the health of the endpoint.",
       schema: componentRef("schemas", "Stats"),
       example: {
-        ...{ pending: 2, delivered: 340, failed: 0, withheld: 1, eventTypes: ["patient.*"] },
+        pending: 2,
+        delivered: 340,
+        failed: 0,
+        withheld: 1,
+        eventTypes: ["patient.*"],
         health: {
           status: "failing",
           failingSince: "2026-03-01T12:00:00.500Z",

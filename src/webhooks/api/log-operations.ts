@@ -27,7 +27,7 @@ const webhookId = { type: "string", format: "uuid" } as const;
 const count = { type: "integer", minimum: 0, description: "The number of created deliveries." } as const;
 
 /** The query parameters of a list of deliveries. */
-const logParameters: readonly JsonObject[] = [
+const logParameters: JsonObject[] = [
   { name: "state", in: "query", schema: componentRef("schemas", "DeliveryState") },
   {
     name: "type",
@@ -193,7 +193,7 @@ export const logOperations: Operations = {
 async function listLog(
   { request, subscriber }: SubscriberCall,
   { deliveries }: ApiService,
-  scope: { readonly webhookId: string } | { readonly account: string },
+  scope: { webhookId: string } | { account: string },
 ): Promise<HttpResponse> {
   const query = new URLSearchParams(request.query);
   const { attempts: isWithAttempts } = parseInclude(query, ["attempts"]);

@@ -117,15 +117,15 @@ const describeHeader = (name: string, description: string, schema: JsonObject): 
   schema,
 });
 
-function describeSignatureHeaders(signature: WebhooksConfig["signature"]): readonly JsonObject[] {
-  const own = describeHeader(signature.header, `The signature. ${VERIFICATION}`, {
+function describeSignatureHeaders(signature: WebhooksConfig["signature"]): JsonObject[] {
+  const described = describeHeader(signature.header, `The signature. ${VERIFICATION}`, {
     type: "string",
     pattern: "^t=[0-9]+, s=[0-9a-f]{64}$",
   });
-  if (!signature.standardWebhooks) return [own];
+  if (!signature.standardWebhooks) return [described];
   const isAsymmetric = signature.ed25519.length > 0;
   return [
-    own,
+    described,
     describeHeader("webhook-id", "The id of the event.", { type: "string", format: "uuid" }),
     describeHeader("webhook-timestamp", "Unix seconds.", { type: "string", pattern: "^[0-9]+$" }),
     describeHeader("webhook-signature", describeStandardSignature(isAsymmetric), {
@@ -150,7 +150,7 @@ function describeNotificationBody(form: WebhooksConfig["body"], hasEventId: bool
     event: componentRef("schemas", "EventData"),
   };
   const eventId = hasEventId ? { event_id: { ...UUID, description: "The same as `id`." } } : {};
-  const describeMembers = (properties: { readonly [name: string]: JsonObject }): JsonObject => ({
+  const describeMembers = (properties: { [name: string]: JsonObject }): JsonObject => ({
     type: "object",
     required: Object.keys(properties),
     properties,

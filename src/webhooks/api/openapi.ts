@@ -99,7 +99,9 @@ function describePathParameters(path: string): Record<string, Json> {
   if (names.length === 0) return {};
   return {
     parameters: names.map((name) => ({
-      ...{ name, in: "path", required: true },
+      name,
+      in: "path",
+      required: true,
       ...(name === "type"
         ? { description: "An event type.", schema: componentRef("schemas", "NotifiedType") }
         : {

@@ -15,33 +15,33 @@ import type { AuditLog } from "../webhook.js";
 
 /** A JSON object. Clients may send a `readOnly` property back as received; it is ignored. */
 export interface BodySchema {
-  readonly required?: readonly string[];
+  required?: string[];
   /** A missing body counts as an empty object. */
-  readonly isOptional?: true;
-  readonly properties: { readonly [name: string]: JsonObject };
-  readonly example: JsonObject;
+  isOptional?: true;
+  properties: { [name: string]: JsonObject };
+  example: JsonObject;
 }
 
 /** A request of a known subscriber. */
 export interface SubscriberCall {
-  readonly request: HttpRequest;
-  readonly parameter: PathParameter;
-  readonly subscriber: Subscriber;
+  request: HttpRequest;
+  parameter: PathParameter;
+  subscriber: Subscriber;
   /** Charges the account's limit for what costs as much as so many further requests. */
-  readonly charge: (count: number) => void;
+  charge: (count: number) => void;
   /** Reads the body, and returns the fields that the operation accepts. */
-  readonly readBody: () => Promise<Readonly<Record<string, unknown>>>;
+  readBody: () => Promise<Record<string, unknown>>;
 }
 
 /** The webhook service, as the handlers use it. */
 export interface ApiService {
-  readonly registrations: Registrations;
-  readonly deliveries: Deliveries;
-  readonly catalogue: Catalogue;
-  readonly audit: AuditLog;
-  readonly getDocument: (baseUrl: string) => PublicDocument;
+  registrations: Registrations;
+  deliveries: Deliveries;
+  catalogue: Catalogue;
+  audit: AuditLog;
+  getDocument: (baseUrl: string) => PublicDocument;
   /** The public keys of the signatures, as a JSON Web Key Set. */
-  readonly keySet: PublicDocument;
+  keySet: PublicDocument;
 }
 
 /** The options that decide which operations a service has. */
@@ -49,47 +49,47 @@ export type OfferingConfig = Pick<WebhooksConfig, "limits" | "signature">;
 
 /** The text of a document that everybody may read, and its validator. */
 export interface PublicDocument {
-  readonly body: string;
-  readonly etag: string;
+  body: string;
+  etag: string;
 }
 
 /** A row of the table. */
 export type Operation = {
-  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  method: "GET" | "POST" | "PUT" | "DELETE";
   /** `/v1/webhooks/:webhookId`: each parameter is one whole segment. */
-  readonly path: string;
-  readonly tag: keyof typeof tags;
-  readonly summary: string;
-  readonly description?: string;
+  path: string;
+  tag: keyof typeof tags;
+  summary: string;
+  description?: string;
   /** OpenAPI parameter objects, without those of the path. */
-  readonly parameters?: readonly JsonObject[];
-  readonly body?: BodySchema;
-  readonly response: {
-    readonly status: number;
-    readonly description: string;
-    readonly schema: JsonObject;
-    readonly example?: JsonObject;
+  parameters?: JsonObject[];
+  body?: BodySchema;
+  response: {
+    status: number;
+    description: string;
+    schema: JsonObject;
+    example?: JsonObject;
     /** OpenAPI header objects, or references to them. */
-    readonly headers?: JsonObject;
+    headers?: JsonObject;
   };
   /** False if a service with these options has no such route. Default: every service has it. */
-  readonly isOffered?: (config: OfferingConfig) => boolean;
+  isOffered?: (config: OfferingConfig) => boolean;
   /** Error statuses, without those that every API key can get and those of reading a body. */
-  readonly errors: readonly ErrorStatus[];
+  errors: ErrorStatus[];
 } & (
   | {
-      readonly isPublic?: never;
-      readonly handle: (call: SubscriberCall, service: ApiService) => Promise<HttpResponse>;
+      isPublic?: never;
+      handle: (call: SubscriberCall, service: ApiService) => Promise<HttpResponse>;
     }
   | {
       /** The operation needs no API key. */
-      readonly isPublic: true;
-      readonly handle: (request: HttpRequest, service: ApiService) => Promise<HttpResponse>;
+      isPublic: true;
+      handle: (request: HttpRequest, service: ApiService) => Promise<HttpResponse>;
     }
 );
 
 /** Operations by their id. */
-export type Operations = { readonly [operationId: string]: Operation };
+export type Operations = { [operationId: string]: Operation };
 
 /** The groups of operations in the OpenAPI document, with their descriptions. */
 export const tags = {
@@ -150,14 +150,14 @@ export const apiErrors = {
     codes: ["unavailable"],
     header: "Retry-After",
   },
-} as const satisfies { readonly [status: number]: ErrorDescription };
+} as const satisfies { [status: number]: ErrorDescription };
 
 /** The error responses of one status. */
 export interface ErrorDescription {
-  readonly description: string;
-  readonly codes: readonly string[];
+  description: string;
+  codes: string[];
   /** A header that the responses have. */
-  readonly header?: string;
+  header?: string;
 }
 
 export type ErrorStatus = keyof typeof apiErrors;

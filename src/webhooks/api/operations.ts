@@ -275,9 +275,7 @@ const operations: Operations = {
 };
 
 /** Returns the operations of a service with these options, with their ids. */
-export const listOperations = (
-  config: OfferingConfig,
-): readonly (readonly [operationId: string, Operation])[] =>
+export const listOperations = (config: OfferingConfig): [operationId: string, Operation][] =>
   Object.entries(operations).filter(([, { isOffered }]) => isOffered?.(config) ?? true);
 
 const toDocument = (content: object): PublicDocument => {

@@ -42,7 +42,7 @@ const eventTypesSchema: JsonObject = {
 const statusSchema: JsonObject = { type: "string", enum: ["ENABLED", "DISABLED"] };
 
 const INCLUDED = ["stats", "event_types", "details"] as const;
-type Included = Readonly<Record<(typeof INCLUDED)[number], boolean>>;
+type Included = Record<(typeof INCLUDED)[number], boolean>;
 
 const includeParameter: JsonObject = {
   name: "include",
@@ -101,7 +101,7 @@ export const registrationOperations: Operations = {
       const { url, event_types, ...details } = await readBody();
       const { webhook, secret } = await registrations.create(subscriber, {
         url: url as string,
-        eventTypes: event_types as readonly string[] | undefined,
+        eventTypes: event_types as string[] | undefined,
         idempotencyKey,
         ...(details as Details),
       });
@@ -293,13 +293,13 @@ function parseOverlap(seconds: unknown): number | undefined {
 type Change = Parameters<Registrations["update"]>[1];
 type Details = Pick<Change, "description" | "metadata">;
 
-function parseChange({ url, status, event_types, ...more }: Readonly<Record<string, unknown>>): Change {
+function parseChange({ url, status, event_types, ...more }: Record<string, unknown>): Change {
   if (url === undefined) throw invalidField("url", "url is missing: an update needs url and status.");
   if (status === undefined) throw invalidField("status", "status is missing: ENABLED or DISABLED.");
   return {
     url: url as string,
     status: status as Webhook["status"],
-    eventTypes: event_types as readonly string[] | undefined,
+    eventTypes: event_types as string[] | undefined,
     ...(more as Details),
   };
 }

@@ -9,7 +9,7 @@ import { DETAIL_BOUNDS, LINE_PATTERN, TEXT_LENGTHS } from "../call-arguments.js"
 import { apiErrors } from "./operation.js";
 
 /** A closed object; every property is required. */
-export const describeObject = (properties: { readonly [name: string]: JsonObject }): JsonObject => ({
+export const describeObject = (properties: { [name: string]: JsonObject }): JsonObject => ({
   type: "object",
   required: Object.keys(properties),
   properties,
@@ -108,7 +108,7 @@ export const responseHeaders: JsonObject = {
 };
 
 /** The fields of a request that name a webhook for people and programs. */
-export const detailSchemas: { readonly [name: string]: JsonObject } = {
+export const detailSchemas: { [name: string]: JsonObject } = {
   description: {
     type: ["string", "null"],
     minLength: 1,
@@ -201,7 +201,7 @@ export const webhookSchemas: JsonObject = {
 };
 
 /** The result of an attempt, in the log and in the statistics. */
-const attemptResult: { readonly [name: string]: JsonObject } = {
+const attemptResult: { [name: string]: JsonObject } = {
   at: describeTime("When the attempt began."),
   kind: {
     type: "string",
@@ -219,7 +219,7 @@ const attemptResult: { readonly [name: string]: JsonObject } = {
   },
 };
 
-const DELIVERY_FIELDS: { readonly [name: string]: JsonObject } = {
+const DELIVERY_FIELDS: { [name: string]: JsonObject } = {
   id: { type: "string" },
   webhookId: { type: "string", format: "uuid" },
   eventId: { type: "string", format: "uuid", description: "`id` of the notification." },
@@ -279,7 +279,7 @@ const describeQuantile = (attempts: string): JsonObject => ({
 });
 
 /** The schemas of deliveries, by component name. */
-export const deliverySchemas: { readonly [name: string]: JsonObject } = {
+export const deliverySchemas: { [name: string]: JsonObject } = {
   DeliveryState: { type: "string", enum: ["pending", "delivered", "failed", "withheld"] },
   Outcome: describeObject(attemptResult),
   Stats: describeObject({

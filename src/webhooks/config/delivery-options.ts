@@ -19,19 +19,19 @@ export interface DeliveryOptions {
    * Raise it if deliveries wait although CPU and network are idle; lower it to save memory and
    * sockets.
    */
-  readonly concurrency?: number | undefined;
+  concurrency?: number | undefined;
   /**
    * Attempts in flight in this process to all other endpoints: new ones, and those whose last
    * attempt was slow. Default 400, 1 to 10 000. Raise it if many endpoints are slow; each attempt
    * holds a socket.
    */
-  readonly slowConcurrency?: number | undefined;
+  slowConcurrency?: number | undefined;
   /**
    * Attempts in flight to one endpoint, over all processes. Default 5, 1 to 10 000. Lower it to
    * protect small endpoints, raise it for few and large subscribers. Use one value on all services
    * of a storage.
    */
-  readonly perEndpoint?: number | undefined;
+  perEndpoint?: number | undefined;
   /**
    * Deliveries of one webhook that may be claimed in one second, over all processes. Default: no
    * limit. 1 to 10 000. First attempts, retries, resends, recovered deliveries and tests count,
@@ -40,44 +40,44 @@ export interface DeliveryOptions {
    * as many can follow each other within 1 000 ms. The limit is per webhook, not per host. Use one
    * value on all services of a storage. Set it for endpoints that refuse bursts.
    */
-  readonly perSecond?: number | undefined;
+  perSecond?: number | undefined;
   /**
    * An attempt that takes longer counts as slow and moves to the budget of `slowConcurrency`.
    * Default 500. Detected up to 50 ms late. Raise it if healthy endpoints usually take longer.
    */
-  readonly slowAfterMs?: number | undefined;
+  slowAfterMs?: number | undefined;
   /**
    * Time limit of one attempt, from the DNS lookup to the last byte of the response. Default 15
    * 000, at most 10 minutes. Can fire up to 50 ms late. If you raise it, raise `leaseMs` too.
    */
-  readonly deadlineMs?: number | undefined;
+  deadlineMs?: number | undefined;
   /**
    * How long a process holds a delivery that it claimed, at least twice `deadlineMs` plus 20 s. If
    * the process dies, another one takes the delivery over afterwards. Default 60 000, at most an
    * hour. Raise it only together with `deadlineMs`.
    */
-  readonly leaseMs?: number | undefined;
+  leaseMs?: number | undefined;
   /**
    * At most this much of a response is read. Default 16 384, at most 1 MiB. Of a longer response
    * only the status and this much of the body count. 0 is enough where nobody looks at excerpts.
    */
-  readonly maxResponseBytes?: number | undefined;
+  maxResponseBytes?: number | undefined;
   /**
    * Interval between the due times of recovered deliveries of one webhook. Default 50, at most an
    * hour. Raise it so that a recovery of many events does not flood the endpoint.
    */
-  readonly recoverEveryMs?: number | undefined;
+  recoverEveryMs?: number | undefined;
   /**
    * Characters of the response to a failed attempt that the delivery log keeps, for keys that may
    * manage the webhook. Default 0, at most 10 000. Off by default, because an endpoint may quote
    * the record that it refuses. Turn it on to help subscribers find their errors.
    */
-  readonly excerptCharacters?: number | undefined;
+  excerptCharacters?: number | undefined;
   /**
    * Adds `event_id` to the body: the event's id, like `id`. Default false. Turn it on if
    * subscribers read that field.
    */
-  readonly eventIdField?: boolean | undefined;
+  eventIdField?: boolean | undefined;
   /**
    * Returns headers of your own for an endpoint, such as `authorization` or an API key. Called for
    * each attempt, tests included. Default: none.
@@ -93,14 +93,12 @@ export interface DeliveryOptions {
    * headers: async ({ account, url }) =>
    *   new URL(url).host === "hooks.example.org" ? { authorization: await tokenFor(account) } : {}
    */
-  readonly headers?:
-    | ((webhook: Webhook) => Readonly<Record<string, string>> | PromiseLike<Readonly<Record<string, string>>>)
-    | undefined;
+  headers?: ((webhook: Webhook) => Record<string, string> | PromiseLike<Record<string, string>>) | undefined;
   /**
    * Replaces the built-in HTTP client; your function must then block private destinations itself,
    * and of `destinations` only the check of URLs at registration applies.
    */
-  readonly send?: Send | undefined;
+  send?: Send | undefined;
 }
 
 /**
@@ -114,12 +112,12 @@ export interface SignatureOptions {
    * Name of the header that carries the signature. Default `X-Service-Signature`. Change it to put
    * your own name on it, before the first subscriber registers: receivers read this header.
    */
-  readonly header?: string | undefined;
+  header?: string | undefined;
   /**
    * Also sends the three headers of the Standard Webhooks scheme. Default false. Turn it on if
    * subscribers verify with one of its libraries.
    */
-  readonly standardWebhooks?: boolean | undefined;
+  standardWebhooks?: boolean | undefined;
   /**
    * Private Ed25519 keys that sign in addition to the secrets, for subscribers that verify with a
    * public key: at most 5, each in PEM (PKCS#8, not encrypted) or as `whsk_` and Base64. Default:
@@ -135,5 +133,5 @@ export interface SignatureOptions {
    * @example
    * signature: { standardWebhooks: true, ed25519: [process.env.WEBHOOK_SIGNING_KEY] }
    */
-  readonly ed25519?: readonly string[] | undefined;
+  ed25519?: readonly string[] | undefined;
 }

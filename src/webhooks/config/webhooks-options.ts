@@ -34,72 +34,72 @@ export type ReadableOf<C> = string extends keyof C
  *   logger: pino(),
  * };
  */
-export interface WebhooksOptions<C extends EventCatalogue = Readonly<ClinicalEvents>> {
+export interface WebhooksOptions<C extends EventCatalogue = ClinicalEvents> {
   /** Required. Stores webhooks, events and deliveries. */
-  readonly storage: Storage;
+  storage: Storage;
   /** Required. Authenticates API keys and decides what they may read. */
-  readonly access: Access<ReadableOf<C>>;
+  access: Access<ReadableOf<C>>;
   /**
    * Maps each event type to the resource type of its record, `{ "order.placed": "ServiceRequest"
    * }`, or to an object for events of any form, `{ "order.paid": {} }`. Default: `clinicalEvents`,
    * fifty types of clinical records such as `patient.created`. Give your own table to emit other
    * events; `{ ...clinicalEvents, … }` extends the default.
    */
-  readonly events?: C | undefined;
+  events?: C | undefined;
   /**
    * Loads a referenced resource that `emit` was not given. Default: none, so only resources in
    * `related` become entries. Set it if the code that emits does not have the referenced records at
    * hand.
    */
-  readonly resolveReference?: ResolveReference | undefined;
+  resolveReference?: ResolveReference | undefined;
   /**
    * The form of the request body: `{ id, timestamp, event }`, or `{ id, eventType, payload }` for
    * subscribers that route by `eventType`. Default `notification`. The payload of an envelope is `{
    * timestamp, id, event }`. Events without a resource are always sent as `plain`: `{ id, type,
    * timestamp, data }`. That is the default if no event type has a resource.
    */
-  readonly body?: BodyForm | undefined;
+  body?: BodyForm | undefined;
   /**
    * `true`: `emit` checks `data` against the schema of its event type. Default `true`. Turn it off
    * where the check costs too much; subscribers still see the schema.
    */
-  readonly checkData?: boolean | undefined;
+  checkData?: boolean | undefined;
   /** Which hosts may be reached. Default: public hosts over HTTPS. */
-  readonly destinations?: DestinationOptions | undefined;
+  destinations?: DestinationOptions | undefined;
   /** How deliveries are attempted: concurrency, deadlines, leases. */
-  readonly delivery?: DeliveryOptions | undefined;
+  delivery?: DeliveryOptions | undefined;
   /** When failed deliveries are attempted again. Default: 14 attempts within 72 hours. */
-  readonly retry?: RetryOptions | undefined;
+  retry?: RetryOptions | undefined;
   /** How deliveries are signed. */
-  readonly signature?: SignatureOptions | undefined;
+  signature?: SignatureOptions | undefined;
   /** When a failing endpoint is reported (default after 72 hours) and disabled (96 hours). */
-  readonly endpoints?: EndpointHealthOptions | undefined;
+  endpoints?: EndpointHealthOptions | undefined;
   /**
    * How long completed deliveries are kept. Default: 72 hours, at most 10 000 events per account.
    */
-  readonly retention?: RetentionOptions | undefined;
+  retention?: RetentionOptions | undefined;
   /** Limits on accounts, requests, events and hooks. */
-  readonly limits?: WebhookLimits | undefined;
+  limits?: WebhookLimits | undefined;
   /**
    * Reports failing endpoints to their owners. Default: nobody is told; endpoints are still
    * disabled.
    */
-  readonly notify?: Notify | undefined;
+  notify?: Notify | undefined;
   /**
    * Called with what was done to webhooks and deliveries, and by whom. Default: none. Calls are
    * best effort: they delay and fail nothing, each has `limits.hookMs`, four run at once and 1 000
    * wait. More are dropped, and a line of the log says how many. `limits.auditEntries` keeps the
    * same entries in the storage.
    */
-  readonly audit?: ((entry: AuditEntry) => Awaitable<unknown>) | undefined;
+  audit?: ((entry: AuditEntry) => Awaitable<unknown>) | undefined;
   /**
    * `start()` rejects if the storage cannot be reached within four seconds; with `false` it
    * resolves, and work begins once the storage is there. Default `true`. Set it to `false` for a
    * process that may start before its storage does.
    */
-  readonly awaitStorage?: boolean | undefined;
+  awaitStorage?: boolean | undefined;
   /** The source of time and chance; tests pass `manualClock()`. Default: the system's. */
-  readonly clock?: Clock | undefined;
+  clock?: Clock | undefined;
   /**
    * Receives what an operator should know; pino, `fastify.log` and `console` fit. Default:
    * `console`, for warnings and errors, and for each failed attempt unless `NODE_ENV` is
@@ -107,12 +107,12 @@ export interface WebhooksOptions<C extends EventCatalogue = Readonly<ClinicalEve
    * most 60 lines a minute have the same message about the same webhook or account; the next such
    * line has the number of those left out as `omitted`.
    */
-  readonly logger?: Logger | false | undefined;
+  logger?: Logger | false | undefined;
   /**
    * Receives spans and metrics. Default: none, at no cost. Pass `openTelemetry()` of
    * `postbell/opentelemetry`, or `prometheus().telemetry` of `postbell/prometheus`.
    */
-  readonly telemetry?: Telemetry | undefined;
+  telemetry?: Telemetry | undefined;
 }
 
 /**
@@ -262,21 +262,21 @@ export interface RetryOptions {
    * Intervals between the first attempts, at most 100. Default 15 and 30 minutes, then 1, 2, 4 and
    * 8 hours. Begin with shorter ones if events lose their value within minutes.
    */
-  readonly intervalsMs?: readonly number[] | undefined;
+  intervalsMs?: readonly number[] | undefined;
   /** Interval between the attempts after those of `intervalsMs`. Default 8 hours. */
-  readonly everyMs?: number | undefined;
+  everyMs?: number | undefined;
   /**
    * No retry is scheduled later than this after the first attempt. Default 72 hours, at most 1 000
    * times `everyMs`. Shorten it if a late event is worthless.
    */
-  readonly windowMs?: number | undefined;
+  windowMs?: number | undefined;
   /**
    * Largest random delay of an attempt, as a fraction of the interval before it. Default 0.1. It
    * never makes an attempt early. Raise it if many endpoints fail and recover together.
    */
-  readonly jitter?: number | undefined;
+  jitter?: number | undefined;
   /** Upper limit of that delay. Default 15 minutes. */
-  readonly maxJitterMs?: number | undefined;
+  maxJitterMs?: number | undefined;
 }
 
 /**
@@ -291,12 +291,12 @@ export interface EndpointHealthOptions {
   /**
    * An endpoint that has failed for this long is reported to `notify.warning`. Default 72 hours.
    */
-  readonly warnAfterMs?: number | undefined;
+  warnAfterMs?: number | undefined;
   /**
    * An endpoint that has failed for this long is disabled and reported to `notify.disabled`.
    * Default 96 hours, at least `warnAfterMs`. Raise it if owners need more time to react.
    */
-  readonly disableAfterMs?: number | undefined;
+  disableAfterMs?: number | undefined;
 }
 
 /**
@@ -311,7 +311,7 @@ export interface RetentionOptions {
    * How long completed deliveries and their events are kept; with 0 they are removed at once.
    * Default 72 hours. Raise it to resend older events; the storage grows with it.
    */
-  readonly ms?: number | undefined;
+  ms?: number | undefined;
   /** Completed events kept per account; beyond it the oldest are removed. Default 10 000. */
-  readonly events?: number | undefined;
+  events?: number | undefined;
 }

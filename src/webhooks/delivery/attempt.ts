@@ -38,14 +38,14 @@ const FENCE_MARGIN_MS = 5_000;
 /** An outage of the resolver is logged this often. */
 const OUTAGE_LOG_MS = 60_000;
 
-const ALL_ALLOWED: readonly boolean[] = [true];
+const ALL_ALLOWED: boolean[] = [true];
 
 /** The content of an attempt. */
 interface Content {
-  readonly event: PreparedEvent;
-  readonly allowed: readonly boolean[];
+  event: PreparedEvent;
+  allowed: readonly boolean[];
   /** Those of the host; `null` if it has no hook for them. */
-  readonly headers: HostHeaders | null;
+  headers: HostHeaders | null;
 }
 
 /** Returns `null` if the stored text is not an event: a retry would not change that. */
@@ -233,7 +233,7 @@ export function createPermissions({
     return null;
   };
 
-  const waitForResults = async (subscriber: Subscriber, results: readonly unknown[]): Promise<Permission> => {
+  const waitForResults = async (subscriber: Subscriber, results: unknown[]): Promise<Permission> => {
     try {
       const settled = await callHook(clock, limits.hookMs, () => Promise.all(results));
       return areBooleans(settled) ? settled : fail(subscriber, new TypeError("neither true nor false"));

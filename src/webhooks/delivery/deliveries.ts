@@ -99,15 +99,15 @@ export interface DeliveryCounts extends Readonly<Record<DeliveryState, number>> 
 /** The result of recovering the missed events of all webhooks of an account. */
 export interface AccountRecovery {
   /** The number of created deliveries. */
-  readonly count: number;
-  readonly webhooks: readonly { readonly webhookId: string; readonly count: number }[];
+  count: number;
+  webhooks: readonly { webhookId: string; count: number }[];
   /**
    * The webhooks that were left out. Those that are `rate_limited`, or `unavailable` because the
    * storage refused a call, can be recovered later. One recovered in part is in both lists.
    */
-  readonly skipped: readonly {
-    readonly webhookId: string;
-    readonly reason: "webhook_disabled" | "webhook_owned_by_another_key" | "rate_limited" | "unavailable";
+  skipped: readonly {
+    webhookId: string;
+    reason: "webhook_disabled" | "webhook_owned_by_another_key" | "rate_limited" | "unavailable";
   }[];
 }
 

@@ -15,13 +15,13 @@ export type LogQuery = Omit<StoreQuery, "webhookId">;
 
 /** A page of a list, newest first. */
 export interface LogPage {
-  readonly rows: readonly LogRow[];
-  readonly next: string | null;
+  rows: LogRow[];
+  next: string | null;
 }
 
 export interface LogRow {
-  readonly delivery: DeliveryRecord;
-  readonly webhook: WebhookRecord;
+  delivery: DeliveryRecord;
+  webhook: WebhookRecord;
 }
 
 /** The most that the clocks of two processes on one storage may differ. */
@@ -52,7 +52,7 @@ export async function readEach<T, R>(
 }
 
 /** Deliveries of the same millisecond are listed in this order. */
-const sortById = (webhooks: readonly WebhookRecord[]): readonly WebhookRecord[] =>
+const sortById = (webhooks: readonly WebhookRecord[]): WebhookRecord[] =>
   webhooks.toSorted((a, b) => (a.id < b.id ? -1 : 1));
 
 const newestFirst = (a: LogRow, b: LogRow): number => b.delivery.createdAt - a.delivery.createdAt;
@@ -82,11 +82,7 @@ const MAX_READ = 200;
 type DeliveryReader = Pick<WebhookStore, "getDelivery">;
 
 /** Reads the deliveries of an event, oldest first. Their serials count up without a gap. */
-async function readAll(
-  store: DeliveryReader,
-  webhookId: string,
-  eventId: string,
-): Promise<readonly DeliveryRecord[]> {
+async function readAll(store: DeliveryReader, webhookId: string, eventId: string): Promise<DeliveryRecord[]> {
   const found: DeliveryRecord[] = [];
   while (found.length < MAX_READ) {
     const ids = Array.from({ length: READ_TOGETHER }, (_, index) =>
@@ -133,7 +129,7 @@ export async function listEventDeliveries(
   if (!/^[0-9]{1,9}$/.test(cursor))
     throw invalidField("cursor", "cursor must be the `next` of the previous page.");
   const receivers = await findReceivers(store, eventId, sortById(webhooks));
-  const readWanted = async (webhook: WebhookRecord): Promise<readonly LogRow[]> => {
+  const readWanted = async (webhook: WebhookRecord): Promise<LogRow[]> => {
     const all = await readAll(store, webhook.id, eventId);
     return all
       .filter((delivery) => isWanted(delivery, { ...wanted, since: getLogStart(webhook, since) }))
@@ -156,11 +152,11 @@ export async function listEventDeliveries(
 /** Where a page begins. */
 interface Place {
   /** It has deliveries that were created before this time. */
-  readonly before: number;
+  before: number;
   /** Set within the last millisecond before `before`: the webhook that is listed next. */
-  readonly webhookId?: string | undefined;
+  webhookId?: string | undefined;
   /** Where the storage continues in the log of that webhook. */
-  readonly cursor?: string | undefined;
+  cursor?: string | undefined;
 }
 
 /** `<time>`, or `<time>_<webhook>_<cursor of the storage>`. */
@@ -172,17 +168,17 @@ const formatPlace = ({ before, webhookId, cursor = "" }: Place): string =>
 /** @throws `invalid_argument` for a text that is not the cursor of such a page. */
 function parsePlace(cursor: string | undefined): Place {
   if (cursor === undefined) return { before: Number.POSITIVE_INFINITY };
-  const [, before, webhookId, own] = (typeof cursor === "string" && CURSOR.exec(cursor)) || [];
-  if (before !== undefined) return { before: Number(before), webhookId, cursor: own || undefined };
+  const [, before, webhookId, inner] = (typeof cursor === "string" && CURSOR.exec(cursor)) || [];
+  if (before !== undefined) return { before: Number(before), webhookId, cursor: inner || undefined };
   const message = "cursor must be the `next` of the previous page.";
   throw new PostbellError("invalid_argument", message, { field: "cursor" });
 }
 
 /** The newest part of a log. */
 interface LogPart {
-  readonly rows: readonly LogRow[];
+  rows: LogRow[];
   /** The part has everything that was created after this time. */
-  readonly reaches: number;
+  reaches: number;
 }
 
 async function readPart(store: LogReader, webhook: WebhookRecord, query: LogQuery): Promise<LogPart> {
@@ -231,7 +227,7 @@ async function listMillisecond(
 }
 
 /** Returns how many of the rows fit on a page that does not end within a millisecond. */
-function countWhole(rows: readonly LogRow[], limit: number): number {
+function countWhole(rows: LogRow[], limit: number): number {
   if (rows.length <= limit) return rows.length;
   let count = limit;
   while (count > 0 && rows[count - 1]?.delivery.createdAt === rows[count]?.delivery.createdAt) count -= 1;
@@ -244,10 +240,10 @@ function countWhole(rows: readonly LogRow[], limit: number): number {
  */
 export async function listAccountDeliveries(
   store: LogReader,
-  given: readonly WebhookRecord[],
+  unsorted: readonly WebhookRecord[],
   { cursor, limit, ...filter }: LogQuery,
 ): Promise<LogPage> {
-  const webhooks = sortById(given);
+  const webhooks = sortById(unsorted);
   const place = parsePlace(cursor);
   const query = { ...filter, limit };
   if (place.webhookId !== undefined) return listMillisecond(store, webhooks, place, query);

@@ -31,7 +31,7 @@ import {
 import { type AppendForWebhook, createDeliveryRepairs } from "./delivery-repairs.js";
 import { endpointHealth, type HealthPolicy } from "./endpoint-health.js";
 
-const STATES: readonly DeliveryState[] = ["pending", "delivered", "failed", "withheld"];
+const STATES: DeliveryState[] = ["pending", "delivered", "failed", "withheld"];
 
 const LIST_ARGUMENTS = [
   "webhookId",
@@ -66,7 +66,7 @@ export function createDeliveryLog(
    * Converts records for the actor. Calls a hook of the host only for a webhook whose records have
    * details.
    */
-  const toVisible = async (stored: readonly LogRow[], actor: Actor): Promise<readonly Delivery[]> => {
+  const toVisible = async (stored: LogRow[], actor: Actor): Promise<Delivery[]> => {
     const rows = stored.map(({ delivery, webhook }) => ({ record: hideUnsentSubject(delivery), webhook }));
     const withDetails = rows.filter(({ record }) => hasDetails(record));
     const webhooks = [...new Map(withDetails.map(({ webhook }) => [webhook.id, webhook])).values()];
@@ -98,9 +98,9 @@ export function createDeliveryLog(
 
   return Object.freeze<Deliveries>({
     async list(request) {
-      const given = readCallArguments("list", request, LIST_ARGUMENTS);
-      const { webhookId, account, state, type, cursor, ...rest } = given;
-      requireOneScope("list", given);
+      const input = readCallArguments("list", request, LIST_ARGUMENTS);
+      const { webhookId, account, state, type, cursor, ...rest } = input;
+      requireOneScope("list", input);
       const eventId = rest.eventId === undefined ? undefined : readEventId(rest.eventId);
       if (state !== undefined) requireState(state);
       if (type !== undefined) requireLoggedType(catalogue, type);
@@ -128,8 +128,8 @@ export function createDeliveryLog(
     },
 
     async request(id, options = {}) {
-      const given = readCallArguments("request", options, ["includeBody", "as"]);
-      const { includeBody = false, ...actor } = given;
+      const input = readCallArguments("request", options, ["includeBody", "as"]);
+      const { includeBody = false, ...actor } = input;
       if (typeof includeBody !== "boolean")
         throw invalidField("includeBody", "includeBody must be true or false.");
       const { delivery, webhook } = await entitlement.findDelivery(id, actor);
@@ -190,7 +190,7 @@ const toDateOrNull = (ms: number | null): Date | null => (ms === null ? null : n
 function toCounts(
   stats: DeliveryStats,
   webhook: WebhookRecord,
-  { policy, now }: { readonly policy: HealthPolicy; readonly now: number },
+  { policy, now }: { policy: HealthPolicy; now: number },
 ): DeliveryCounts {
   const { nextDueAt, lastAttempt, failedTests, lastDay, hours, ...counts } = stats;
   const { succeeded, failed, durationMs } = lastDay;

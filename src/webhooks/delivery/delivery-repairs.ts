@@ -39,11 +39,11 @@ import { readEach } from "./delivery-lists.js";
 
 /** Stores events for one webhook. */
 export type AppendForWebhook = (
-  events: readonly EventRecord[],
-  options: { readonly webhookId: string },
+  events: EventRecord[],
+  options: { webhookId: string },
 ) => Promise<{
-  readonly emitted: readonly { readonly deliveries: readonly { readonly id: string }[] }[];
-  readonly error?: PostbellError | undefined;
+  emitted: readonly { deliveries: readonly { id: string }[] }[];
+  error?: PostbellError | undefined;
 }>;
 
 /** Stands for what differs from test to test. */
@@ -82,8 +82,8 @@ function takeToken(tokens: RateLimit, key: string, message: string): PostbellErr
 
 /** How many deliveries a recovery created, and the error that ended it before its end. */
 interface Recovery {
-  readonly count: number;
-  readonly error?: Error | undefined;
+  count: number;
+  error?: Error | undefined;
 }
 
 /** Errors of an account's webhooks, by the reason that the result gives for them. */
@@ -99,16 +99,16 @@ function requireResult({ count, webhooks }: AccountRecovery, errors: RecoveryErr
 interface Selection extends Pick<Parameters<WebhookStore["recover"]>[0], "since" | "type" | "states"> {}
 
 interface RecoverRequest extends Actor {
-  readonly webhookId?: string | undefined;
-  readonly account?: string | undefined;
-  readonly since: Date | string;
-  readonly type?: string | undefined;
-  readonly state?: RecoverableState | undefined;
+  webhookId?: string | undefined;
+  account?: string | undefined;
+  since: Date | string;
+  type?: string | undefined;
+  state?: RecoverableState | undefined;
 }
 
 const RECOVER_ARGUMENTS = ["webhookId", "account", "since", "type", "state", "as"] as const;
 
-export const RECOVERABLE: readonly RecoverableState[] = ["failed", "missed", "withheld"];
+export const RECOVERABLE: RecoverableState[] = ["failed", "missed", "withheld"];
 
 /** Throws `invalid_argument`, or `unknown_event_type` for a type that is not in the catalogue. */
 function readSelection(catalogue: Catalogue, { since, type, state }: RecoverRequest): Selection {
@@ -219,13 +219,13 @@ export function createDeliveryRepairs(
       return { id: resent.id };
     },
 
-    recover: (async (request: RecoverRequest): Promise<{ readonly count: number } | AccountRecovery> => {
-      const given = readCallArguments("recover", request, RECOVER_ARGUMENTS);
-      requireOneScope("recover", given);
-      const selection = readSelection(catalogue, given);
-      if (given.account !== undefined) return recoverAccount(given.account, selection, given);
-      const webhook = await requireSendable(await entitlement.find(given.webhookId ?? "", given), given);
-      const { count, error } = await recoverWebhook(webhook, selection, given);
+    recover: (async (request: RecoverRequest): Promise<{ count: number } | AccountRecovery> => {
+      const input = readCallArguments("recover", request, RECOVER_ARGUMENTS);
+      requireOneScope("recover", input);
+      const selection = readSelection(catalogue, input);
+      if (input.account !== undefined) return recoverAccount(input.account, selection, input);
+      const webhook = await requireSendable(await entitlement.find(input.webhookId ?? "", input), input);
+      const { count, error } = await recoverWebhook(webhook, selection, input);
       if (error !== undefined) throw error;
       return { count };
     }) as Deliveries["recover"],
@@ -271,14 +271,14 @@ const EVENTS_PER_STEP = 500;
 function createKeyedQueue(): <T>(key: string, run: () => Promise<T>) => Promise<T> {
   const last = new Map<string, Promise<unknown>>();
   return (key, run) => {
-    const own = (last.get(key) ?? Promise.resolve()).then(run);
-    const settled = own
+    const result = (last.get(key) ?? Promise.resolve()).then(run);
+    const settled = result
       .catch(() => {})
       .then(() => {
         if (last.get(key) === settled) last.delete(key);
       });
     last.set(key, settled);
-    return own;
+    return result;
   };
 }
 

@@ -13,9 +13,9 @@ import { MAX_POSTPONE_MS } from "./retry-schedule.js";
 
 export interface HealthPolicy {
   /** Milliseconds from the first failure to the warning, if there was no 2xx. */
-  readonly warnAfterMs: number;
+  warnAfterMs: number;
   /** Milliseconds from the first failure to disabling, if there was no 2xx. */
-  readonly disableAfterMs: number;
+  disableAfterMs: number;
 }
 
 /** Returns the due time of the first health step of an endpoint that fails since `failingSince`. */
@@ -73,11 +73,11 @@ export function endpointHealth(
  * transitions", and "Events", rule 5.
  */
 export type HealthStep =
-  | { readonly kind: "warn"; readonly failingSince: number; readonly disableAt: number }
-  | { readonly kind: "disable"; readonly failingSince: number }
-  | { readonly kind: "announce"; readonly failingSince: number }
-  | { readonly kind: "wait"; readonly failingSince: number; readonly at: number }
-  | { readonly kind: "none" };
+  | { kind: "warn"; failingSince: number; disableAt: number }
+  | { kind: "disable"; failingSince: number }
+  | { kind: "announce"; failingSince: number }
+  | { kind: "wait"; failingSince: number; at: number }
+  | { kind: "none" };
 
 export function healthStep(
   { status, failingSince, warnedAt }: Pick<WebhookRecord, "status" | "failingSince" | "warnedAt">,
@@ -105,18 +105,18 @@ const BATCH = 20;
 
 export interface HealthSteps {
   /** When the next round is due, in the storage's time. */
-  readonly dueAt: () => number;
+  dueAt: () => number;
   /** Moves the next round to `at` if it is later. */
-  readonly expect: (at: number) => void;
+  expect: (at: number) => void;
   /**
    * Starts a round if one is due and none is running. Resolves with the time of the next one. Never
    * rejects. Rounds run next to the deliveries: a slow hook delays no claim.
    */
-  readonly startIfDue: () => Promise<number> | undefined;
-  readonly isRunning: () => boolean;
+  startIfDue: () => Promise<number> | undefined;
+  isRunning: () => boolean;
 }
 
-type Step<Kind extends HealthStep["kind"]> = Extract<HealthStep, { readonly kind: Kind }>;
+type Step<Kind extends HealthStep["kind"]> = Extract<HealthStep, { kind: Kind }>;
 type StepFields = Partial<Parameters<WebhookStore["settleHealthNotification"]>[0]>;
 
 /** Records a step. Resolves with `false` if the webhook has changed since it was claimed. */

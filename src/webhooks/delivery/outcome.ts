@@ -24,20 +24,20 @@ type Outcome = AttemptResult["outcome"];
 
 /** The host's options that decide about deliveries. */
 export interface OutcomeRules {
-  readonly retry: RetryPolicy;
-  readonly schedule: Schedule;
-  readonly health: HealthPolicy;
+  retry: RetryPolicy;
+  schedule: Schedule;
+  health: HealthPolicy;
   /** An attempt that takes longer puts its endpoint in the slow lane. */
-  readonly slowAfterMs: number;
+  slowAfterMs: number;
   /** Characters of a failed response that are kept. */
-  readonly excerptCharacters: number;
-  readonly random: () => number;
+  excerptCharacters: number;
+  random: () => number;
 }
 
 /** Times of the storage: when the first attempt of the delivery began, and now. */
 export interface AttemptTimes {
-  readonly startedAt: number;
-  readonly now: number;
+  startedAt: number;
+  now: number;
 }
 
 const DELIVERED: Outcome = Object.freeze({ state: "delivered" });
@@ -196,7 +196,7 @@ export function classifyResponse(
 }
 
 /** Refusals by the text of the URL alone (see `AddressRule`). The others depend on the DNS. */
-const RULES_OF_THE_TEXT: ReadonlySet<string> = new Set(["R1", "R2", "R3", "R4", "R6", "R8"]);
+const RULES_OF_THE_TEXT: Set<string> = new Set(["R1", "R2", "R3", "R4", "R6", "R8"]);
 
 /**
  * Returns an attempt as it is stored and as subscribers see it, without details that map the host's
@@ -212,7 +212,7 @@ function toLoggedAttempt(attempt: Attempt): Attempt {
 }
 
 /** Statuses whose `Retry-After` may delay the next attempt (RFC 9110 §15.6.4, RFC 6585 §4). */
-const RETRY_AFTER_STATUSES: ReadonlySet<number> = new Set([429, 503]);
+const RETRY_AFTER_STATUSES: Set<number> = new Set([429, 503]);
 
 function readRetryAfter(result: OutboundResult, now: number): number | null {
   const mayDelay = result.kind === "response" && RETRY_AFTER_STATUSES.has(result.status);
@@ -226,7 +226,7 @@ function readRetryAfter(result: OutboundResult, now: number): number | null {
  */
 export function evaluateAttempt(
   claim: Claim,
-  { attempt, response }: { readonly attempt: Attempt; readonly response: OutboundResult },
+  { attempt, response }: { attempt: Attempt; response: OutboundResult },
   times: AttemptTimes,
   rules: OutcomeRules,
 ): AttemptResult {

@@ -7,13 +7,13 @@ import type { WebhookStore } from "../store.js";
 
 /** The state of the passes and of the storage, for health checks. */
 export interface LoopStats {
-  readonly isRunning: boolean;
+  isRunning: boolean;
   /** Milliseconds since the current pass began or should have begun: near 0 while all is well. */
-  readonly overdueMs: number;
+  overdueMs: number;
   /** True if the next pass waits for a free slot. `overdueMs` then counts from the last pass. */
-  readonly isFull: boolean;
+  isFull: boolean;
   /** Milliseconds since every claim and settlement has failed; 0 if the last one succeeded. */
-  readonly storageDownMs: number;
+  storageDownMs: number;
 }
 
 export class Passes {

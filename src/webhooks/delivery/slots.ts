@@ -13,7 +13,7 @@ export interface SlotHolder {
   budget: Lane | null;
 }
 
-export type FreeSlots = Readonly<Record<Lane, number>>;
+export type FreeSlots = Record<Lane, number>;
 
 /**
  * At most `sizes.fast + sizes.slow` attempts are in flight, whatever the endpoints do. If the slow
@@ -129,9 +129,9 @@ export class Backlog {
 
 /** A delivery that this process attempts, from its launch until it is settled. */
 export interface Flight extends SlotHolder {
-  readonly claim: Claim;
+  claim: Claim;
   /** Monotonic time before the claim was requested: the lease cannot begin earlier. */
-  readonly claimedAt: number;
+  claimedAt: number;
   /** Set when the grace period of a stop is over: nothing may be sent after this. */
   isCancelled: boolean;
   /** Set when the result of the attempt is known and only has to be settled. */

@@ -25,7 +25,7 @@ import { Backlog, ClaimsAhead, createFlight, type Flight, type FreeSlots, Slots 
 
 /** Slots that are reserved for a claim which another call of the storage carries. */
 export interface Reservation {
-  readonly request: ClaimRequest;
+  request: ClaimRequest;
   /** Call it when the other call has ended, with what it claimed, if anything. */
   end(claimed: ClaimResponse | undefined): void;
 }

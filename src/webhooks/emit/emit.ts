@@ -25,20 +25,14 @@ import {
 import { createUnmatchedLog } from "./unmatched-webhooks.js";
 
 /** Emits one event, or several in order. */
-export type Emit = (
-  input: EventInput | readonly EventInput[],
-  options?: EmitOptions,
-) => Promise<Emitted | readonly Emitted[]>;
+export type Emit = (input: EventInput | EventInput[], options?: EmitOptions) => Promise<Emitted | Emitted[]>;
 
 export function createEmit(base: ServiceBase, append: AppendEvents): Emit {
   const { telemetry, config } = base;
   const prepare = createPrepareEvent(base);
 
   /** Prepares every event before the first is stored. */
-  const prepareAll = async (
-    inputs: readonly EventInput[],
-    trace: string | undefined,
-  ): Promise<readonly EventRecord[]> => {
+  const prepareAll = async (inputs: EventInput[], trace: string | undefined): Promise<EventRecord[]> => {
     const pending: Promise<EventRecord>[] = [];
     const prepareItem = (input: EventInput, index: number): EventRecord | Promise<EventRecord> => {
       try {
@@ -56,7 +50,7 @@ export function createEmit(base: ServiceBase, append: AppendEvents): Emit {
     try {
       // Array.from visits holes too, and a hole is not an event.
       const prepared = Array.from(inputs, prepareItem);
-      if (pending.length === 0) return prepared as readonly EventRecord[];
+      if (pending.length === 0) return prepared as EventRecord[];
       return await Promise.all(prepared.map(async (event) => event));
     } catch (error) {
       // Other lookups may still reject. Unhandled, that would end the process.
@@ -80,11 +74,7 @@ export function createEmit(base: ServiceBase, append: AppendEvents): Emit {
     return emitted;
   };
 
-  const emitAll = async (
-    inputs: readonly EventInput[],
-    options: EmitOptions,
-    span?: EmitSpan,
-  ): Promise<readonly Emitted[]> => {
+  const emitAll = async (inputs: EventInput[], options: EmitOptions, span?: EmitSpan): Promise<Emitted[]> => {
     span?.note({ "messaging.batch.message_count": inputs.length });
     const events = await prepareAll(inputs, span?.traceparent);
     if (events.length === 0) return [];
@@ -104,7 +94,7 @@ export function createEmit(base: ServiceBase, append: AppendEvents): Emit {
     const span = telemetry && new EmitSpan(telemetry, config.clock);
     const emit = () => (isList(input) ? emitAll(input, options, span) : emitOne(input, options, span));
     // In the span, so that spans of hooks and of the storage's client become its children.
-    return span === undefined ? emit() : span.run<Emitted | readonly Emitted[]>(emit);
+    return span === undefined ? emit() : span.run<Emitted | Emitted[]>(emit);
   };
 }
 
@@ -112,7 +102,7 @@ export function createEmit(base: ServiceBase, append: AppendEvents): Emit {
 function toStoreError(
   error: PostbellError | undefined,
   { id: eventId }: EventRecord,
-  place?: { readonly index: number; readonly count: number },
+  place?: { index: number; count: number },
 ): PostbellError {
   if (error === undefined) throw new TypeError("the storage returned no result for an event");
   const { code, message, field, effect, reason, isPermanent, isOutage } = error;
@@ -140,9 +130,9 @@ const isList = (input: EventInput | readonly EventInput[]): input is readonly Ev
  * that webhook receives the events.
  */
 export type AppendEvents = (
-  events: readonly EventRecord[],
-  options?: EmitOptions & { readonly webhookId?: string | undefined },
-) => Promise<{ readonly emitted: readonly Emitted[]; readonly error?: PostbellError | undefined }>;
+  events: EventRecord[],
+  options?: EmitOptions & { webhookId?: string | undefined },
+) => Promise<{ emitted: Emitted[]; error?: PostbellError | undefined }>;
 
 /** Errors: `invalid_argument` if the storage cannot write in a transaction of the host. */
 function checkTransaction(store: WebhookStore, transaction: unknown): void {
@@ -223,13 +213,13 @@ export function createAppendEvents(
     return { emitted, error };
   };
 
-  return async (events, given = {}) => {
-    checkTransaction(store, given.transaction);
-    if (events.length <= EVENTS_PER_CALL) return appendTogether(events, given);
+  return async (events, options = {}) => {
+    checkTransaction(store, options.transaction);
+    if (events.length <= EVENTS_PER_CALL) return appendTogether(events, options);
     const emitted: Emitted[] = [];
     while (emitted.length < events.length) {
       const next = events.slice(emitted.length, emitted.length + EVENTS_PER_CALL);
-      const stored = await appendTogether(next, given);
+      const stored = await appendTogether(next, options);
       emitted.push(...stored.emitted);
       if (stored.emitted.length < next.length) return { emitted, error: stored.error };
     }

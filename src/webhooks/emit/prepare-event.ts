@@ -190,9 +190,7 @@ export interface Emitted {
   readonly webhooks: number;
 }
 
-const EVENT_KEYS: readonly string[] = [
-  ...["type", "account", "resource", "related", "data", "id", "occurredAt"],
-];
+const EVENT_KEYS: readonly string[] = ["type", "account", "resource", "related", "data", "id", "occurredAt"];
 
 const invalidEvent = (field: string | undefined, message: string, cause?: unknown): PostbellError =>
   new PostbellError("invalid_argument", message, { field, cause });
@@ -317,7 +315,11 @@ export function createPrepareEvent({ store, config, logger, catalogue }: Service
     });
     const subject = getSubject(resource);
     const toRecord = ({ payload, digest }: BuiltPayload): EventRecord => ({
-      ...{ id: eventId, account, type, digest, payload },
+      id: eventId,
+      account,
+      type,
+      digest,
+      payload,
       ...(subject !== undefined && { subject }),
     });
     return built instanceof Promise ? built.then(toRecord) : toRecord(built);

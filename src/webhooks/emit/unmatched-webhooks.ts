@@ -25,9 +25,9 @@ const ALL_ACCOUNTS = "";
 export function findUnmatched(
   webhooks: readonly Pick<WebhookRecord, "id" | "status" | "eventTypes">[],
   type: string,
-): { readonly disabled: readonly string[]; readonly otherTypes: readonly string[] } {
+): { disabled: string[]; otherTypes: string[] } {
   const isEnabled = ({ status }: Pick<WebhookRecord, "status">): boolean => status === "ENABLED";
-  const toIds = (list: typeof webhooks): readonly string[] => list.slice(0, MAX_NAMED).map(({ id }) => id);
+  const toIds = (list: typeof webhooks): string[] => list.slice(0, MAX_NAMED).map(({ id }) => id);
   return {
     disabled: toIds(webhooks.filter((webhook) => !isEnabled(webhook))),
     otherTypes: toIds(
@@ -46,7 +46,7 @@ export function createUnmatchedLog({ store, config, logger }: ServiceBase): LogU
   const lines = createRateLimit({ perMinute: LINES_PER_MINUTE, clock: config.clock });
   const named = new LRUCache<string, true>({ max: MAX_ACCOUNTS });
 
-  const explain = async (fields: { readonly account: string; readonly eventType: string }): Promise<void> => {
+  const explain = async (fields: { account: string; eventType: string }): Promise<void> => {
     const { account, eventType } = fields;
     const { webhooks } = await store.listWebhooks({ account, limit: MAX_READ });
     logger.debug({ ...fields, ...findUnmatched(webhooks, eventType) }, "some webhooks did not get an event");

@@ -98,8 +98,8 @@ export function readCatalogue(events: EventCatalogue): Catalogue {
     throw invalidEvents("events must be a table from event type to resource type");
   }
   const types = new Map<string, EventTypeEntry>();
-  for (const [name, given] of Object.entries(events)) {
-    types.set(name, readEntry(name, given));
+  for (const [name, entry] of Object.entries(events)) {
+    types.set(name, readEntry(name, entry));
   }
   if (types.size === 0) throw invalidEvents("events must contain at least one event type");
   const names = Object.freeze([...types.keys()].sort());
@@ -110,13 +110,13 @@ export function readCatalogue(events: EventCatalogue): Catalogue {
 const listPrefixes = (type: string): string[] =>
   Array.from(type.matchAll(/\./g), ({ index }) => type.slice(0, index));
 
-function readEntry(name: string, given: unknown): EventTypeEntry {
+function readEntry(name: string, entry: unknown): EventTypeEntry {
   const field = `events[${quoteName(name)}]`;
   if (name === TEST_EVENT_TYPE) {
     throw invalidEvents(`events: ${quoteName(name)} is reserved for tests; choose another name`, field);
   }
-  const isTable = typeof given === "object" && given !== null && !Array.isArray(given);
-  return isTable ? readPlainType(name, given, field) : readResourceTypes(name, given, field);
+  const isTable = typeof entry === "object" && entry !== null && !Array.isArray(entry);
+  return isTable ? readPlainType(name, entry, field) : readResourceTypes(name, entry, field);
 }
 
 function readResourceTypes(name: string, resourceTypes: unknown, field: string): readonly string[] {

@@ -104,7 +104,7 @@ const concept = (system: string, code: string, display: string) => ({ coding: [{
  * The elements that FHIR R4 requires of each resource type of {@link clinicalEvents}, also those
  * that its invariants require (`ait-1`, `ppc-1`, `ppc-2`).
  */
-const SAMPLES: ReadonlyMap<string, object> = new Map(
+const SAMPLES: Map<string, object> = new Map(
   Object.entries({
     AllergyIntolerance: {
       clinicalStatus: concept(`${CODES}/allergyintolerance-clinical`, "active", "Active"),
@@ -151,6 +151,8 @@ const SAMPLES: ReadonlyMap<string, object> = new Map(
 
 /** Returns a resource for tests, marked as one: valid for the resource types of the catalogue. */
 export const sampleResource = (resourceType: string): FhirResource => ({
-  ...{ resourceType, id: "sample", meta: TEST_META },
+  resourceType,
+  id: "sample",
+  meta: TEST_META,
   ...SAMPLES.get(resourceType),
 });

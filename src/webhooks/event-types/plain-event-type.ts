@@ -83,12 +83,12 @@ const MAX_JSON = 65_536;
 const PLAIN_TYPE_KEYS: readonly string[] = ["description", "example", "schema"];
 
 /** Returns why the entry of a plain type cannot be used; `undefined` if it can. */
-function findProblem(name: string, given: object, field: string): string | undefined {
+function findProblem(name: string, entry: object, field: string): string | undefined {
   if (name.length > MAX_NAME || !PLAIN_EVENT_TYPE.test(name))
     return `events: ${quoteName(name)} is not an event type: write letters, digits, _ and -, in parts that are separated by dots, at most ${MAX_NAME} characters in all`;
-  const unknown = Object.keys(given).find((key) => !PLAIN_TYPE_KEYS.includes(key));
+  const unknown = Object.keys(entry).find((key) => !PLAIN_TYPE_KEYS.includes(key));
   if (unknown !== undefined) return describeUnknownKey(`${field} has no option`, unknown, PLAIN_TYPE_KEYS);
-  const { description = "" } = given as PlainEventType;
+  const { description = "" } = entry as PlainEventType;
   if (typeof description !== "string" || description.length > MAX_DESCRIPTION)
     return `${field}.description must be a text of at most ${MAX_DESCRIPTION} characters`;
   return undefined;
@@ -101,10 +101,10 @@ export interface PlainEntry extends PlainEventType {
 }
 
 /** Checks the entry of a plain type, and copies it. Throws `invalid_option`. */
-export function readPlainType(name: string, given: object, field: string): PlainEntry {
-  const problem = findProblem(name, given, field);
+export function readPlainType(name: string, entry: object, field: string): PlainEntry {
+  const problem = findProblem(name, entry, field);
   if (problem !== undefined) throw invalidEvents(problem, field);
-  const { description, example, schema } = given as PlainEventType;
+  const { description, example, schema } = entry as PlainEventType;
   const dataSchema = schema === undefined ? undefined : readDataSchema(schema, `${field}.schema`);
   return Object.freeze({
     ...(description !== undefined && { description }),
@@ -113,8 +113,8 @@ export function readPlainType(name: string, given: object, field: string): Plain
   });
 }
 
-function readDataSchema(given: unknown, field: string): DataSchema {
-  const parsed = parseDataSchema(given);
+function readDataSchema(schema: unknown, field: string): DataSchema {
+  const parsed = parseDataSchema(schema);
   if ("mistake" in parsed) {
     const { path, message } = parsed.mistake;
     const place = path === "" ? field : `${field}.${path}`;

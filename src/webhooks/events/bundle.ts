@@ -9,40 +9,40 @@ import { isRelative, listTargets, type ResourceText, serialiseResource, toTarget
 
 export interface BundleRequest {
   /** A UUID. */
-  readonly eventId: string;
-  readonly account: string;
-  readonly type: string;
+  eventId: string;
+  account: string;
+  type: string;
   /** Epoch milliseconds, within the years 0 to 9999. */
-  readonly occurredAt: number;
+  occurredAt: number;
   /** True if the host gave that time. Only then is it part of the digest. */
-  readonly isOccurredAtGiven: boolean;
-  readonly resource: FhirResource;
+  isOccurredAtGiven: boolean;
+  resource: FhirResource;
   /** The resource types that `resource` may have; any if absent. */
-  readonly focalTypes?: readonly string[] | undefined;
+  focalTypes?: readonly string[] | undefined;
   /** Resources that a reference may point to. Unreferenced ones are left out. */
-  readonly related?: readonly FhirResource[] | undefined;
+  related?: readonly FhirResource[] | undefined;
   /**
    * Called for references that `related` does not hold: once for each, at most four times for each
    * entry allowed.
    */
-  readonly resolve?: ResolveEntry | undefined;
+  resolve?: ResolveEntry | undefined;
   /**
    * The `traceparent` of the span that emits the event. It is stored, but not sent and not part of
    * the digest.
    */
-  readonly trace?: string | undefined;
-  readonly limits: BundleLimits;
+  trace?: string | undefined;
+  limits: BundleLimits;
 }
 
 export interface BuiltPayload {
   /** The event as it is stored; `readPayload` reads it. */
-  readonly payload: string;
+  payload: string;
   /**
    * SHA-256 (hexadecimal) of what the host gave: type, time if given, resource, related. What
    * `resolve` found is not part of it, so that emitting again matches even if a referenced record
    * has changed.
    */
-  readonly digest: string;
+  digest: string;
 }
 
 /**
@@ -124,13 +124,13 @@ function readFocal({ resource, type, focalTypes }: BundleRequest): ResourceText 
   );
 }
 
-function readRelated(related: readonly FhirResource[] | undefined): readonly ResourceText[] {
+function readRelated(related: readonly FhirResource[] | undefined): ResourceText[] {
   if (related === undefined) return [];
   if (!Array.isArray(related)) {
     throw new PostbellError("invalid_argument", "related must be a list of resources", { field: "related" });
   }
   // Array.from visits holes too, and a hole is not a resource.
-  return Array.from(related as readonly unknown[], (item, index) => readResource(item, `related[${index}]`));
+  return Array.from(related as unknown[], (item, index) => readResource(item, `related[${index}]`));
 }
 
 function readResource(value: unknown, path: string): ResourceText {
@@ -141,10 +141,7 @@ function readResource(value: unknown, path: string): ResourceText {
 }
 
 /** Returns where a text refers to other entries. */
-function findSlots(
-  { references }: ResourceText,
-  targets: ReadonlyMap<string, number>,
-): readonly ReferenceSlot[] {
+function findSlots({ references }: ResourceText, targets: Map<string, number>): ReferenceSlot[] {
   const slots: ReferenceSlot[] = [];
   for (const { reference, start, end } of references) {
     const target = toTarget(reference);
@@ -157,11 +154,11 @@ function findSlots(
 function computeDigest(
   { type, isOccurredAtGiven }: BundleRequest,
   timestamp: string,
-  given: readonly ResourceText[],
+  resources: ResourceText[],
 ): string {
   // No part contains a line feed, so two different lists of parts never give the same text.
   let text = `${type}\n${isOccurredAtGiven ? timestamp : ""}\n`;
-  for (const part of given) text += `${part.text}\n`;
+  for (const part of resources) text += `${part.text}\n`;
   return hash("sha256", text);
 }
 
@@ -173,15 +170,15 @@ export type ResolveEntry = (reference: string) => unknown;
 
 interface BundleLimits {
   /** Entries of the bundle, the focal one included. */
-  readonly entries: number;
+  entries: number;
   /** UTF-8 bytes of the largest body that could be sent for the event. */
-  readonly bytes: number;
+  bytes: number;
 }
 
 interface CollectedEntries {
-  readonly entries: readonly ResourceText[];
+  entries: ResourceText[];
   /** From the target of a reference to the index of its entry. */
-  readonly targets: ReadonlyMap<string, number>;
+  targets: Map<string, number>;
 }
 
 /** Lookups of one event that run at a time, so that the host's database is not flooded. */
@@ -193,7 +190,7 @@ const LOOKUPS_AT_ONCE = 8;
 const LOOKUPS_PER_ENTRY = 4;
 
 /** A reference to follow: its target, and its text. */
-type Link = readonly [target: string, reference: string];
+type Link = [target: string, reference: string];
 
 /**
  * Follows references in the order they are written, each target once, so cycles end. Returns a
@@ -203,8 +200,8 @@ type Link = readonly [target: string, reference: string];
  */
 function collectEntries(
   focal: ResourceText,
-  related: readonly ResourceText[],
-  { resolve, limits }: { readonly resolve?: ResolveEntry | undefined; readonly limits: BundleLimits },
+  related: ResourceText[],
+  { resolve, limits }: { resolve?: ResolveEntry | undefined; limits: BundleLimits },
 ): CollectedEntries | Promise<CollectedEntries> {
   const { entries, targets, add } = createEntryList(limits);
   if (focal.references.length === 0) {
@@ -219,7 +216,7 @@ function collectEntries(
   let done = 0;
   let lookUpsLeft = LOOKUPS_PER_ENTRY * limits.entries;
 
-  const nextWave = (): readonly Link[] => {
+  const nextWave = (): Link[] => {
     const wave: Link[] = [];
     for (; done < entries.length; done++) {
       for (const { reference } of entries[done]?.references ?? []) {
@@ -233,8 +230,8 @@ function collectEntries(
   };
 
   const lookUp = async ([target, reference]: Link): Promise<ResourceText | undefined> => {
-    const given = available.get(target);
-    if (given !== undefined || resolve === undefined || lookUpsLeft === 0) return given;
+    const related = available.get(target);
+    if (related !== undefined || resolve === undefined || lookUpsLeft === 0) return related;
     lookUpsLeft -= 1;
     const found = serialiseResource(await resolve(reference));
     if ("problem" in found) return undefined;
@@ -245,7 +242,7 @@ function collectEntries(
     if (resource !== undefined) targets.set(target, add(resource));
   };
 
-  const lookUpAll = async (wave: readonly Link[]): Promise<void> => {
+  const lookUpAll = async (wave: Link[]): Promise<void> => {
     for (let at = 0; at < wave.length; at += LOOKUPS_AT_ONCE) {
       const part = wave.slice(at, at + LOOKUPS_AT_ONCE);
       const found = await Promise.all(part.map(lookUp));
@@ -269,10 +266,10 @@ function collectEntries(
 
 /** Holds each resource once, within the limits. */
 function createEntryList(limits: BundleLimits): {
-  readonly entries: readonly ResourceText[];
-  readonly targets: Map<string, number>;
+  entries: ResourceText[];
+  targets: Map<string, number>;
   /** Adds a resource unless it is already there. Returns its index. */
-  readonly add: (resource: ResourceText) => number;
+  add: (resource: ResourceText) => number;
 } {
   const entries: ResourceText[] = [];
   const targets = new Map<string, number>();
@@ -280,8 +277,8 @@ function createEntryList(limits: BundleLimits): {
   const add = (resource: ResourceText): number => {
     const names = listTargets(resource);
     const [identity] = names;
-    const known = identity === undefined ? undefined : targets.get(identity);
-    if (known !== undefined) return known;
+    const existing = identity === undefined ? undefined : targets.get(identity);
+    if (existing !== undefined) return existing;
     const index = entries.push(resource) - 1;
     bytes += Buffer.byteLength(resource.text);
     if (entries.length > limits.entries) {
@@ -321,17 +318,17 @@ const RESOURCES = "6b0f7c52-3d0e-4c59-9a3e-8f5f0f1f7a4d";
  * - Without an id: a UUID named by the event and the position.
  */
 function assignEntryUuids(
-  entries: readonly ResourceText[],
-  { account, eventId }: { readonly account: string; readonly eventId: string },
-): readonly string[] {
+  entries: ResourceText[],
+  { account, eventId }: { account: string; eventId: string },
+): string[] {
   const taken = new Set<string>();
   return entries.map(({ resourceType, id }, index) => {
-    const own = id !== undefined && isUuid(id) ? id.toLowerCase() : undefined;
+    const wanted = id !== undefined && isUuid(id) ? id.toLowerCase() : undefined;
     // Two types may share an id, but two entries of a bundle may not share a fullUrl (FHIR R4,
     // bdl-7).
     const uuid =
-      own !== undefined && !taken.has(own)
-        ? own
+      wanted !== undefined && !taken.has(wanted)
+        ? wanted
         : id === undefined
           ? nameUuid(eventId, `entry ${index}`)
           : nameUuid(RESOURCES, JSON.stringify([account, resourceType, id]));

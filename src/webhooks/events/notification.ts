@@ -24,12 +24,12 @@ export interface PlainEvent {
 
 /** A stored event, ready for its attempts. */
 export interface PreparedEvent {
-  readonly id: string;
-  readonly type: string;
+  id: string;
+  type: string;
   /** The `traceparent` of the span that emitted it. */
-  readonly trace: string | undefined;
+  trace: string | undefined;
   /** The subscriber must be allowed to read the first: the focal resource, or the plain event. */
-  readonly entries: readonly PreparedEntry[];
+  entries: PreparedEntry[];
   /**
    * Returns the bytes to sign and send. The same options give the same bytes, in every call and
    * every process. A plain event has one form, whatever the options are.
@@ -38,13 +38,13 @@ export interface PreparedEvent {
    * references keep their form.
    */
   body(options: {
-    readonly form: BodyForm;
+    form: BodyForm;
     /** `hub.topic`: the webhook's id. */
-    readonly topic: string;
+    topic: string;
     /** One flag for each entry: only those that are `true` are sent. `null` sends all. */
-    readonly allowed: readonly boolean[] | null;
+    allowed: readonly boolean[] | null;
     /** Adds `event_id` with the event's id. */
-    readonly eventIdField: boolean;
+    eventIdField: boolean;
   }): Buffer;
 }
 
@@ -114,9 +114,9 @@ function prepareBundle(header: PayloadHeader, text: string): PreparedEvent {
 
 /** The text around `hub.topic` and around the entries. */
 interface Frame {
-  readonly head: string;
-  readonly middle: string;
-  readonly tail: string;
+  head: string;
+  middle: string;
+  tail: string;
 }
 
 function frame(header: PayloadHeader, form: BodyForm, eventIdField: boolean): Frame {
@@ -139,11 +139,11 @@ function frame(header: PayloadHeader, form: BodyForm, eventIdField: boolean): Fr
 
 /** Returns the text of a body in order, in few pieces. `start` and `tail` go around the entries. */
 function bodyPieces(
-  { start, tail }: { readonly start: string; readonly tail: string },
+  { start, tail }: { start: string; tail: string },
   { entries }: PayloadHeader,
-  texts: readonly string[],
+  texts: string[],
   allowed: readonly boolean[] | null,
-): readonly string[] {
+): string[] {
   const isSent = (index: number): boolean => allowed === null || allowed[index] === true;
   const pieces: string[] = [];
   /** Collects short texts up to the next part of a resource. */
@@ -170,7 +170,7 @@ function bodyPieces(
 }
 
 /** Encodes piece by piece: joining the text first would only create garbage on the heap. */
-function encode(pieces: readonly string[]): Buffer {
+function encode(pieces: string[]): Buffer {
   let length = 0;
   for (const piece of pieces) length += Buffer.byteLength(piece);
   const bytes = allocateBriefly(length);
@@ -187,7 +187,7 @@ const FULL_URL_BYTES = URN.length + 36;
  * Returns an upper limit for the UTF-8 bytes of every body of this event, whatever its form and
  * whoever may read it. Each reference is counted at the longer of its two forms.
  */
-export function largestBodyBytes(header: PayloadHeader, texts: readonly string[]): number {
+export function largestBodyBytes(header: PayloadHeader, texts: string[]): number {
   const { head, middle, tail } = frame(header, "envelope", true);
   const quotedUuid = 38;
   let bytes = Buffer.byteLength(head + middle + tail) + quotedUuid;
@@ -204,42 +204,37 @@ export function largestBodyBytes(header: PayloadHeader, texts: readonly string[]
 /** An event without the texts of its entries. It determines the bytes of every later attempt. */
 export interface PayloadHeader {
   /** Version of this form. */
-  readonly v: 1;
+  v: 1;
   /** The event's UUID. */
-  readonly id: string;
-  readonly type: string;
+  id: string;
+  type: string;
   /** ISO 8601 in UTC; also the bundle's `meta.lastUpdated`. */
-  readonly timestamp: string;
+  timestamp: string;
   /** The bundle's UUID. */
-  readonly bundle: string;
+  bundle: string;
   /** The `traceparent` of the span that emitted it. It is never sent. */
-  readonly trace?: string | undefined;
-  readonly entries: readonly EntryHeader[];
+  trace?: string | undefined;
+  entries: EntryHeader[];
 }
 
 /**
  * One entry: resource type, UUID of its `fullUrl`, length of its text in UTF-16 units, slots. It is
  * an array to keep the stored text short.
  */
-type EntryHeader = readonly [
-  resourceType: string,
-  uuid: string,
-  length: number,
-  slots: readonly ReferenceSlot[],
-];
+type EntryHeader = [resourceType: string, uuid: string, length: number, slots: ReferenceSlot[]];
 
 /**
  * Where a text refers to another entry, in UTF-16 units, end excluded. Slots are in ascending order
  * and never overlap.
  */
-export type ReferenceSlot = readonly [start: number, end: number, entry: number];
+export type ReferenceSlot = [start: number, end: number, entry: number];
 
 /** A plain event without its data. It determines the bytes of every later attempt. */
 export interface PlainHeader extends Pick<PayloadHeader, "id" | "type" | "timestamp" | "trace"> {
   /** Version of this form. */
-  readonly v: 2;
+  v: 2;
   /** True for a test, which adds `"test": true` to what is sent. */
-  readonly isTest?: boolean | undefined;
+  isTest?: boolean | undefined;
 }
 
 /** Returns the UTF-8 bytes of every body of a plain event. */
@@ -247,11 +242,11 @@ export const plainBodyBytes = (header: PlainHeader, data: string): number =>
   Buffer.byteLength(plainStart(header)) + Buffer.byteLength(data) + "}".length;
 
 /** Serialises an event. `readPayload` reads it. */
-export function writePayload(header: PayloadHeader | PlainHeader, texts: readonly string[]): string {
+export function writePayload(header: PayloadHeader | PlainHeader, texts: string[]): string {
   return `${JSON.stringify(header)}\n${texts.join("")}`;
 }
 
-function splitTexts({ entries }: PayloadHeader, text: string): readonly string[] {
+function splitTexts({ entries }: PayloadHeader, text: string): string[] {
   let at = 0;
   return entries.map(([, , length]) => {
     at += length;

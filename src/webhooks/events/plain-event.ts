@@ -11,20 +11,20 @@ import { serialiseData } from "./resource-text.js";
 
 export interface PlainEventRequest {
   /** A UUID. */
-  readonly eventId: string;
-  readonly type: string;
+  eventId: string;
+  type: string;
   /** Epoch milliseconds, within the years 0 to 9999. */
-  readonly occurredAt: number;
+  occurredAt: number;
   /** True if the host gave that time. Only then is it part of the digest. */
-  readonly isOccurredAtGiven: boolean;
-  readonly data: unknown;
+  isOccurredAtGiven: boolean;
+  data: unknown;
   /** The schema of `data`, if it is to be checked. */
-  readonly schema?: DataSchema | undefined;
+  schema?: DataSchema | undefined;
   /** The `traceparent` of the span that emits the event: stored, not sent. */
-  readonly trace?: string | undefined;
-  readonly isTest?: boolean | undefined;
+  trace?: string | undefined;
+  isTest?: boolean | undefined;
   /** UTF-8 bytes of the largest body. */
-  readonly maxBytes: number;
+  maxBytes: number;
 }
 
 /** Checks the data as it is sent. */
@@ -56,7 +56,10 @@ export function buildPlainPayload(request: PlainEventRequest): BuiltPayload {
     throw new PostbellError("invalid_argument", `data ${read.problem}`, { field: "data", cause: read.cause });
   }
   const header: PlainHeader = {
-    ...{ v: 2, id: eventId, type, timestamp },
+    v: 2,
+    id: eventId,
+    type,
+    timestamp,
     ...(trace !== undefined && { trace }),
     ...(isTest === true && { isTest }),
   };

@@ -7,16 +7,16 @@ import { isResourceTypeName } from "../event-types/catalogue.js";
  * end excluded.
  */
 export interface ReferenceSite {
-  readonly reference: string;
-  readonly start: number;
-  readonly end: number;
+  reference: string;
+  start: number;
+  end: number;
 }
 
 export interface ResourceText {
-  readonly text: string;
-  readonly resourceType: string;
-  readonly id: string | undefined;
-  readonly references: readonly ReferenceSite[];
+  text: string;
+  resourceType: string;
+  id: string | undefined;
+  references: ReferenceSite[];
 }
 
 /**
@@ -24,9 +24,9 @@ export interface ResourceText {
  * serialising threw.
  */
 export interface ResourceProblem {
-  readonly problem: string;
-  readonly element?: "id" | "resourceType" | undefined;
-  readonly cause?: unknown;
+  problem: string;
+  element?: "id" | "resourceType" | undefined;
+  cause?: unknown;
 }
 
 /** The deepest nesting. Many parsers refuse deep JSON (.NET at 64); no real resource comes near. */
@@ -57,7 +57,7 @@ export function serialiseResource(value: unknown): ResourceText | ResourceProble
 }
 
 /** Serialises the data of a plain event once: any value of JSON. Never throws. */
-export function serialiseData(value: unknown): { readonly text: string } | ResourceProblem {
+export function serialiseData(value: unknown): { text: string } | ResourceProblem {
   let text: string | undefined;
   try {
     text = JSON.stringify(value);
@@ -171,6 +171,6 @@ export function toTarget(reference: string): string | undefined {
  * Returns the targets that mean this resource, its identity first. Empty for a resource without an
  * id.
  */
-export function listTargets({ resourceType, id }: ResourceText): readonly string[] {
+export function listTargets({ resourceType, id }: ResourceText): string[] {
   return id === undefined ? [] : [`${resourceType}/${id}`, `urn:uuid:${id.toLowerCase()}`];
 }

@@ -30,17 +30,17 @@ const TEST_DATA = { message: "This is a test of your webhook. It is about no rec
  * of its type, and is marked with `"test": true`.
  */
 export async function createTestEvent(
-  { body, catalogue }: { readonly body: BodyForm; readonly catalogue: Catalogue },
+  { body, catalogue }: { body: BodyForm; catalogue: Catalogue },
   {
     id,
     account,
     sentType,
     now,
   }: {
-    readonly id: string;
-    readonly account: string;
-    readonly sentType: string;
-    readonly now: number;
+    id: string;
+    account: string;
+    sentType: string;
+    now: number;
   },
 ): Promise<EventRecord> {
   const entry = catalogue.types.get(sentType) ?? (body === "plain" ? {} : []);

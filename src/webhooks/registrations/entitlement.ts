@@ -21,27 +21,24 @@ export interface Entitlement {
    * Loads a webhook. Throws `not_found`, also for a webhook of another account, and
    * `invalid_argument` if `as` is not a subscriber.
    */
-  readonly find: (id: string, actor: Actor) => Promise<WebhookRecord>;
+  find: (id: string, actor: Actor) => Promise<WebhookRecord>;
   /**
    * Loads a delivery and its webhook. Throws `not_found`, also for a delivery of another account,
    * and `invalid_argument` as `find` does.
    */
-  readonly findDelivery: (
-    id: string,
-    actor: Actor,
-  ) => Promise<{ readonly delivery: DeliveryRecord; readonly webhook: WebhookRecord }>;
+  findDelivery: (id: string, actor: Actor) => Promise<{ delivery: DeliveryRecord; webhook: WebhookRecord }>;
   /**
    * True for the host, for the owner key, and for a key that `access.canActFor` lets act for it.
    * Throws `access_unavailable`.
    */
-  readonly canManage: (webhook: WebhookRecord, actor: Actor) => Promise<boolean>;
+  canManage: (webhook: WebhookRecord, actor: Actor) => Promise<boolean>;
   /**
    * Loads all webhooks of an account, oldest first. Throws `not_found` for an actor of another
    * account, and `invalid_argument` as `find` does.
    */
-  readonly findAll: (account: string, actor: Actor) => Promise<readonly WebhookRecord[]>;
+  findAll: (account: string, actor: Actor) => Promise<WebhookRecord[]>;
   /** Throws `webhook_owned_by_another_key` or `access_unavailable`. */
-  readonly requireManager: (webhook: WebhookRecord, actor: Actor) => Promise<void>;
+  requireManager: (webhook: WebhookRecord, actor: Actor) => Promise<void>;
 }
 
 /** `null` and `["*"]` both mean every type. */

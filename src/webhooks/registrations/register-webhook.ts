@@ -13,14 +13,14 @@ import { ownedByAnotherKey, tooManyEnabled } from "./entitlement.js";
 const REPLAY_MS = 600_000;
 
 interface NewWebhook {
-  readonly subscriber: Subscriber;
-  readonly url: string;
-  readonly eventTypes: readonly string[] | null;
-  readonly idempotencyKey: string | undefined;
+  subscriber: Subscriber;
+  url: string;
+  eventTypes: readonly string[] | null;
+  idempotencyKey: string | undefined;
   /** Default: a new one. */
-  readonly secret: string | undefined;
-  readonly description: string | null | undefined;
-  readonly metadata: Readonly<Record<string, string>> | null | undefined;
+  secret: string | undefined;
+  description: string | null | undefined;
+  metadata: Record<string, string> | null | undefined;
 }
 
 type RegisterStore = Pick<WebhookStore, "createWebhook" | "getWebhook" | "newWebhookId" | "now">;
@@ -33,7 +33,7 @@ export async function registerWebhook(
   store: RegisterStore,
   limits: Pick<WebhooksConfig["limits"], "enabledWebhooks" | "webhooks">,
   request: NewWebhook,
-): Promise<{ readonly record: WebhookRecord; readonly isNew: boolean }> {
+): Promise<{ record: WebhookRecord; isNew: boolean }> {
   const now = store.now();
   const created = await store.createWebhook({
     webhook: buildRecord(store.newWebhookId(request.subscriber.account), request, now),

@@ -144,7 +144,7 @@ export interface Registrations {
 const DAY_MS = 86_400_000;
 
 /** Tells a host which option would allow a URL that the address policy refuses. */
-const OPTION_HINTS: Readonly<Record<NonNullable<AddressRefusal["allowedBy"]>, string>> = {
+const OPTION_HINTS: Record<NonNullable<AddressRefusal["allowedBy"]>, string> = {
   allow: " To allow this host, list it or its network in the option destinations.allow.",
   allowHttp: " To allow http:// URLs, set the option destinations.allowHttp.",
 };
@@ -258,9 +258,9 @@ export function createRegistrations(
       return { webhooks: webhooks.map(toWebhook), next };
     },
 
-    async update(id, given, options = {}) {
+    async update(id, fields, options = {}) {
       const actor = readCallArguments("update", options, ["as"]);
-      const { url, status, eventTypes, description, metadata } = readCallArguments("update", given, [
+      const { url, status, eventTypes, description, metadata } = readCallArguments("update", fields, [
         "url",
         "status",
         "eventTypes",
@@ -287,9 +287,9 @@ export function createRegistrations(
 
     async rotateSecret(id, options = {}) {
       const names = ["overlapMs", "secret", "as"] as const;
-      const { overlapMs = DAY_MS, secret: own } = readCallArguments("rotateSecret", options, names);
+      const { overlapMs = DAY_MS, secret: chosen } = readCallArguments("rotateSecret", options, names);
       checkOverlap(overlapMs);
-      const secret = ifGiven(own, readSecret) ?? newSecret();
+      const secret = ifGiven(chosen, readSecret) ?? newSecret();
       const webhook = await entitlement.find(id, options);
       const rotateAt = store.now() + overlapMs;
       await changeWebhook(webhook, { rotation: { secret, rotateAt } }, options);
