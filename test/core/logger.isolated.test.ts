@@ -142,7 +142,7 @@ describe("an error in the log", () => {
     const error = Object.assign(new TypeError("record of Zoë"), { code: "ECONNRESET", args: ["Zoë"] });
     const shown = logged(error);
     expect(shown).toMatchObject({ name: "TypeError", code: "ECONNRESET", message: undefined });
-    expect(shown.stack?.[0]).toMatch(/^at .*logger\.test\.ts:\d+:\d+\)?$/);
+    expect(shown.stack?.[0]).toMatch(/^at .*logger\.isolated\.test\.ts:\d+:\d+\)?$/);
     expect(shown.stack?.length).toBeLessThanOrEqual(5);
     expect(JSON.stringify(shown)).not.toContain("Zoë");
   });
@@ -160,7 +160,7 @@ describe("an error in the log", () => {
       thrown = error;
     }
     const { stack = [] } = logged(thrown);
-    expect(stack.join("\n")).toMatch(/logger\.test\.ts:\d+:\d+/);
+    expect(stack.join("\n")).toMatch(/logger\.isolated\.test\.ts:\d+:\d+/);
   });
 
   it("is shown with its message where that is Postbell's own, and with its causes", () => {
@@ -188,7 +188,7 @@ describe("an error in the log", () => {
     [
       "a message in the form of a call",
       new Error("x\n    at key-a1 (file:///key-a1.ts:1:1)"),
-      { stack: [expect.stringMatching(/logger\.test\.ts/), ...Array(4).fill(expect.any(String))] },
+      { stack: [expect.stringMatching(/logger\.isolated\.test\.ts/), ...Array(4).fill(expect.any(String))] },
     ],
     [
       "a message that took the place of one in the form of a call",
