@@ -8,13 +8,13 @@ import { stripTags, tokenise } from "./markup.js";
 import { isScriptUrl } from "./urls.js";
 
 export interface BlockDelimiter {
-  kind: "open" | "close" | "void";
+  readonly kind: "open" | "close" | "void";
   /** With its namespace: `core/paragraph`. */
-  name: string;
+  readonly name: string;
   /** JSON of an object as it stands there, not checked; empty without one. */
-  attributes: string;
+  readonly attributes: string;
   /** The whole comment. */
-  text: string;
+  readonly text: string;
 }
 
 /** As WordPress decides it: `block_version` is 1 then. */
@@ -83,11 +83,11 @@ export function renderBlocks(raw: string): string {
 // blocks. The stored content does not need to have them.
 
 interface GeneratedClass {
-  elements: Set<string>;
-  className: string;
+  readonly elements: ReadonlySet<string>;
+  readonly className: string;
 }
 
-const GENERATED: Map<string, GeneratedClass> = new Map([
+const GENERATED: ReadonlyMap<string, GeneratedClass> = new Map([
   ["core/paragraph", { elements: new Set(["p"]), className: "wp-block-paragraph" }],
   [
     "core/heading",
@@ -105,9 +105,9 @@ const ATTRIBUTE =
 
 /** Where the attribute stands in the HTML, with its name, and its value. */
 interface ClassAttribute {
-  start: number;
-  end: number;
-  value: string;
+  readonly start: number;
+  readonly end: number;
+  readonly value: string;
 }
 
 /**
@@ -155,11 +155,11 @@ function findClass(html: string, from: number): ClassAttribute | undefined {
 // when a block is rendered, so the HTML in them is sanitised, too.
 
 interface AttributeRules {
-  /** Removes the characters that the sanitiser uses itself, from any string. */
-  withoutMarks: (text: string) => string;
+  /** Removes NUL characters, which JSON can spell, from any string. */
+  readonly withoutNul: (text: string) => string;
   /** Sanitises the HTML of one string. */
-  sanitise: (html: string) => Steps<string>;
-  isAllowedTag: (name: string) => boolean;
+  readonly sanitise: (html: string) => Steps<string>;
+  readonly isAllowedTag: (name: string) => boolean;
 }
 
 /**
@@ -186,7 +186,7 @@ const escapeLoneSigns = (text: string): string =>
 export function createDelimiterFilter(rules: AttributeRules): (delimiter: BlockDelimiter) => Steps<string> {
   let budget = MAX_HTML_STRINGS;
   function* harmless(raw: string): Steps<string> {
-    const text = rules.withoutMarks(raw);
+    const text = rules.withoutNul(raw);
     if (!TAG_START.test(text)) return isScriptUrl(text) ? "" : text;
     budget -= 1;
     const written = escapeLoneSigns(text);
@@ -229,7 +229,7 @@ function* filterDelimiter(
 }
 
 /** The texts and names of the JSON, each once. */
-function listStrings(json: string): Set<string> {
+function listStrings(json: string): ReadonlySet<string> {
   const strings = new Set<string>();
   JSON.parse(json, (_, value: unknown) => {
     if (typeof value === "string") strings.add(value);
@@ -251,7 +251,7 @@ function filterValue(value: unknown, harmless: (text: string) => string): unknow
   return isUnchanged ? value : Object.fromEntries(entries);
 }
 
-const ESCAPES: Map<string, string> = new Map([
+const ESCAPES: ReadonlyMap<string, string> = new Map([
   ["\\\\", "\\u005c"],
   ['\\"', "\\u0022"],
   ["--", "\\u002d\\u002d"],

@@ -21,7 +21,7 @@ const FORBIDDEN_TAGS = new Set(
 const LOADS = new Set("href src cite poster longdesc usemap background".split(" "));
 
 function faultsOf(html: string): string[] {
-  const faults: string[] = /[\0\ufdd0\ufdd1]/.test(html) ? ["a character that belongs in no text"] : [];
+  const faults: string[] = html.includes("\0") ? ["a NUL character"] : [];
   for (let at = html.indexOf("<"); at !== -1; at = html.indexOf("<", at + 1)) {
     COMMENT.lastIndex = TAG.lastIndex = at;
     const comment = COMMENT.exec(html)?.[0];
@@ -280,9 +280,9 @@ describe("HTML of an author who may not write free HTML", () => {
     ["holds a page", '<!-- wp:x {"a":"data:text/html,x"} -->', '<!-- wp:x {"a":""} -->'],
     ["only looks like an address", '<!-- wp:x {"a":"Data: 5"} -->', '<!-- wp:x {"a":"Data: 5"} -->'],
     [
-      "spells internal marks",
-      '<!-- wp:x {"a":"\\ufdd0<i>1</i>","\\ufdd1":"\\ufdd3b\\u0000"} -->',
-      '<!-- wp:x {"a":"\\u003ci\\u003e1\\u003c/i\\u003e","":"b"} -->',
+      "spells a NUL character",
+      '<!-- wp:x {"a":"b\\u0000","c\\u0000":"d"} -->',
+      '<!-- wp:x {"a":"b","c":"d"} -->',
     ],
     ["is no JSON", "<!-- wp:core/x {a:1} -->", "<!-- wp:x -->"],
     [
@@ -296,21 +296,19 @@ describe("HTML of an author who may not write free HTML", () => {
     expect(sanitiseHtml(sanitiseHtml(raw))).toBe(sanitiseHtml(raw));
   });
 
-  it.each(["&#xfdd3;", "&#XFDD4", "&#x000fdd5;", "&#64982;", "&#0064976;0&#64977;", "&#xfd&#xfdd3;d3;"])(
-    "does not decode %s, a character reference to an internal mark",
-    (reference) => {
-      for (const sanitised of [sanitiseHtml(`<b>a${reference}</b>`), sanitiseTitle(`<b>a${reference}</b>`)]) {
-        expect(sanitised).toMatch(/^<b>a[ýd3;0\ufffd]*<\/b>$/);
-        expect(sanitiseHtml(sanitised)).toBe(sanitised);
-      }
-      expect(sanitiseHtml(`<b title="${reference}">a</b>`)).toMatch(/^<b title="[ýd3;0\ufffd]*">a<\/b>$/);
-    },
-  );
+  it("takes a block delimiter in an attribute or in raw text for what a browser takes it for", () => {
+    const inAttribute = sanitiseHtml('<a title="<!-- wp:x {"a":" onmouseover=alert(1) "} -->">x</a>');
+    expect(inAttribute).toBe('<a title="&lt;!-- wp:x {">"&gt;x</a>');
+    expectSafe(inAttribute);
+    expect(sanitiseHtml("<script>a<!-- wp:x --></script>")).toBe("a&lt;!-- wp:x --&gt;");
+  });
 
-  it("puts no block comment back into an attribute, where it could end it", () => {
-    const sanitised = sanitiseHtml('<a title="<!-- wp:x {"a":" onmouseover=alert(1) "} -->">x</a>');
-    expect(sanitised).toBe("<a title>x</a>");
-    expectSafe(sanitised);
+  it.each([
+    ["<b>x<i title='", "<b>x</b>"],
+    ["<form><p>x<b", "<p>x</p>"],
+    ["<b>x</b><!-- y", "<b>x</b>"],
+  ])("drops a tag or comment that never ends: %s", (raw, kept) => {
+    expect(sanitiseHtml(raw)).toBe(kept);
   });
 
   it("shows what nests too deep as text, and keeps what nests as deep as allowed", () => {
@@ -415,7 +413,7 @@ describe("HTML of an author who may not write free HTML", () => {
   it("keeps every letter of a text without markup", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), (text) => {
-        fc.pre(!/[<>&\0\u00a0\ufdd0\ufdd1]/.test(text));
+        fc.pre(!/[<>&\0\u00a0]/.test(text));
         expect(sanitiseHtml(text)).toBe(text);
       }),
     );
