@@ -70,9 +70,9 @@ export function createCors({
       originClass !== "" ? trust(originClass) : isPublic ? { "access-control-allow-origin": "*" } : {},
     preflight({ headers }) {
       const originClass = classOf(headers["origin"]);
-      const own = originClass === "" ? ANY_ORIGIN : trust(originClass);
+      const allowed = originClass === "" ? ANY_ORIGIN : trust(originClass);
       const common = { "access-control-max-age": PREFLIGHT_SECONDS, vary: "Origin" };
-      return { status: 204, headers: { ...own, ...common }, body: null };
+      return { status: 204, headers: { ...allowed, ...common }, body: null };
     },
   };
 }

@@ -118,7 +118,7 @@ export function withIndex(
     };
   };
   for (const namespace of namespaces) {
-    const own: RestRoute[] = [
+    const inNamespace: RestRoute[] = [
       toRoute({
         namespace,
         path: "",
@@ -128,8 +128,8 @@ export function withIndex(
       }),
       ...rows.filter((row) => row.namespace === namespace),
     ];
-    rowsOf.set(namespace, own);
-    routes.push(...own);
+    rowsOf.set(namespace, inNamespace);
+    routes.push(...inNamespace);
   }
   const describeRoutes = (described: RestRoute[], baseUrl: string): JsonObject =>
     Object.fromEntries(

@@ -43,8 +43,8 @@ export interface ListLimits {
   refuseBeyond: (characters: number) => void;
 }
 
-/** `most`: the characters of the texts in one response, which is about the number of its bytes. */
-export function createListLimits(most: number): ListLimits {
+/** `maxCharacters`: the characters of the texts in one response, which is about the number of its bytes. */
+export function createListLimits(maxCharacters: number): ListLimits {
   const places = createConcurrencyLimit({ running: LARGE_AT_ONCE, waiting: LARGE_WAITING });
 
   const takePlace = (): Promise<() => void> =>
@@ -54,7 +54,7 @@ export function createListLimits(most: number): ListLimits {
     });
 
   const refuseBeyond = (characters: number): void => {
-    if (characters > most) throw tooLarge(most);
+    if (characters > maxCharacters) throw tooLarge(maxCharacters);
   };
 
   const collect: ListLimits["collect"] = async (selection, fill) => {
@@ -88,11 +88,11 @@ export function createListLimits(most: number): ListLimits {
   return { collect, refuseBeyond };
 }
 
-const tooLarge = (most: number): RestError =>
+const tooLarge = (maxBytes: number): RestError =>
   new RestError(
     413,
     "rest_response_too_large",
-    `The response would be larger than ${most} bytes: lower per_page, or select less with _fields.`,
+    `The response would be larger than ${maxBytes} bytes: lower per_page, or select less with _fields.`,
   );
 
 const busy = (): RestError =>

@@ -230,12 +230,12 @@ const noRoute = (): RestError =>
 function readArguments(call: RouteCall, endpoint: RestEndpoint): ValidCall {
   const parameters = call.match?.parameters ?? {};
   refuseOtherIds(parameters, [call.query, call.body]);
-  const given = mergeParameters(call.body, call.query);
-  const read = validateArguments(endpoint.args, mergeParameters(parameters, given));
+  const sent = mergeParameters(call.body, call.query);
+  const read = validateArguments(endpoint.args, mergeParameters(parameters, sent));
   if (read.ok) {
     const state: RequestState = {};
     const build = (values: ReadValues): RestRequest => ({
-      ...buildRestRequest(call, endpoint, values, given),
+      ...buildRestRequest(call, endpoint, values, sent),
       state,
     });
     return { endpoint, request: build(read.values), handle: () => endpoint.handle(build(read.sanitised())) };

@@ -64,7 +64,7 @@ export function createRenderer(cors: Cors, fetchAs: FetchEmbeddedAs): Renderer {
     const { outcome, view, caller } = rendering;
     const isRead = method === "GET" || method === "HEAD";
     const isPublic = caller !== undefined && isAnonymous(caller);
-    const own = view.isEnveloped ? {} : outcome.headers;
+    const routeHeaders = view.isEnveloped ? {} : outcome.headers;
     const status = view.isEnveloped ? 200 : outcome.status;
     const body = await renderBytes(rendering);
     const headers = buildHeaders({
@@ -72,9 +72,9 @@ export function createRenderer(cors: Cors, fetchAs: FetchEmbeddedAs): Renderer {
       baseUrl,
       isPrivate: !isPublic || outcome.isError || !(isRead || method === "OPTIONS"),
       cors: cors.headers(cors.classOf(request.headers["origin"]), isRead && isPublic),
-      headers: own,
+      headers: routeHeaders,
     });
-    if (isRead && status === 200) headers["etag"] = entityTag(body, own);
+    if (isRead && status === 200) headers["etag"] = entityTag(body, routeHeaders);
     return Object.freeze({ status, headers: Object.freeze(headers), body });
   };
 
@@ -220,9 +220,9 @@ export function parseView(query: JsonObject, fields: Json | undefined): Response
 /**
  * A value that is not a string becomes its JSON, which is not a valid name and is refused later.
  */
-function parseCallback(given: Json | undefined): string | undefined {
-  if (given === undefined || given === "") return undefined;
-  return typeof given === "string" ? given : JSON.stringify(given);
+function parseCallback(name: Json | undefined): string | undefined {
+  if (name === undefined || name === "") return undefined;
+  return typeof name === "string" ? name : JSON.stringify(name);
 }
 
 /** The code of the error that WordPress sends as a script, without `data`. */

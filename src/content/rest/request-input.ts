@@ -193,7 +193,7 @@ export function refuseOtherIds(parameters: PathParameters, sources: JsonObject[]
   const params: Record<string, Json> = Object.create(null);
   const details: Record<string, Json> = Object.create(null);
   for (const [name, inPath] of Object.entries(parameters)) {
-    const other = sources.map((source) => source[name] ?? inPath).find((given) => !isSame(given, inPath));
+    const other = sources.map((source) => source[name] ?? inPath).find((value) => !isSame(value, inPath));
     if (other === undefined) continue;
     const type = typeof inPath === "string" ? "string" : "integer";
     const isType = type === "string" ? typeof other === "string" : isInteger(other);
@@ -204,11 +204,11 @@ export function refuseOtherIds(parameters: PathParameters, sources: JsonObject[]
   if (Object.keys(params).length > 0) throw invalidParams(params, details);
 }
 
-const isInteger = (given: Json): boolean =>
-  Number.isInteger(given) || (typeof given === "string" && /^-?[0-9]{1,16}$/.test(given));
+const isInteger = (value: Json): boolean =>
+  Number.isInteger(value) || (typeof value === "string" && /^-?[0-9]{1,16}$/.test(value));
 
-const isSame = (given: Json, inPath: number | string): boolean =>
-  given === inPath || (typeof inPath === "number" && isInteger(given) && Number(given) === inPath);
+const isSame = (value: Json, inPath: number | string): boolean =>
+  value === inPath || (typeof inPath === "number" && isInteger(value) && Number(value) === inPath);
 
 /** `details`: by parameter, in WordPress's form. */
 export function invalidParams(params: JsonObject, details: JsonObject): RestError {
@@ -219,12 +219,12 @@ export function invalidParams(params: JsonObject, details: JsonObject): RestErro
 
 export type ReadValues = { [name: string]: Json | undefined };
 
-/** `given`: what the client sent, body over query. */
+/** `sent`: what the client sent, body over query. */
 export function buildRestRequest(
   call: RouteCall,
   endpoint: RestEndpoint,
   values: ReadValues,
-  given: JsonObject,
+  sent: JsonObject,
 ): RestRequest {
   return {
     method: (endpoint.methods as string[]).includes(call.method)
@@ -232,8 +232,8 @@ export function buildRestRequest(
       : (endpoint.methods[0] as Method),
     path: call.path,
     values: Object.assign(Object.create(null), values, call.match?.parameters),
-    isGiven: (name) => name in given,
-    given,
+    isGiven: (name) => name in sent,
+    given: sent,
     query: call.query,
     caller: call.caller,
     url: (path) => call.baseUrl + path,
@@ -248,17 +248,17 @@ export function buildRestRequest(
  * arguments that are valid on their own; the others are left out.
  */
 export function buildLenientRequest(call: RouteCall, endpoint: RestEndpoint): RestRequest {
-  const given = mergeParameters(call.body, call.query);
-  const all = mergeParameters(call.match?.parameters ?? {}, given);
-  return buildRestRequest(call, endpoint, readValidValues(all, endpoint), given);
+  const sent = mergeParameters(call.body, call.query);
+  const all = mergeParameters(call.match?.parameters ?? {}, sent);
+  return buildRestRequest(call, endpoint, readValidValues(all, endpoint), sent);
 }
 
-function readValidValues(given: JsonObject, { args }: RestEndpoint): ReadValues {
-  const all = validateArguments(args, given);
+function readValidValues(parameters: JsonObject, { args }: RestEndpoint): ReadValues {
+  const all = validateArguments(args, parameters);
   if (all.ok) return all.values;
   const values: Record<string, Json | undefined> = Object.create(null);
   for (const [name, argument] of Object.entries(args)) {
-    const one = validateArguments({ [name]: argument }, given);
+    const one = validateArguments({ [name]: argument }, parameters);
     if (one.ok) values[name] = one.values[name];
   }
   return values;

@@ -26,13 +26,13 @@ export function countSanitised(
       `A text of somebody who may not write unfiltered HTML has at most ${longest} characters (got ${length}).`,
     );
   }
-  const most = TEXTS_PER_REQUEST * longest;
+  const maxCharacters = TEXTS_PER_REQUEST * longest;
   const characters = sanitised.characters + length;
-  if (characters > most) {
+  if (characters > maxCharacters) {
     throw new RestError(
       413,
       "rest_too_much_text",
-      `The texts in one request of somebody who may not write unfiltered HTML have at most ${most} characters together, those of a batch included (got ${characters}). Send them in several requests.`,
+      `The texts in one request of somebody who may not write unfiltered HTML have at most ${maxCharacters} characters together, those of a batch included (got ${characters}). Send them in several requests.`,
     );
   }
   sanitised.characters = characters;

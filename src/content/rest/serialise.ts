@@ -124,10 +124,10 @@ const MAX_EMBEDDED = 500;
  * Parses `_embed`: `1`, `true` or empty embed everything, `author,wp:term` those relations. Returns
  * `undefined` without the parameter.
  */
-export function parseEmbed(given: Json | undefined): EmbedSelection | undefined {
-  if (given === undefined || given === null) return undefined;
-  if (given === "true" || given === "1" || given === true || given === 1) return "all";
-  const relations = toFieldList(given);
+export function parseEmbed(value: Json | undefined): EmbedSelection | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (value === "true" || value === "1" || value === true || value === 1) return "all";
+  const relations = toFieldList(value);
   return relations.length === 0 ? "all" : new Set(relations);
 }
 
@@ -227,8 +227,8 @@ const MAX_LEVELS = 64;
  *
  * Names beyond the first 1 000, and names of more than 64 parts, are ignored.
  */
-export function parseFields(given: Json | undefined): FieldSelection | undefined {
-  const names = toFieldList(given);
+export function parseFields(value: Json | undefined): FieldSelection | undefined {
+  const names = toFieldList(value);
   if (names.length === 0) return undefined;
   const root: MutableSelection = new Map();
   for (const name of names.slice(0, MAX_FIELDS)) {
@@ -239,8 +239,8 @@ export function parseFields(given: Json | undefined): FieldSelection | undefined
 }
 
 /** Splits a text at commas and blanks, or each text of a list. Returns at most 1 001 names. */
-function toFieldList(given: Json | undefined): string[] {
-  const texts: (Json | undefined)[] = Array.isArray(given) ? given : [given];
+function toFieldList(value: Json | undefined): string[] {
+  const texts: (Json | undefined)[] = Array.isArray(value) ? value : [value];
   const names: string[] = [];
   for (const text of texts) {
     if (names.length > MAX_FIELDS) break;
@@ -254,8 +254,8 @@ function toFieldList(given: Json | undefined): string[] {
  *
  * @throws RestError 400 `rest_invalid_param`
  */
-export function refuseLongSelection(given: Json | undefined, name: string): void {
-  const texts: (Json | undefined)[] = Array.isArray(given) ? given : [given];
+export function refuseLongSelection(value: Json | undefined, name: string): void {
+  const texts: (Json | undefined)[] = Array.isArray(value) ? value : [value];
   const length = texts
     .slice(0, MAX_FIELDS + 1)
     .reduce((sum: number, text) => sum + (typeof text === "string" ? text.length : 0), 0);

@@ -58,10 +58,10 @@ export function* tokenise(html: string): Generator<HtmlToken, void> {
       continue;
     }
     if (at > textFrom) yield slice("text", textFrom, at);
-    const [text, slash, given = ""] = match;
+    const [text, slash, tagName = ""] = match;
     at = textFrom = at + text.length;
     const isClosing = slash === "/";
-    const name = given.toLowerCase();
+    const name = tagName.toLowerCase();
     yield { kind: "tag", text, name, isClosing };
     const close = isClosing ? undefined : RAW_TEXT.get(name);
     if (close === undefined) continue;
