@@ -64,7 +64,11 @@ export function setDates(
  * Returns `future` for a post whose publication date is at least a minute ahead, and `publish` for
  * a scheduled post whose time has come. Other statuses stay.
  */
-export function resolveScheduledStatus(post: PostColumns, now: number, site: Site): PostStatus {
+export function resolveScheduledStatus(
+  post: Pick<PostColumns, "status" | "date" | "dateGmt">,
+  now: number,
+  site: Site,
+): PostStatus {
   const { status } = post;
   if (status !== "publish" && status !== "future") return status;
   const at = post.dateGmt ?? site.zone.toUtc(post.date);

@@ -35,6 +35,7 @@ const COLUMNS = [
   "target",
   "beforeTrash",
   "importedAs",
+  "importedOpen",
 ] as const satisfies (keyof PostColumns)[];
 
 const COLUMN_NAMES: Set<string> = new Set(COLUMNS);

@@ -64,7 +64,14 @@ export interface PostColumns {
   readonly beforeTrash?: { readonly status: PostStatus; readonly slug: string } | null;
   /** The identity by which an import finds the post again; unique. Absent if never imported. */
   readonly importedAs?: string;
+  /**
+   * References to records that were not imported yet, by name, each with the identity of its target
+   * or an empty text for a term. The next import sets only these. Absent if nothing is missing.
+   */
+  readonly importedOpen?: { readonly [name in ImportedReference]?: string };
 }
+
+export type ImportedReference = "parent" | "featuredMedia" | "object";
 
 /** A whole post of any type. */
 export interface Post extends PostColumns {
@@ -100,11 +107,6 @@ export interface Post extends PostColumns {
   readonly media: MediaFile | null;
   /** A digest of the item it was last imported from. An import skips the post while it is equal. */
   readonly importedState?: string;
-  /**
-   * References to records that were not imported yet. The next import sets only these. Absent if
-   * nothing is missing.
-   */
-  readonly importedOpen?: readonly ("parent" | "featuredMedia" | "object")[];
 }
 
 /** The file of an attachment. The bytes are in the host's `files`, under `name`. */

@@ -14,9 +14,10 @@ import { getIdentity, getImportState, getMenu, toIdentity } from "./identity.js"
 import type { FileImport, ImportedMediaFile } from "./import-files.js";
 import type { TermImport } from "./import-terms.js";
 import { type PlannedPost, toPlannedPost } from "./item-to-post.js";
-import type { ImportSummaryBuilder } from "./options.js";
+import { type ImportSummaryBuilder, mayImport } from "./options.js";
 import {
   isWaiting,
+  listOpen,
   listUnresolved,
   type PendingPost,
   type Placement,
@@ -81,7 +82,9 @@ export function createPostBuilder({
         isTrusted,
         now: repository.now(),
         defaultCategory: repository.defaultCategory(),
-        author: getAuthorId(item.creator),
+        author: mayImport(write.caller, collection.type, "edit_others_posts")
+          ? getAuthorId(item.creator)
+          : write.caller.id,
         findTermId: terms.findId,
       },
     );
@@ -101,7 +104,7 @@ export function createPostBuilder({
     const lacksParent = missing.some(({ name }) => name === "parent");
     const placed = placePost(whole, { previous, slug, lacksParent }, placement);
     const open = listUnresolved(missing, placed.parent !== whole.parent);
-    const written = withUnresolved(placed, open);
+    const written = withUnresolved(placed, open, planned.references, targets);
     const { line, size } = candidate.item;
     const item = { line, id: candidate.item.id, size };
     return {
@@ -139,7 +142,7 @@ function mergeWithPrevious(
   targets: ReferenceTargets,
 ): ResolvedPost {
   if (previous?.importedState === state)
-    return resolveReferences(previous, references, targets, previous.importedOpen ?? []);
+    return resolveReferences(previous, references, targets, listOpen(previous));
   const held = { parent: previous?.parent ?? 0, featuredMedia: previous?.featuredMedia ?? 0 };
   return resolveReferences({ ...post, ...held }, references, targets, undefined);
 }
@@ -192,8 +195,10 @@ export function createCandidateSelection({
   source,
   isTrusted,
   getAuthorId,
+  write: { caller },
 }: {
   model: ContentModel;
+  write: { caller: WriteContext["caller"] };
   summary: ImportSummaryBuilder;
   /** The site that wrote the file. */
   source: WxrSite;
@@ -217,6 +222,10 @@ export function createCandidateSelection({
       if (collection === undefined) {
         summary.leaveOut(`type ${item.type}`);
         return skip("others");
+      }
+      if (!mayImport(caller, collection.type, "create_posts")) {
+        summary.leaveOut(`type ${item.type}, which the importing user may not write`);
+        return skip(collection.base);
       }
       const identity = getIdentity(source, item);
       if (seen.has(identity)) {

@@ -28,6 +28,7 @@ import {
   type PendingPost,
   type Placement,
   type ReferenceTargets,
+  resolveOpen,
   resolveReferences,
   withUnresolved,
 } from "./resolve-references.js";
@@ -80,12 +81,14 @@ export function createPostImport(options: {
   const toTargets = (getId: (identity: string) => number | undefined): ReferenceTargets => ({
     post: (id, menu) => getId(candidates.toIdentity(id, menu)),
     term: terms.findIdByFileId,
+    identity: candidates.toIdentity,
   });
   const pending = createPendingPosts({
     repository,
     summary,
     beginPlacement,
     targets: toTargets(imported.getId),
+    getId: imported.getId,
   });
 
   async function store(group: ImportCandidate[], files: Files): Promise<void> {
@@ -227,11 +230,13 @@ function createPendingPosts({
   repository,
   summary,
   targets,
+  getId,
   beginPlacement,
 }: {
   repository: ContentRepository;
   summary: ImportSummaryBuilder;
   targets: ReferenceTargets;
+  getId: (identity: string) => number | undefined;
   beginPlacement: (transaction: Transaction) => Placement;
 }): PendingPosts {
   const pending: PendingPost[] = [];
@@ -254,11 +259,37 @@ function createPendingPosts({
     for (const { line, message } of warnings) summary.warn(line, message);
   }
 
+  /** A split export has the target of a reference in a later file. */
+  async function resolveEarlierImports(): Promise<void> {
+    const { index } = repository;
+    const resolved = new Set(pending.map(({ id }) => id));
+    const isResolvable = (id: number): boolean =>
+      !resolved.has(id) &&
+      Object.values(index.post(id)?.importedOpen ?? {}).some(
+        (identity) => identity !== "" && getId(identity) !== undefined,
+      );
+    const ids = listPostIds(index).filter(isResolvable);
+    for (const batch of splitIntoBatches(ids, { ...BATCH, weight: BATCH.count }, () => 1)) {
+      await repository.change(async (transaction) => {
+        const placement = beginPlacement(transaction);
+        for (const before of await repository.posts(batch)) {
+          if (before === undefined) continue;
+          const post = resolveOpen(before, getId);
+          const isMoved = post.parent !== before.parent;
+          const placed = isMoved ? placement.place(post, before.slug) : placement.keep(post);
+          // A parent that is below the post stays open.
+          if (placed.parent === post.parent) transaction.putPost(placed);
+        }
+      });
+    }
+  }
+
   return {
     add: (post) => pending.push(post),
     async resolve() {
       for (const batch of splitIntoBatches(pending, BATCH, ({ item }) => item.size))
         await resolveBatch(batch);
+      await resolveEarlierImports();
     },
   };
 }
@@ -274,7 +305,7 @@ function resolvePost(
   const placed = isMoved ? placement.place(post, slug ?? before.slug) : post;
   const isRefused = placed.parent !== post.parent;
   return {
-    post: withUnresolved(placed, listUnresolved(missing, isRefused)),
+    post: withUnresolved(placed, listUnresolved(missing, isRefused), references, targets),
     notes: listUnresolvedWarnings(item, missing, isRefused),
   };
 }

@@ -4,6 +4,7 @@
  */
 
 import { nextTurn } from "../../core/next-turn.js";
+import type { Caller } from "../auth/caller.js";
 import type { SiteIndex } from "../query/site-index.js";
 import { getTaxonomy } from "../records/content-model.js";
 import type { Taxonomy, Term } from "../records/records.js";
@@ -11,7 +12,7 @@ import type { ContentRepository, Transaction } from "../repository/content-repos
 import type { Site } from "../site.js";
 import { splitIntoBatches } from "./batches.js";
 import { getImportState, type NamedTerm, termNameKey, termSlugKey } from "./identity.js";
-import type { ImportResult, ImportSummaryBuilder } from "./options.js";
+import { type ImportResult, type ImportSummaryBuilder, mayImport } from "./options.js";
 import { type ImportNote, listAncestorIds } from "./resolve-references.js";
 import type { WxrTerm } from "./types.js";
 
@@ -36,8 +37,10 @@ const toKey = (term: NamedTerm & { taxonomy: string }): string => `${term.taxono
 export function createTermImport({
   repository,
   site,
+  caller,
   summary,
 }: {
+  caller: Caller;
   repository: ContentRepository;
   site: Site;
   summary: ImportSummaryBuilder;
@@ -80,6 +83,8 @@ export function createTermImport({
       if (place % TERMS_PER_TURN === 0) await nextTurn();
       const { taxonomy, id } = term;
       if (!isTaxonomy(taxonomy)) summary.leaveOut(`taxonomy ${taxonomy}`);
+      else if (!mayImport(caller, taxonomy, "edit_terms"))
+        summary.leaveOut(`taxonomy ${taxonomy}, which the importing user may not write`);
       else if (termNameKey(term) === "") summary.warn(term.line, "A term without a name was skipped.");
       else {
         importable.push(term);

@@ -90,7 +90,7 @@ export function createImport(
       files: fileImport,
       options,
       authors: authorMapping,
-      terms: createTermImport({ repository, site, summary }),
+      terms: createTermImport({ repository, site, caller, summary }),
     });
     try {
       await readInto(run, source, signal);

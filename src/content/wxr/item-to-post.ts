@@ -2,6 +2,7 @@
 
 import type { Json, JsonObject } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
+import { resolveScheduledStatus } from "../posts/post-dates.js";
 import type { WriteContext } from "../posts/post-type-handler.js";
 import { writeMeta } from "../posts/text-fields.js";
 import { createPost } from "../posts/write-post.js";
@@ -15,7 +16,7 @@ import { cleanUrl } from "../text/urls.js";
 import { parseWholeNumber } from "./entry-collector.js";
 import { getMenu, type NamedTerm } from "./identity.js";
 import { toMedia } from "./item-to-media.js";
-import { isRelativePath } from "./options.js";
+import { isRelativePath, mayImport } from "./options.js";
 import { fromMetaText, unserializePhp } from "./php-serialize.js";
 import type { WxrItem } from "./types.js";
 
@@ -91,7 +92,7 @@ export function toPlannedPost(
   };
   const base: Post = previous ?? { ...createPost(context), id };
   const { meta: written, refused } = toMeta(item.meta, base.meta, collection.meta);
-  const status = toStatus(item);
+  const status = toAllowedStatus(toStatus(item), item, context);
   return {
     post: {
       ...base,
@@ -138,14 +139,18 @@ function toTexts(item: WxrItem, { menu }: TypedParts, { site }: PlanContext) {
   };
 }
 
-function toSettings(item: WxrItem, status: PostStatus, { collection }: PlanContext) {
+function toSettings(item: WxrItem, status: PostStatus, { collection, caller }: PlanContext) {
   const password = status === "private" ? "" : item.password;
+  // As over REST, no post is sticky that has a password or is in the trash.
+  const mayStick =
+    mayImport(caller, "post", "edit_others_posts") || mayImport(caller, "post", "publish_posts");
+  const isSticky = item.isSticky && mayStick && password === "" && status !== "trash";
   return {
     status,
     password,
     hasPassword: password !== "",
     menuOrder: item.menuOrder,
-    sticky: collection.type === "post" && item.isSticky,
+    sticky: collection.type === "post" && isSticky,
     format: collection.supports.includes("post-formats") ? toFormat(item) : "standard",
     commentStatus: toOpenOrClosed(item.commentStatus),
     pingStatus: toOpenOrClosed(item.pingStatus),
@@ -176,6 +181,21 @@ function toStatus({ type, status }: WxrItem): PostStatus {
   if (type === "nav_menu_item") return known === "publish" ? "publish" : "draft";
   if (type !== "attachment") return known === "inherit" ? "draft" : known;
   return known === "private" || known === "trash" ? known : "inherit";
+}
+
+/**
+ * Applies the rules of REST: a date in the future schedules a post, and only who may publish
+ * publishes.
+ */
+function toAllowedStatus(
+  status: PostStatus,
+  item: WxrItem,
+  { collection: { type }, caller, site, now }: PlanContext,
+): PostStatus {
+  if (type === "nav_menu_item" || type === "attachment") return status;
+  const isPublishing = status === "publish" || status === "future" || status === "private";
+  if (isPublishing && !mayImport(caller, type, "publish_posts")) return "pending";
+  return resolveScheduledStatus({ status, ...readItemDates(item, site.zone, now) }, now, site);
 }
 
 function toFormat({ terms }: WxrItem): string {

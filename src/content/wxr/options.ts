@@ -2,6 +2,8 @@
 
 import { trimEnd } from "../../core/trim-end.js";
 import type { ReadableBody } from "../../http/types.js";
+import type { Caller } from "../auth/caller.js";
+import type { PostType, Taxonomy } from "../records/records.js";
 import { toWebUrl } from "../text/urls.js";
 import type { WxrItem, WxrSite } from "./types.js";
 
@@ -125,6 +127,13 @@ export const getItemFile = ({ attachmentUrl, title }: WxrItem, path: string): Im
   path: isRelativePath(path) ? path : "",
   title,
 });
+
+/**
+ * Checks a capability of a type or taxonomy, by its general name. As in WordPress, administrators
+ * may import everything; others may do what they may do over REST.
+ */
+export const mayImport = (caller: Caller, of: PostType | Taxonomy, capability: string): boolean =>
+  caller.has("manage_options") || caller.canOf(of, capability);
 
 // Counts what an import does, and collects a limited number of warnings and names.
 

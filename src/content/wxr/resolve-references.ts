@@ -5,7 +5,7 @@
 
 import type { SiteIndex } from "../query/site-index.js";
 import { createPostSlugs } from "../query/slug-index.js";
-import type { Post, PostColumns } from "../records/records.js";
+import type { ImportedReference, Post, PostColumns } from "../records/records.js";
 import { hasSlugPerParent, hasUniqueSlug } from "../records/unique-names.js";
 import type { Site } from "../site.js";
 import { isReservedSlug, uniqueSlug } from "../text/slug.js";
@@ -16,13 +16,12 @@ export interface ReferenceTargets {
   /** `menu`: the slug of its menu if it is a menu item, else empty. */
   post: (id: number, menu: string) => number | undefined;
   term: (id: number) => number | undefined;
+  /** The identity of a post of the file, whether it is here or not. */
+  identity: (id: number, menu: string) => string;
 }
 
-/** Names of references. A record stores the names of its unresolved ones. */
-type ReferenceName = "parent" | "featuredMedia" | "object";
-
 interface MissingTarget {
-  name: ReferenceName;
+  name: ImportedReference;
   /** Id in the file. */
   id: number;
 }
@@ -38,10 +37,10 @@ export function resolveReferences(
   post: Post,
   { parent, menu, featuredMedia, object }: References,
   targets: ReferenceTargets,
-  only: readonly ReferenceName[] | undefined,
+  only: readonly ImportedReference[] | undefined,
 ): ResolvedPost {
   const missing: MissingTarget[] = [];
-  const isSelected = (name: ReferenceName): boolean => only === undefined || only.includes(name);
+  const isSelected = (name: ImportedReference): boolean => only === undefined || only.includes(name);
 
   function resolve(name: "parent" | "featuredMedia", id: number): number {
     if (!isSelected(name)) return post[name];
@@ -73,7 +72,7 @@ export interface PendingPost {
   item: { line: number; id: number; size: number };
   /** The slug that it gets once it has its place; `undefined`: it keeps its slug. */
   slug: string | undefined;
-  open: ReferenceName[];
+  open: ImportedReference[];
   references: References;
 }
 
@@ -82,7 +81,7 @@ export interface ImportNote {
   message: string;
 }
 
-const WORDS: { [name in ReferenceName]: string } = {
+const WORDS: { [name in ImportedReference]: string } = {
   parent: "parent",
   featuredMedia: "featured media",
   object: "object",
@@ -96,13 +95,57 @@ export const toWaitingSlug = (id: number): string => `${id}--import`;
 export const isWaiting = ({ id, slug }: Post): boolean => slug === toWaitingSlug(id);
 
 /** `isRefused`: the parent exists, but is below the post. */
-export const listUnresolved = (missing: MissingTarget[], isRefused: boolean): ReferenceName[] => [
+export const listUnresolved = (
+  missing: MissingTarget[],
+  isRefused: boolean,
+): ImportedReference[] => [
   ...new Set([...missing.map(({ name }) => name), ...(isRefused ? (["parent"] as const) : [])]),
 ];
 
-export function withUnresolved(whole: Post, open: ReferenceName[]): Post {
+export const listOpen = ({ importedOpen = {} }: Pick<PostColumns, "importedOpen">) =>
+  Object.keys(importedOpen) as ImportedReference[];
+
+/** Stores which references are open, so that an import of another file can set them. */
+export function withUnresolved(
+  whole: Post,
+  open: ImportedReference[],
+  { parent, menu, featuredMedia, object }: References,
+  { identity }: Pick<ReferenceTargets, "identity">,
+): Post {
   const { importedOpen: _, ...post } = whole;
-  return open.length === 0 ? post : { ...post, importedOpen: open };
+  if (open.length === 0) return post;
+  const identities: { [name in ImportedReference]: string } = {
+    parent: identity(parent, menu),
+    featuredMedia: identity(featuredMedia, ""),
+    object: object?.kind === "post" ? identity(object.id, "") : "",
+  };
+  return { ...post, importedOpen: Object.fromEntries(open.map((name) => [name, identities[name]])) };
+}
+
+/**
+ * Sets the open references of a post whose targets are here now. The result may have another parent,
+ * and is not placed there yet.
+ */
+export function resolveOpen(whole: Post, getId: (identity: string) => number | undefined): Post {
+  const { importedOpen = {}, ...post } = whole;
+  const find = (name: ImportedReference): number | undefined => {
+    const identity = importedOpen[name] ?? "";
+    return identity === "" ? undefined : getId(identity);
+  };
+  const open = listOpen(whole).filter((name) => find(name) === undefined);
+  const objectId = find("object");
+  const { menuItem } = post;
+  const isPlaced = objectId !== undefined && menuItem !== null;
+  return {
+    ...post,
+    parent: find("parent") ?? post.parent,
+    featuredMedia: find("featuredMedia") ?? post.featuredMedia,
+    target: isPlaced ? `post/${objectId}` : post.target,
+    menuItem: isPlaced ? { ...menuItem, objectId } : menuItem,
+    ...(open.length === 0
+      ? {}
+      : { importedOpen: Object.fromEntries(open.map((name) => [name, importedOpen[name] ?? ""])) }),
+  };
 }
 
 export function listUnresolvedWarnings(
