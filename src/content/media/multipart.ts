@@ -51,22 +51,26 @@ export async function readMultipart<T extends Taken>(
   {
     fileField,
     limit,
+    textLimit = TEXT_BYTES,
     pace,
     take,
   }: {
     /**
      * The name of the field that holds the file. Files in other fields are read over, as are a
-     * second one and one without a name.
+     * second one and one without a name. `undefined`: a file is refused with 400
+     * `rest_invalid_multipart`.
      */
-    fileField: string;
+    fileField: string | undefined;
     /** Of the file. */
     limit: number;
+    /** Of all text fields together. */
+    textLimit?: number;
     pace?: BodyPace | undefined;
     /** Reads the file to its end, or throws. `fileName` is not empty, and is the client's. */
     take: (fileName: string, bytes: ReadableBody) => Promise<T>;
   },
 ): Promise<{ fields: JsonObject; file: T | undefined }> {
-  const parser = createParser(request.headers["content-type"] ?? "", limit);
+  const parser = createParser(request.headers["content-type"] ?? "", { limit, textLimit });
   const fields: [name: string, value: string][] = [];
   let textBytes = 0;
   let stream: Readable | undefined;
@@ -75,13 +79,18 @@ export async function readMultipart<T extends Taken>(
   const parsed = new Promise<void>((resolve, reject) => {
     parser.on("field", (name, value, _, isCut) => {
       textBytes += value.length;
-      if (isCut || textBytes > TEXT_BYTES) reject(textTooLong());
+      if (isCut || textBytes > textLimit) reject(textTooLong(textLimit));
       // Its type does not say so, but a part may have no name.
       else if ((name as string | undefined) !== undefined) fields.push([unquoted(name), value]);
     });
     parser.on("file", (name, file, fileName) => {
       // An error of the stream is one of the parser.
       file.on("error", () => {});
+      if (fileField === undefined && fileName !== "") {
+        file.resume();
+        reject(noFileTaken(name));
+        return;
+      }
       if (taking !== undefined || name !== fileField || fileName === "") {
         file.resume();
         return;
@@ -106,7 +115,7 @@ export async function readMultipart<T extends Taken>(
   parsed.then(settle, settle);
 
   try {
-    for await (const chunk of readUploadBytes(request, limit + TEXT_BYTES, pace)) {
+    for await (const chunk of readUploadBytes(request, limit + textLimit, pace)) {
       for (let start = 0; start < chunk.length; start += PIECE_BYTES) {
         // Bytes after the closing boundary are read and ignored.
         if (isSettled) await parsed;
@@ -130,7 +139,10 @@ export async function readMultipart<T extends Taken>(
   }
 }
 
-function createParser(contentType: string, limit: number): BusboyInstance {
+function createParser(
+  contentType: string,
+  { limit, textLimit }: { limit: number; textLimit: number },
+): BusboyInstance {
   const boundary = readParameters(contentType)?.get("boundary");
   if (boundary === undefined || !BOUNDARY.test(boundary))
     throw malformed("Its boundary is missing or malformed.");
@@ -140,7 +152,7 @@ function createParser(contentType: string, limit: number): BusboyInstance {
     isPartAFile: (_, __, fileName) => fileName !== undefined,
     limits: {
       fileSize: limit,
-      fieldSize: TEXT_BYTES,
+      fieldSize: textLimit,
       parts: MAX_PARTS,
       headerPairs: 32,
       headerSize: HEADER_BYTES,
@@ -160,8 +172,33 @@ function parameters(fields: [string, string][]): JsonObject {
 const malformed = (why: string): RestError =>
   new RestError(400, "rest_invalid_multipart", `The body is not multipart form data. ${why}`);
 
-const textTooLong = (): RestError =>
-  new RestError(413, "rest_body_too_large", `The fields are longer than ${TEXT_BYTES} bytes.`);
+const noFileTaken = (field: string): RestError =>
+  new RestError(
+    400,
+    "rest_invalid_multipart",
+    `Only uploads of media take a file; the field "${field.slice(0, 100)}" has one.`,
+  );
+
+const textTooLong = (most: number): RestError =>
+  new RestError(413, "rest_body_too_large", `The fields are longer than ${most} bytes.`);
+
+/**
+ * Returns the fields of a body that may have no file, nested by PHP's rules.
+ *
+ * @throws the errors of {@link readMultipart}
+ */
+export async function readFields(headers: HttpRequest["headers"], body: Uint8Array): Promise<JsonObject> {
+  const { fields } = await readMultipart(
+    { body, headers },
+    {
+      fileField: undefined,
+      limit: 0,
+      textLimit: body.length,
+      take: () => Promise.reject(new Error("No file was asked for.")),
+    },
+  );
+  return fields;
+}
 
 // The bytes of a request body as they arrive, under a bound. Knows no form of body.
 

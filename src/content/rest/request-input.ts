@@ -11,6 +11,7 @@ import { validateArguments } from "../../schema/arguments.js";
 import { checkJsonLimits } from "../../schema/json-limits.js";
 import { parseQuery } from "../../schema/query-string.js";
 import type { Json, JsonObject } from "../../schema/types.js";
+import { readFields } from "../media/multipart.js";
 import { RestError } from "./error.js";
 import type { Method, PathParameters, RestEndpoint, RestRequest, RouteCall } from "./types.js";
 
@@ -66,7 +67,8 @@ function readOverride(headers: HttpRequest["headers"], query: JsonObject): strin
  * the error for a JSON value that is not an object.
  *
  * @throws RestError 400 `rest_invalid_json`, also for JSON that is too deep or too large; 400
- *   `rest_invalid_query` for such a form; 400 `rest_request_aborted`; 408 `rest_request_timeout`;
+ *   `rest_invalid_query` for such a form; 400 `rest_invalid_multipart` for a malformed one or one
+ *   with a file; 400 `rest_request_aborted`; 408 `rest_request_timeout`;
  *   413 `rest_body_too_large`; 415 `rest_unsupported_media_type` for a body that is neither JSON in
  *   UTF-8 nor a form, or has a content coding
  * @throws PostbellError `raw_body_unavailable`
@@ -79,7 +81,7 @@ export async function readBody(
   if (body === null) return NOTHING;
   const type = readMediaType(request.headers);
   if ((method === "GET" || method === "HEAD") && !type.endsWith("json")) return NOTHING;
-  const isForm = type === "application/x-www-form-urlencoded";
+  const isForm = FORM_TYPES.has(type);
   try {
     if ("parsed" in body) return await readParsed(request, body.parsed, { isForm, noObject, options });
     const bytes = await readBytes(request, options);
@@ -88,6 +90,9 @@ export async function readBody(
     throw isPostbellError(error) ? error : translateError(error);
   }
 }
+
+const MULTIPART = "multipart/form-data";
+const FORM_TYPES: ReadonlySet<string> = new Set(["application/x-www-form-urlencoded", MULTIPART]);
 
 interface BodyForm {
   isForm: boolean;
@@ -98,7 +103,10 @@ interface BodyForm {
 const readMediaType = (headers: HttpRequest["headers"]): string =>
   headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase() ?? "";
 
-/** Reads the value that a body parser of the host left. */
+/**
+ * Reads the value that a body parser of the host left. Few parsers read multipart bodies: without a
+ * value, the bytes are missing.
+ */
 async function readParsed(
   request: Pick<HttpRequest, "body" | "headers" | "signal">,
   parsed: unknown,
@@ -106,6 +114,7 @@ async function readParsed(
 ): Promise<JsonObject> {
   const isEmpty = (parsed ?? null) === null && Number(request.headers["content-length"] ?? 0) === 0;
   if (isEmpty) return NOTHING;
+  if (isForm && parsed === undefined) await readBytes(request, options);
   return readObject(isForm ? parsed : await readJson(request, options), noObject);
 }
 
@@ -117,6 +126,7 @@ async function readSent(
   if (bytes.length === 0) return NOTHING;
   if (!isForm) return readObject(await readJson({ headers, body: bytes }, options), noObject);
   refuseCoded(headers);
+  if (readMediaType(headers) === MULTIPART) return readFields(headers, bytes);
   return readForm(new TextDecoder().decode(bytes));
 }
 

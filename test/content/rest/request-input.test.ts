@@ -54,6 +54,45 @@ describe("the body of a request", () => {
     });
   });
 
+  const part = (name: string, value: string, more = ""): string =>
+    `--b\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n${value}\r\n`;
+  const multipart = (...parts: readonly string[]) =>
+    read(Buffer.from(`${parts.join("")}--b--\r\n`), "multipart/form-data; boundary=b");
+
+  it("may be multipart form data, in PHP's notation", async () => {
+    const parts = [
+      ...[part("a", "1"), part("b[]", "x"), part("b[]", "y"), part("c[d][e]", "é & z"), part("a.b", "\r\n")],
+      // A form sends a file field that nobody filled in.
+      part("file", "", '; filename=""'),
+    ];
+    expect(await multipart(...parts)).toEqual({
+      a: "1",
+      b: ["x", "y"],
+      c: { d: { e: "é & z" } },
+      a_b: "\r\n",
+    });
+    expect(await read({ parsed: { a: "1" } }, "multipart/form-data; boundary=b")).toEqual({ a: "1" });
+  });
+
+  it("is refused as multipart form data with a file, and when it is cut off or not bounded", async () => {
+    const file = await multipart(part("a", "1"), part("picture", "x", '; filename="a.png"')).catch(
+      (error: unknown) => error as RestError,
+    );
+    expect(file).toMatchObject({ status: 400, code: "rest_invalid_multipart" });
+    expect((file as RestError).message).toContain("Only uploads of media take a file");
+    const cut = Buffer.from(part("a", "1"));
+    expect(await refusal(read(cut, "multipart/form-data; boundary=b"))).toBe("400 rest_invalid_multipart");
+    expect(await refusal(read(cut, "multipart/form-data"))).toBe("400 rest_invalid_multipart");
+    const many = Array.from({ length: 1_001 }, (_, n) => part(`a${n}`, ""));
+    expect(await refusal(multipart(...many))).toBe("400 rest_invalid_query");
+    expect(await refusal(multipart(part(`a${"[x]".repeat(80)}`, "")))).toBe("400 rest_invalid_query");
+    expect(await refusal(multipart(part("a", "x".repeat(limit))))).toBe("413 rest_body_too_large");
+    const gone = read({ parsed: undefined }, "multipart/form-data; boundary=b", {
+      headers: { "content-type": "multipart/form-data; boundary=b", "content-length": "9" },
+    });
+    await expect(gone).rejects.toMatchObject({ code: "raw_body_unavailable" });
+  });
+
   it("is taken as a body parser of the host has made it", async () => {
     expect(await read({ parsed: { a: 1 } }, "application/json")).toEqual({ a: 1 });
     expect(await read({ parsed: { a: "1" } }, "application/x-www-form-urlencoded")).toEqual({ a: "1" });
@@ -72,12 +111,7 @@ describe("the body of a request", () => {
 
   it("is refused in a type or coding that it cannot be read in", async () => {
     const body = Buffer.from('{"a":1}');
-    for (const type of [
-      undefined,
-      "text/plain",
-      "multipart/form-data; boundary=x",
-      "application/json; charset=utf-7",
-    ]) {
+    for (const type of [undefined, "text/plain", "application/json; charset=utf-7"]) {
       expect(await refusal(read(body, type))).toBe("415 rest_unsupported_media_type");
     }
     const headers = { "content-type": "application/json", "content-encoding": "gzip" };
