@@ -13,7 +13,7 @@ import { type Pipeline, type ValidCall, validate } from "./pipeline.js";
 import { mergeParameters, noJsonObject, readQuery } from "./request-input.js";
 import { toWordPressNames } from "./rest-headers.js";
 import { splitPath } from "./route-table.js";
-import { parseFields, pickFields, toJson } from "./serialise.js";
+import { chooseFields, parseFields, toJson } from "./serialise.js";
 import type {
   Described,
   RestEndpoint,
@@ -109,10 +109,10 @@ export function batchRoute({
 }
 
 function envelop({ status, headers, body, isError }: RouteOutcome, { call }: BatchItem): JsonObject {
-  const json = toJson(body);
-  const fields = isError ? undefined : parseFields(mergeParameters(call.body, call.query)["_fields"]);
+  const given = mergeParameters(call.body, call.query);
+  const fields = isError ? undefined : parseFields(given["_fields"]);
   return {
-    body: fields === undefined ? json : pickFields(json, fields),
+    body: fields === undefined ? toJson(body) : chooseFields(body, fields, given["_embed"] !== undefined),
     status,
     headers: toWordPressNames(headers),
   };

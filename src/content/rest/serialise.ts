@@ -74,32 +74,35 @@ export async function select(
   { fields, embed }: Selection,
   fetch: FetchEmbedded,
 ): Promise<Json> {
-  const whole = toJson(body);
-  const chosen = fields === undefined ? whole : keepLinks(body, pickFields(whole, fields));
+  const chosen = fields === undefined ? toJson(body) : chooseFields(body, fields, embed !== undefined);
   if (embed === undefined) return chosen;
-  // Embeds the links that the response shows, or all of them if `_embedded` itself is selected.
-  const source = fields?.has("_embedded") ? whole : chosen;
-  if (!Array.isArray(source) || !Array.isArray(chosen)) return embedInto(chosen, source, embed, fetch);
+  if (!Array.isArray(chosen)) return embedInto(chosen, embed, fetch);
   const entries: Json[] = [];
-  for (const [index, entry] of chosen.entries()) {
-    entries.push(await embedInto(entry as Json, source[index] as Json, embed, fetch));
-  }
+  for (const entry of chosen) entries.push(await embedInto(entry as Json, embed, fetch));
   return entries;
 }
 
-const keepLinks = (body: RestBody, chosen: Json): Json =>
-  "keepsLinks" in body && body.links !== undefined
-    ? withLinks(Array.isArray(chosen) ? {} : (chosen as JsonObject), compactLinks(body.links))
-    : chosen;
+/**
+ * Returns the selected members. As in WordPress, `_fields` filters the links of list entries like any member. A single record has
+ * all its links or none: they are added after the filter, also if `_embedded` asks for them.
+ */
+export function chooseFields(body: RestBody, fields: FieldSelection, isEmbedding: boolean): Json {
+  const asksForLinks = fields.has("_links") || (isEmbedding && fields.has("_embedded"));
+  if ("item" in body) {
+    const chosen = pickFields(body.item.fields, fields);
+    return asksForLinks ? addLinks(chosen, body.item.links) : chosen;
+  }
+  if (!("json" in body) || body.links === undefined) return pickFields(toJson(body), fields);
+  const chosen = pickFields(body.json, fields);
+  return asksForLinks || body.keepsLinks ? addLinks(chosen, compactLinks(body.links)) : chosen;
+}
 
-async function embedInto(
-  chosen: Json,
-  source: Json,
-  embed: EmbedSelection,
-  fetch: FetchEmbedded,
-): Promise<Json> {
-  if (typeof source !== "object" || source === null) return chosen;
-  const links = (source as JsonObject)["_links"];
+const addLinks = (chosen: Json, links: Links): Json =>
+  withLinks(Array.isArray(chosen) ? {} : (chosen as JsonObject), links);
+
+async function embedInto(chosen: Json, embed: EmbedSelection, fetch: FetchEmbedded): Promise<Json> {
+  if (typeof chosen !== "object" || chosen === null) return chosen;
+  const links = (chosen as JsonObject)["_links"];
   if (typeof links !== "object" || links === null || Array.isArray(links)) return chosen;
   const embedded = await embeddedFor(links as Links, embed, fetch);
   return embedded === undefined

@@ -42,7 +42,7 @@ describe("a batch", () => {
   it("answers each request in its place, with status, headers and body", async () => {
     const { batch, notes } = host();
     const answer = await batch([
-      { path: `${PATH}?_fields=id,title`, body: { title: "one" } },
+      { path: `${PATH}?_fields=id,title&_embed`, body: { title: "one" } },
       { method: "PUT", path: `${PATH}/1?title=query`, body: { rank: 9 } },
       { method: "DELETE", path: `${PATH}/2` },
     ]);
@@ -57,6 +57,17 @@ describe("a batch", () => {
     expect(outcomes(answer)).toEqual(["201", "200", "200"]);
     expect(notes.get(1)).toEqual({ id: 1, title: "query", rank: 9 });
     expect(notes.has(2)).toBe(false);
+  });
+
+  it("adds the links of a record to the fields that are asked for, and embeds nothing", async () => {
+    const { batch } = host();
+    const members = async (query: string): Promise<readonly string[]> => {
+      const { json } = await batch([{ path: `${PATH}?${query}`, body: { title: "one" } }]);
+      return Object.keys(json.responses[0].body);
+    };
+    expect(await members("_embed&_fields=id,_links.self")).toEqual(["id", "_links"]);
+    expect(await members("_embed&_fields=id,_embedded")).toEqual(["id", "_links"]);
+    expect(await members("_fields=id,_embedded")).toEqual(["id"]);
   });
 
   it("has a bound and a form", async () => {

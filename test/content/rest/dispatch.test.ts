@@ -398,7 +398,7 @@ describe("a request from inside the process", () => {
     });
     expect(status).toBe(201);
     expect(headers["Location"]).toBe(`${baseUrl}/core/v2/notes/4`);
-    expect(body).toEqual({ id: 4, _links: { self: [{ href: `${baseUrl}/core/v2/notes/4` }] } });
+    expect(body).toMatchObject({ id: 4, _links: { self: [{ href: `${baseUrl}/core/v2/notes/4` }] } });
     const refused = await server.dispatch({
       method: "POST",
       path: "/core/v2/notes",

@@ -104,11 +104,37 @@ describe("_embed", () => {
     ["_embed[]=author&_embed[]=up", ["author", "up"]],
     ["_embed=1", ["author", "up", "wp:term"]],
     ["_embed=true&_fields=id,_links", ["author", "up", "wp:term"]],
-    ["_embed&_fields=id,_links.author", ["author"]],
-    ["_embed&_fields=_embedded", ["author", "up", "wp:term"]],
-  ])("?%s embeds %j", async (query, relations) => {
-    const { json } = await ask(server, `/core/v2/notes/1?${query}`);
-    expect(Object.keys(json._embedded)).toEqual(relations);
+    ["_embed=author&_fields=id,_links.up", ["author"]],
+  ])("?%s embeds %j in a single record", async (query, relations) => {
+    for (const envelope of ["", "&_envelope"]) {
+      const { json } = await ask(server, `/core/v2/notes/1?${query}${envelope}`);
+      const record = envelope === "" ? json : json.body;
+      expect(Object.keys(record._embedded)).toEqual(relations);
+    }
+  });
+
+  // A single record has its links beside the fields that are filtered; entries of a list have them within.
+  it.each<[string, readonly string[], readonly string[]]>([
+    ["id", ["id"], ["id"]],
+    ["id,_links", ["id", "_links", "_embedded"], ["id", "_links", "_embedded"]],
+    ["id,_links.author", ["id", "_links", "_embedded"], ["id", "_links", "_embedded"]],
+    ["id,_embedded", ["id", "_links", "_embedded"], ["id"]],
+    ["_embedded.author.name", ["_links", "_embedded"], []],
+  ])("with _fields=%s has %j in a single record, and %j in a list", async (fields, single, listed) => {
+    for (const envelope of ["", "&_envelope"]) {
+      const read = async (path: string) => {
+        const { json } = await ask(server, `${path}?_embed&_fields=${fields}${envelope}`);
+        return envelope === "" ? json : json.body;
+      };
+      const record = await read("/core/v2/notes/1");
+      const list = await read("/core/v2/notes");
+      expect([Object.keys(record), Object.keys(list[0])]).toEqual([single, listed]);
+      const isNarrow = fields.endsWith("_links.author");
+      expect(Object.keys(record._embedded ?? {})).toHaveLength(fields === "id" ? 0 : 3);
+      expect(Object.keys(list[0]._embedded ?? {})).toHaveLength(
+        isNarrow ? 1 : listed.includes("_embedded") ? 3 : 0,
+      );
+    }
   });
 
   it.each(["_embed=nothing", "_embed=elsewhere", "_embed=self", "_embed&_fields=id", "_fields=_embedded"])(
