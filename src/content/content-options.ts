@@ -102,6 +102,11 @@ export interface ContentOptions {
    * and the short code shown as it is written.
    */
   shortcodes?: ShortCodes | undefined;
+  /**
+   * Adds `width`, `height`, `srcset`, `sizes`, `decoding` and `loading` to the images in contents,
+   * as WordPress does. Default: `true`. Set it to `false` if your site makes its own.
+   */
+  responsiveImages?: boolean | undefined;
   /** Called after every change that this process made. Its errors are logged. Default: none. */
   changed?: ((change: ContentChanged) => unknown) | undefined;
   /** Embeds of other sites' pages, which editors get from the route `/oembed/1.0/proxy`. */

@@ -162,6 +162,7 @@ export const contentOptions = {
     Object.freeze({}),
     "object",
   ),
+  responsiveImages: flag(true),
   changed: hook<(change: ContentChanged) => unknown>(),
   embeds: {
     enabled: flag(true),

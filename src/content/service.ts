@@ -217,7 +217,13 @@ function createBase(
     lookedUp: report?.countRecordLookUps,
   });
   const settings = createSettings({ repository, clock, logger, site: config.site, options: config.settings });
-  const contents = createContentRenderer({ repository, clock, logger, shortCodes: config.shortcodes });
+  const contents = createContentRenderer({
+    repository,
+    clock,
+    logger,
+    shortCodes: config.shortcodes,
+    responsiveImages: config.responsiveImages,
+  });
   const site = createConfiguredSite(config, settings.read, contents);
   const menuLocations = createMenuLocations(config.menuLocations, repository);
 

@@ -6,6 +6,7 @@ import type { Caller } from "../auth/caller.js";
 import { listAncestors } from "../query/row.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { Post, PostColumns, PostType } from "../records/records.js";
+import { listImageIds } from "../rendering/content-images.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { createItem, type FieldSelection } from "../rest/serialise.js";
 import type { Item, RestRequest } from "../rest/types.js";
@@ -269,6 +270,7 @@ function listDependencies(post: Post, type: PostTypeHandler, index: SiteIndex): 
       [...(post.terms[taxonomy] ?? []), ...index.termsOf(post, taxonomy)].map((id) => `term/${id}`),
     ),
     ...(post.featuredMedia > 0 ? listMediaRecords(post.featuredMedia, index) : []),
+    ...listImageIds(post.content).flatMap((id) => listMediaRecords(id, index)),
     ...(type.listDependencies?.(post, index) ?? []),
   ];
 }

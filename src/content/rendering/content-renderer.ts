@@ -6,13 +6,15 @@
 import type { Clock } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import { runInTurns } from "../../core/next-turn.js";
+import type { Post } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
-import type { ContentRenderer } from "../site.js";
+import type { ContentRenderer, Site } from "../site.js";
 import { hasBlocks } from "../text/blocks.js";
 import { safeSteps, typesetSteps } from "../text/render.js";
 import { hasShortCode } from "../text/short-codes.js";
+import { completeImages, hasImages, listImageIds, MAX_IMAGES } from "./content-images.js";
 import { createDynamicBlocks } from "./dynamic-blocks.js";
-import { PublicRecords } from "./public-records.js";
+import { ownerId, PublicRecords } from "./public-records.js";
 import { hasDynamicBlock, renderDynamicBlocks } from "./render-blocks.js";
 import { createShortCodeRunner, type ShortCodes } from "./run-short-codes.js";
 
@@ -21,11 +23,13 @@ export function createContentRenderer({
   clock,
   logger,
   shortCodes,
+  responsiveImages,
 }: {
   repository: Pick<ContentRepository, "index" | "posts" | "texts">;
   clock: Clock;
   logger: Logger;
   shortCodes: ShortCodes;
+  responsiveImages: boolean;
 }): ContentRenderer {
   const { index } = repository;
   const records = new PublicRecords(repository);
@@ -41,7 +45,13 @@ export function createContentRenderer({
       const hasParagraphs = hasBlocks(safe);
       const html = hasParagraphs ? await renderDynamicBlocks(safe, { post, site, blocks }) : safe;
       const typeset = typesetSteps(html, { ...options, isShortCode, hasParagraphs });
-      return runner.run(await runInTurns(typeset, html.length), post, site);
+      const shown = await runner.run(await runInTurns(typeset, html.length), post, site);
+      return responsiveImages && hasImages(shown) ? withImages(shown, post, site) : shown;
     },
   };
+
+  async function withImages(html: string, post: Post, site: Site): Promise<string> {
+    const media = await records.media(listImageIds(html), ownerId(post), "image/", MAX_IMAGES);
+    return runInTurns(completeImages(html, media, site), html.length);
+  }
 }

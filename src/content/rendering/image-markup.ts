@@ -4,7 +4,7 @@
  */
 
 import type { PixelSize } from "../media/image-edits.js";
-import { getMediaUrl } from "../media/media-rules.js";
+import { getFileBaseName, getMediaUrl } from "../media/media-rules.js";
 import type { MediaFile, Post } from "../records/records.js";
 import type { Site } from "../site.js";
 import { escapeSetting } from "../text/markup.js";
@@ -41,6 +41,12 @@ function listVersions({ name, width, height, sizes }: MediaFile): ImageVersion[]
 const findVersion = (media: MediaFile, size: string): ImageVersion =>
   (Object.hasOwn(media.sizes, size) ? media.sizes[size] : undefined) ?? media;
 
+/** Returns the version whose file the URL names. */
+export const findVersionByUrl = (media: MediaFile, url: string): ImageVersion | undefined => {
+  const name = getFileBaseName(url.split("?", 1)[0] ?? "");
+  return listVersions(media).find((version) => getFileBaseName(version.name) === name);
+};
+
 /** True if one is the other, scaled: sides may differ by a pixel. */
 function isScaled(a: PixelSize, b: PixelSize): boolean {
   const [small, large] = a.width > b.width ? [b, a] : [a, b];
@@ -49,27 +55,28 @@ function isScaled(a: PixelSize, b: PixelSize): boolean {
 }
 
 /**
- * Returns the attributes `srcset` and `sizes` of an image that shows `shown` at this size, with a
- * blank before each; empty if there are fewer than two versions in its proportions.
+ * Returns the values of `srcset` and `sizes` for an image that shows `shown` at this size, escaped;
+ * `undefined` if there are fewer than two versions in its proportions.
  */
-export function sourceSet(
+export function findSources(
   media: MediaFile,
   site: Site,
   shown: ImageVersion,
   size: PixelSize = shown,
-): string {
-  if (size.width < 1 || Object.keys(media.sizes).length === 0) return "";
-  const byWidth = new Map([[shown.width, shown]]);
-  for (const version of listVersions(media)) {
-    const isOffered = version.width <= MAX_WIDTH && isScaled(version, size);
-    if (isOffered && !byWidth.has(version.width)) byWidth.set(version.width, version);
+): { readonly srcset: string; readonly sizes: string } | undefined {
+  if (size.width < 1 || Object.keys(media.sizes).length === 0) return undefined;
+  const byWidth = new Map<number, ImageVersion>();
+  for (const version of [shown, ...listVersions(media)]) {
+    const isOffered = version === shown || version.width <= MAX_WIDTH;
+    if (isOffered && isScaled(version, size) && !byWidth.has(version.width)) {
+      byWidth.set(version.width, version);
+    }
   }
-  if (byWidth.size < 2) return "";
-  const sources = [...byWidth].map(
+  if (byWidth.size < 2) return undefined;
+  const srcset = [...byWidth].map(
     ([width, { name }]) => `${escapeUrl(getMediaUrl(media, site, name))} ${width}w`,
   );
-  const width = `${size.width}px`;
-  return ` srcset="${sources.join(", ")}" sizes="(max-width: ${width}) 100vw, ${width}"`;
+  return { srcset: srcset.join(", "), sizes: `(max-width: ${size.width}px) 100vw, ${size.width}px` };
 }
 
 /**
@@ -81,10 +88,11 @@ export function renderImage({ media }: Pick<Post, "media">, site: Site, size: st
   const version = findVersion(media, size);
   const { width, height, name } = version;
   const sizeClass = escapeAttribute(size);
+  const sources = findSources(media, site, version);
   const pixels = width > 0 ? `width="${width}" height="${height}" ` : "";
   return (
     `<img ${pixels}src="${escapeUrl(getMediaUrl(media, site, name))}" ` +
     `class="attachment-${sizeClass} size-${sizeClass}" alt="${escapeAttribute(media.altText)}"${extra}` +
-    `${sourceSet(media, site, version)} />`
+    `${sources ? ` srcset="${sources.srcset}" sizes="${sources.sizes}"` : ""} />`
   );
 }

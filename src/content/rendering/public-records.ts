@@ -36,13 +36,13 @@ export class PublicRecords {
   }
 
   /** Returns the attachments among `ids` that may be shown in a content of `owner`, in this order. */
-  async media(ids: number[], owner: number, mimeType: string): Promise<Post[]> {
+  async media(ids: number[], owner: number, mimeType: string, limit = MAX_RECORDS): Promise<Post[]> {
     const { index } = this.#repository;
     const shown = [...new Set(ids)].filter((id) => {
       const post = index.post(id);
       return this.isPublic(post, owner) && post.type === "attachment" && post.mimeType.startsWith(mimeType);
     });
-    return this.#read(shown.slice(0, MAX_RECORDS), owner);
+    return this.#read(shown.slice(0, limit), owner);
   }
 
   /** Returns the media of a post in its order, of the types that begin with `mimeType`. */

@@ -100,7 +100,7 @@ const GENERATED: ReadonlyMap<string, GeneratedClass> = new Map([
  * One attribute with the blanks before it, by the rules of HTML: a value ends where a browser ends
  * it. So a text inside the value of another attribute is never taken for a class.
  */
-const ATTRIBUTE =
+export const TAG_ATTRIBUTE =
   /[\t\n\f\r /]*(([^\t\n\f\r />=]+)(?:[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^\t\n\f\r >"'][^\t\n\f\r >]*)))?)/y;
 
 /** Where the attribute stands in the HTML, with its name, and its value. */
@@ -140,11 +140,11 @@ function withClass(html: string, at: number, className: string): string {
 }
 
 function findClass(html: string, from: number): ClassAttribute | undefined {
-  ATTRIBUTE.lastIndex = from;
-  for (let match = ATTRIBUTE.exec(html); match !== null; match = ATTRIBUTE.exec(html)) {
+  TAG_ATTRIBUTE.lastIndex = from;
+  for (let match = TAG_ATTRIBUTE.exec(html); match !== null; match = TAG_ATTRIBUTE.exec(html)) {
     const [, attribute = "", name = "", ...values] = match;
     if (name.toLowerCase() !== "class") continue;
-    const end = ATTRIBUTE.lastIndex;
+    const end = TAG_ATTRIBUTE.lastIndex;
     const value = values.find((one) => one !== undefined) ?? "";
     return { start: end - attribute.length, end, value };
   }

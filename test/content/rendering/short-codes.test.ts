@@ -11,7 +11,7 @@ import { siteWith } from "../../support/image-site.js";
 import { plain } from "../../support/images.js";
 
 function siteFor(options: Partial<ContentOptions> = {}) {
-  const site = contentSite(options);
+  const site = contentSite({ responsiveImages: false, ...options });
   const call = callsOf(site);
   const write = async (body: JsonObject, as: Role = "editor") =>
     (await call("POST /posts", { as, body: { title: "t", status: "publish", ...body } })).body;
@@ -130,7 +130,7 @@ describe("a gallery", () => {
   const wide = () => plain(1200, 800).jpeg().toBuffer();
 
   it("shows the images of the site in the order of their ids, with captions and links", async () => {
-    const { send, call } = siteWith();
+    const { send, call } = siteWith({ responsiveImages: false });
     const { body: a } = await send("a.jpg", await wide());
     const { body: b } = await send("b.jpg", await wide());
     await call(`PUT /media/${a.id}`, { as: "editor", body: { caption: 'It\'s "a"', alt_text: 'A "B"' } });
@@ -153,7 +153,7 @@ describe("a gallery", () => {
   });
 
   it("without ids shows the images of its post, and follows their changes", async () => {
-    const { send, call } = siteWith();
+    const { send, call } = siteWith({ responsiveImages: false });
     const { body: post } = await call("POST /posts", {
       as: "editor",
       body: { content: '[gallery link="none" size="medium"]', status: "publish" },
@@ -170,7 +170,7 @@ describe("a gallery", () => {
   });
 
   it("hides images of posts that are not public", async () => {
-    const { send, call } = siteWith();
+    const { send, call } = siteWith({ responsiveImages: false });
     const { body: draft } = await call("POST /posts", { as: "editor", body: { title: "d" } });
     const { body: media } = await send("secret.jpg", await wide());
     await call(`PUT /media/${media.id}`, { as: "editor", body: { post: draft.id } });

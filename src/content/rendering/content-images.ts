@@ -1,0 +1,124 @@
+/**
+ * Completes the images of a content as WordPress does: the size, smaller versions to choose from,
+ * and loading when they are scrolled into view.
+ */
+
+import type { Steps } from "../../core/next-turn.js";
+import type { PixelSize } from "../media/image-edits.js";
+import type { Post } from "../records/records.js";
+import type { Site } from "../site.js";
+import { TAG_ATTRIBUTE } from "../text/blocks.js";
+import { tokenGroups } from "../text/markup.js";
+import { findSources, findVersionByUrl } from "./image-markup.js";
+
+/** Images of the site that are completed in one content. */
+export const MAX_IMAGES = 500;
+
+/** The class by which editors name the attachment that an image shows. */
+const IMAGE_CLASS = /\bwp-image-(\d{1,15})\b/gi;
+
+/** Returns the ids of the attachments that the images of a text show, each once. */
+export function listImageIds(text: string): readonly number[] {
+  if (!text.includes("wp-image-")) return [];
+  const ids = new Set<number>();
+  for (const [, id] of text.matchAll(IMAGE_CLASS)) {
+    if (ids.size >= MAX_IMAGES) break;
+    ids.add(Number(id));
+  }
+  return [...ids];
+}
+
+/** True if the HTML has an element that this module completes. */
+export const hasImages = (html: string): boolean => /<(?:img|iframe)\s/i.test(html);
+
+/** Completes the images of safe HTML. `media`: the attachments that they show. */
+export function* completeImages(html: string, media: readonly Post[], site: Site): Steps<string> {
+  const byId = new Map(media.map((post) => [post.id, post]));
+  const parts: string[] = [];
+  for (const group of tokenGroups(html)) {
+    for (const { kind, name, text, isClosing } of group) {
+      if (kind !== "tag" || isClosing) parts.push(text);
+      else if (name === "img") parts.push(completeImage(text, byId, site));
+      else parts.push(name === "iframe" ? completeFrame(text) : text);
+    }
+    yield;
+  }
+  return parts.join("");
+}
+
+/** The value of an attribute, and where it stands in the tag. */
+interface TagValue {
+  readonly value: string;
+  readonly start: number;
+}
+
+/** Returns the attributes of a tag by their names; the first one of each, as browsers do. */
+function readTag(tag: string): ReadonlyMap<string, TagValue> {
+  const attributes = new Map<string, TagValue>();
+  TAG_ATTRIBUTE.lastIndex = /^<\w+/.exec(tag)?.[0].length ?? 0;
+  for (let match = TAG_ATTRIBUTE.exec(tag); match !== null; match = TAG_ATTRIBUTE.exec(tag)) {
+    const [, written = "", given = "", ...values] = match;
+    const name = given.toLowerCase();
+    const value = values.find((one) => one !== undefined) ?? "";
+    const start = TAG_ATTRIBUTE.lastIndex - written.length + written.lastIndexOf(value);
+    if (!attributes.has(name)) attributes.set(name, { value, start });
+  }
+  return attributes;
+}
+
+function toSize(width: string | undefined, height: string | undefined): PixelSize | undefined {
+  const isSize = /^\d{1,6}$/.test(width ?? "") && /^\d{1,6}$/.test(height ?? "");
+  const size = { width: Number(width), height: Number(height) };
+  return isSize && size.width > 0 && size.height > 0 ? size : undefined;
+}
+
+/** Returns the size of a version; if the style sets the width, in its proportions. */
+function scaleTo(version: PixelSize, style: string | undefined): PixelSize | undefined {
+  const width = Number(/^width:\s*(\d{1,5})px;?$/.exec(style ?? "")?.[1] ?? version.width);
+  return toSize(String(width), String(Math.round((version.height * width) / version.width)));
+}
+
+const LATER = 'loading="lazy"';
+/** With it, browsers choose a source by the width that the image has on the page. */
+const AUTO = "auto, ";
+
+/** An image without a size stays as it is: the page would move when it is loaded. */
+function completeImage(tag: string, media: ReadonlyMap<number, Post>, site: Site): string {
+  const attributes = readTag(tag);
+  const read = (name: string): string | undefined => attributes.get(name)?.value;
+  const post = media.get(Number(/\bwp-image-(\d{1,15})\b/i.exec(read("class") ?? "")?.[1]));
+  const version = post?.media ? findVersionByUrl(post.media, read("src") ?? "") : undefined;
+  const isUnsized = !attributes.has("width") && !attributes.has("height");
+  const size =
+    version !== undefined && isUnsized
+      ? scaleTo(version, read("style"))
+      : toSize(read("width"), read("height"));
+  if (size === undefined || !attributes.has("src")) return tag;
+  const isLater = !attributes.has("loading") && read("fetchpriority") !== "high";
+  const first = [
+    isLater ? LATER : "",
+    attributes.has("decoding") ? "" : 'decoding="async"',
+    isUnsized ? `width="${size.width}" height="${size.height}"` : "",
+  ].filter(Boolean);
+  // The smaller versions of an animation stand still.
+  const isOffered = !attributes.has("srcset") && post?.mimeType !== "image/gif";
+  const sources =
+    post?.media && version && isOffered ? findSources(post.media, site, version, size) : undefined;
+  const sizes = attributes.get("sizes");
+  const auto = isLater && sizes?.value.startsWith("auto") !== true ? AUTO : "";
+  const start = sizes?.start ?? tag.length;
+  const opened = (tag.slice(0, start) + (sizes === undefined ? "" : auto) + tag.slice(start)).replace(
+    /^<\w+/,
+    (opening) => [opening, ...first].join(" "),
+  );
+  if (sources === undefined) return opened;
+  const last = ` srcset="${sources.srcset}"${sizes === undefined ? ` sizes="${auto}${sources.sizes}"` : ""}`;
+  return opened.replace(/[\s/]*>$/, () => `${last} />`);
+}
+
+function completeFrame(tag: string): string {
+  const attributes = readTag(tag);
+  const isSized = toSize(attributes.get("width")?.value, attributes.get("height")?.value) !== undefined;
+  const isLater = isSized && attributes.has("src") && !attributes.has("loading");
+  return isLater ? tag.replace(/^<\w+/, (opening) => `${opening} ${LATER}`) : tag;
+}
