@@ -47,7 +47,7 @@ interface Taken {
  * the errors of {@link readUploadBytes}.
  */
 export async function readMultipart<T extends Taken>(
-  request: HttpRequest,
+  request: BodyRequest,
   {
     fileField,
     limit,
@@ -202,7 +202,8 @@ export async function readFields(headers: HttpRequest["headers"], body: Uint8Arr
 
 // The bytes of a request body as they arrive, under a bound. Knows no form of body.
 
-type BodyRequest = HttpRequest;
+/** The part of a request that is read. */
+type BodyRequest = Pick<HttpRequest, "headers" | "body" | "signal">;
 
 const uploadTooLarge = (limit: number): RestError =>
   new RestError(

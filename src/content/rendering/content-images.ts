@@ -18,7 +18,7 @@ export const MAX_IMAGES = 500;
 const IMAGE_CLASS = /\bwp-image-(\d{1,15})\b/gi;
 
 /** Returns the ids of the attachments that the images of a text show, each once. */
-export function listImageIds(text: string): readonly number[] {
+export function listImageIds(text: string): number[] {
   if (!text.includes("wp-image-")) return [];
   const ids = new Set<number>();
   for (const [, id] of text.matchAll(IMAGE_CLASS)) {
