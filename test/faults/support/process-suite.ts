@@ -378,7 +378,8 @@ export function describeProcesses(start: () => Promise<StorageUnderTest>): void 
       const scene = await openScene(on(), { webhooks });
       const { ledger, checker, subscriber, launch, expire } = scene;
       await ledger.register("/");
-      const stalled = await launch({ stallMs: 500 });
+      // A busy machine may take a second to stop it.
+      const stalled = await launch({ stallMs: 3_000 });
       const claimed = ledger.emit();
       await eventually(
         () => stalled.journal().some(({ asked }) => asked !== undefined),
