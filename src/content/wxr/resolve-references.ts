@@ -95,10 +95,7 @@ export const toWaitingSlug = (id: number): string => `${id}--import`;
 export const isWaiting = ({ id, slug }: Post): boolean => slug === toWaitingSlug(id);
 
 /** `isRefused`: the parent exists, but is below the post. */
-export const listUnresolved = (
-  missing: MissingTarget[],
-  isRefused: boolean,
-): ImportedReference[] => [
+export const listUnresolved = (missing: MissingTarget[], isRefused: boolean): ImportedReference[] => [
   ...new Set([...missing.map(({ name }) => name), ...(isRefused ? (["parent"] as const) : [])]),
 ];
 
