@@ -12,8 +12,11 @@ import { memoryFiles } from "postbell/files";
 import { sharpImages } from "postbell/images";
 import { memoryStorage } from "postbell/memory";
 import { HOSTS } from "./hosts.js";
+import { EMAILS, OWN_OPTIONS } from "./own-site.js";
 
 const ROLES = ["administrator", "editor", "author", "contributor", "subscriber"];
+/** A site with types, taxonomies, fields and a role of its own has one more user. */
+const OWN_ROLES = [...ROLES, "reviewer"];
 /** As the cases call them. */
 const nameOf = (role) => (role === "administrator" ? "admin" : role);
 /** The path of the interface, as on a WordPress site. */
@@ -41,18 +44,27 @@ const WRITABLE_SETTINGS = [
 const tokenOf = (role) => `token-of-${nameOf(role)}`;
 
 /**
- * A site of its own: `namespace` is `core` or `wp`, `host` a name of `HOSTS`; content is in
+ * A site of its own, `plain`, `own` with the types of `own-site.js`, or `berlin`, the same in another
+ * time zone: `namespace` is `core` or `wp`, `host` a name of `HOSTS`; content is in
  * `storage`, which is closed with it. Gives what `playCase` needs, and `close()`.
  */
-export async function startHost({ namespace, host = "node:http", storage = memoryStorage() }) {
+export async function startHost({
+  namespace,
+  host = "node:http",
+  storage = memoryStorage(),
+  site: kind = "plain",
+}) {
+  const roles = kind === "plain" ? ROLES : OWN_ROLES;
+  const timezone = kind === "berlin" ? "Europe/Berlin" : "UTC";
+  const own = kind === "plain" ? {} : OWN_OPTIONS;
   const server = createServer();
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   const site = `http://127.0.0.1:${server.address().port}`;
-  const users = ROLES.map((role, index) => ({
+  const users = roles.map((role, index) => ({
     id: index + 1,
     slug: role,
     name: `${role[0].toUpperCase()}${role.slice(1)}`,
-    email: `${role}@example.org`,
+    email: `${kind === "plain" ? role : (EMAILS[role] ?? role[0])}@example.org`,
     roles: [role],
   }));
   const idOf = new Map(users.map(({ id, roles: [role] }) => [`Bearer ${tokenOf(role)}`, id]));
@@ -60,7 +72,13 @@ export async function startHost({ namespace, host = "node:http", storage = memor
     storage,
     files: memoryFiles(),
     images: sharpImages(),
-    site: { url: site, name: "Conformance", description: "d" },
+    site: {
+      url: site,
+      name: "Conformance",
+      description: "d",
+      timezone,
+      ...(kind === "plain" ? {} : { templates: ["tall.php"] }),
+    },
     namespace,
     authenticate: ({ headers }) => {
       const id = idOf.get(headers.authorization);
@@ -71,6 +89,7 @@ export async function startHost({ namespace, host = "node:http", storage = memor
     settings: { values: { email: "a@example.org" }, writable: WRITABLE_SETTINGS },
     cors: { origins: ["https://example.org"] },
     unknownPaths: "answer",
+    ...own,
   });
   await HOSTS[host]({ server, service: content, prefix: PREFIX });
   return {
@@ -78,7 +97,7 @@ export async function startHost({ namespace, host = "node:http", storage = memor
     site,
     namespace: `${namespace}/v2`,
     auth: Object.fromEntries(
-      ROLES.map((role) => [nameOf(role), { headers: { Authorization: `Bearer ${tokenOf(role)}` } }]),
+      roles.map((role) => [nameOf(role), { headers: { Authorization: `Bearer ${tokenOf(role)}` } }]),
     ),
     async close() {
       await content.stop?.();
