@@ -213,7 +213,7 @@ function checkKeys(factory: string, table: OptionTable, group: object, path: str
   );
 }
 
-const isSecretOption = ({ isSecret }: Pick<Option<unknown>, "isSecret">, field: string): boolean =>
+const isSecretOption = ({ isSecret }: Option<unknown>, field: string): boolean =>
   isSecret ?? SECRET_NAME.test(field);
 
 function readOption(
@@ -233,12 +233,7 @@ function readOption(
   return typeof found === "function" ? found.bind(group) : found;
 }
 
-function checkItems(
-  factory: string,
-  option: Pick<Option<unknown>, "expectedItem" | "isSecret">,
-  items: unknown[],
-  field: string,
-): void {
+function checkItems(factory: string, option: Option<unknown>, items: unknown[], field: string): void {
   // Array.from visits holes too.
   for (const [index, item] of Array.from(items).entries()) {
     const expected = option.expectedItem?.(item);

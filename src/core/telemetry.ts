@@ -53,7 +53,7 @@ const table = {
     name: "postbell.attempt.repeats",
     kind: "counter",
     unit: "{request}",
-    description: "Requests written again, because the endpoint had closed the kept connection.",
+    description: "Requests written again, because the endpoint had closed the idle connection.",
     labels: [],
   },
   deliveriesEnded: {

@@ -100,7 +100,7 @@ function evaluateHealth({ webhooks, content, delayMs }: Measured, limits: Limits
  * Returns the part of the health that a restart would improve. It would not help an unavailable
  * storage, and would abort the deliveries in flight.
  */
-function toLiveness({ webhooks, eventLoop }: Health): Pick<Health, "status" | "eventLoop"> {
+function toLiveness({ webhooks, eventLoop }: Health): Health {
   const isStalled = webhooks?.problems.some(({ code }) => code === "loop_stalled") ?? false;
   return { status: toStatus(!isStalled && eventLoop.status === "ok"), eventLoop };
 }
@@ -118,7 +118,7 @@ const measureDelay = (clock: Clock): Promise<number> =>
     );
   });
 
-const toResponse = (health: Pick<Health, "status">): HttpResponse => ({
+const toResponse = (health: { status: Health["status"] }): HttpResponse => ({
   status: health.status === "ok" ? 200 : 503,
   headers: { "content-type": "application/json; charset=utf-8", "cache-control": "no-store" },
   body: JSON.stringify(health),

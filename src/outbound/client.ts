@@ -55,7 +55,7 @@ interface Origin {
  * peer address before it sends a byte ({@link checkUrl}, {@link checkAddress}). It uses TLS 1.2 or
  * newer and always verifies certificates. It does not follow redirects or proxy variables; a proxy
  * is used only if it is given, after the same checks (`openConnection`). It does not
- * decompress. A head may have 16 KiB. A request is repeated only if a kept connection was lost
+ * decompress. A head may have 16 KiB. A request is repeated only if a reused connection was lost
  * before any byte of the response ({@link createChannel}).
  *
  * It opens as many connections as there are concurrent sends: the caller limits those. Idle

@@ -104,7 +104,7 @@ function toProblem(head: string, isFollowed: boolean): string | undefined {
 export function requestTunnel(
   socket: net.Socket,
   endpoint: { address: string; port: number },
-  { authorization }: Pick<OutboundProxy, "authorization">,
+  { authorization }: OutboundProxy,
   callback: (problem: string | undefined) => void,
 ): void {
   const { address, port } = endpoint;

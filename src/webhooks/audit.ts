@@ -136,14 +136,14 @@ const absent = (field: keyof WebhookChange): unknown => (field === "eventTypes" 
 
 /** Reports a change of a webhook: one entry for each kind of change, none if nothing changed. */
 export function recordChange(
-  { record }: Pick<Audit, "record">,
+  { record }: Audit,
   before: WebhookRecord,
   { status, rotation, subscriberId, ...others }: WebhookChange,
   actor: Actor,
 ): void {
   const { id: webhookId, account } = before;
   const entries: Omit<AuditEntry, "at">[] = [];
-  const add = (action: AuditAction, more?: Pick<AuditEntry, "fields">): void => {
+  const add = (action: AuditAction, more?: { fields: string[] }): void => {
     entries.push({ account, actor: toAuditActor(actor), webhookId, action, ...more });
   };
   const fields = Object.entries(others)

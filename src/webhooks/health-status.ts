@@ -27,7 +27,7 @@ export interface WebhooksFacts {
  */
 export function evaluateHealthStatus(
   { isRunning, overdueMs, isFull, storageDownMs }: LoopStats,
-  { delivery, limits }: Pick<WebhooksConfig, "delivery" | "limits">,
+  { delivery, limits }: WebhooksConfig,
   { waitingMs, storage }: WebhooksFacts,
 ): HealthStatus {
   if (!isRunning) {

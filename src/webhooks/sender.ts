@@ -34,10 +34,7 @@ export interface Sender {
 /** Twice the longest pause of deliveries that wait for the resolver: all were tried by then. */
 const OUTAGE_ENDS_MS = 1_800_000;
 
-export function createSender({
-  config: { delivery, destinations, clock },
-  telemetry,
-}: Pick<ServiceBase, "config" | "telemetry">): Sender {
+export function createSender({ config: { delivery, destinations, clock }, telemetry }: ServiceBase): Sender {
   const policy = createAddressPolicy(destinations);
   // Created with the first request, so that a service that never sends holds nothing.
   let client: OutboundClient | undefined;
@@ -185,10 +182,7 @@ function readHostHeaders(result: unknown, signatureHeaderName: string): HostHead
  * Returns a function that calls `delivery.headers` and resolves with the headers, or with `null` if
  * the host threw, timed out or returned an invalid value. `undefined` if the host has no such hook.
  */
-export function createHostHeaders({
-  config: { delivery, limits, signature, clock },
-  logger,
-}: Pick<ServiceBase, "config" | "logger">) {
+export function createHostHeaders({ config: { delivery, limits, signature, clock }, logger }: ServiceBase) {
   const { headers: hook } = delivery;
   if (hook === undefined) return undefined;
 

@@ -7,9 +7,6 @@ import { type Catalogue, isPlain } from "../event-types/catalogue.js";
 import type { PlainEventType } from "../event-types/plain-event-type.js";
 import { EXAMPLE_WEBHOOK } from "./schemas.js";
 
-/** The options that change the form of a notification. */
-export type NotificationConfig = Pick<WebhooksConfig, "body" | "signature" | "delivery">;
-
 const VERIFICATION = `To verify it: split the value at the comma, and each part at its first \`=\`. Ignore parts other than \`t\` and \`s\`.
 Compute HMAC-SHA-256 over the value of \`t\`, a full stop and the raw bytes of the body. The key is the whole secret, as UTF-8. Compare the
 64 lower-case hexadecimal digits with \`s\` in constant time. If they match, check \`t\`, which is in Unix seconds: refuse the request if \`t\`
@@ -31,7 +28,7 @@ const retryLater: JsonObject = {
  * Describes what endpoints receive: one notification for all types with a resource, and one for
  * each plain type, under its name.
  */
-export function describeNotifications({ types }: Catalogue, config: NotificationConfig): JsonObject {
+export function describeNotifications({ types }: Catalogue, config: WebhooksConfig): JsonObject {
   const { body, delivery } = config;
   const sorted = [...types].sort(([one], [other]) => (one < other ? -1 : 1));
   const [first] = sorted.find(([, entry]) => !isPlain(entry)) ?? [];
@@ -84,7 +81,7 @@ function describePlainBody(type: string, { schema, example }: PlainEventType): J
 }
 
 function describeNotification(
-  { signature }: NotificationConfig,
+  { signature }: WebhooksConfig,
   operationId: string,
   content: JsonObject,
   description?: string,

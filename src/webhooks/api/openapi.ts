@@ -12,17 +12,12 @@ import type { Json, JsonObject } from "../../schema/types.js";
 import { TEXT_LENGTHS } from "../call-arguments.js";
 import type { WebhooksConfig } from "../config/config.js";
 import { type Catalogue, isPlain, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
-import {
-  describeNotifications,
-  type NotificationConfig,
-  notificationSchemas,
-} from "./openapi-notification.js";
+import { describeNotifications, notificationSchemas } from "./openapi-notification.js";
 import {
   apiErrors,
   type BodySchema,
   type ErrorDescription,
   type ErrorStatus,
-  type OfferingConfig,
   type Operation,
   tags,
 } from "./operation.js";
@@ -54,7 +49,7 @@ const BODY_ERRORS = [400, 408, 413, 415, 500] as const;
  * @param baseUrl the URL of the mount point.
  */
 export function describeWebhooksOpenApi(
-  config: NotificationConfig & Pick<WebhooksConfig, "destinations" | "limits">,
+  config: WebhooksConfig,
   catalogue: Catalogue,
   baseUrl: string,
 ): JsonObject {
@@ -84,7 +79,7 @@ export function describeWebhooksOpenApi(
   });
 }
 
-function describePaths(config: OfferingConfig): JsonObject {
+function describePaths(config: WebhooksConfig): JsonObject {
   const paths: Record<string, Record<string, Json>> = {};
   for (const [operationId, operation] of listOperations(config)) {
     const template = toPathTemplate(operation.path);

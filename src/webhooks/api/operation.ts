@@ -44,9 +44,6 @@ export interface ApiService {
   keySet: PublicDocument;
 }
 
-/** The options that decide which operations a service has. */
-export type OfferingConfig = Pick<WebhooksConfig, "limits" | "signature">;
-
 /** The text of a document that everybody may read, and its validator. */
 export interface PublicDocument {
   body: string;
@@ -73,7 +70,7 @@ export type Operation = {
     headers?: JsonObject;
   };
   /** False if a service with these options has no such route. Default: every service has it. */
-  isOffered?: (config: OfferingConfig) => boolean;
+  isOffered?: (config: WebhooksConfig) => boolean;
   /** Error statuses, without those that every API key can get and those of reading a body. */
   errors: ErrorStatus[];
 } & (

@@ -17,7 +17,7 @@ import { type Catalogue, isPlain } from "../event-types/catalogue.js";
 import { parseInclude, parsePage, toJsonResponse } from "./api-request.js";
 import { deliveryOperations } from "./delivery-operations.js";
 import { logOperations } from "./log-operations.js";
-import type { ApiService, OfferingConfig, Operation, Operations, PublicDocument } from "./operation.js";
+import type { ApiService, Operation, Operations, PublicDocument } from "./operation.js";
 import { registrationOperations } from "./registration-operations.js";
 import {
   cursorParameter,
@@ -275,7 +275,7 @@ const operations: Operations = {
 };
 
 /** Returns the operations of a service with these options, with their ids. */
-export const listOperations = (config: OfferingConfig): [operationId: string, Operation][] =>
+export const listOperations = (config: WebhooksConfig): [operationId: string, Operation][] =>
   Object.entries(operations).filter(([, { isOffered }]) => isOffered?.(config) ?? true);
 
 const toDocument = (content: object): PublicDocument => {
@@ -283,7 +283,7 @@ const toDocument = (content: object): PublicDocument => {
   return { body, etag: `"${createHash("sha256").update(body).digest("base64url").slice(0, 27)}"` };
 };
 
-export const buildKeySet = ({ signature }: Pick<WebhooksConfig, "signature">): PublicDocument =>
+export const buildKeySet = ({ signature }: WebhooksConfig): PublicDocument =>
   toDocument({ keys: signature.ed25519.map(({ jwk }) => jwk) });
 
 /** The number of cached texts, by base URL. Clients choose the base URL with the `Host` header. */

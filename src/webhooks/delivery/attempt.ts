@@ -9,7 +9,7 @@ import type { Subscriber } from "../access.js";
 import type { ServiceBase, WebhooksConfig } from "../config/config.js";
 import { type PreparedEvent, readPayload } from "../events/notification.js";
 import { buildRequest, createHostHeaders, type HostHeaders } from "../sender.js";
-import type { Attempt, Claim, WebhookRecord } from "../store.js";
+import type { Attempt, Claim } from "../store.js";
 import {
   type AttemptResult,
   buildAttemptResult,
@@ -87,18 +87,15 @@ function logFailure(
   }
 }
 
-export function createAttempts(
-  { store, config, logger, telemetry }: ServiceBase,
-  schedule: Schedule,
-  send: Send,
-): MakeAttempt {
+export function createAttempts(base: ServiceBase, schedule: Schedule, send: Send): MakeAttempt {
+  const { store, config, logger, telemetry } = base;
   const { clock, delivery, retry, endpoints } = config;
   const { slowAfterMs, excerptCharacters } = delivery;
   const random = (): number => clock.random();
   const rules: OutcomeRules = { retry, schedule, health: endpoints, slowAfterMs, excerptCharacters, random };
   const maxHeldMs = delivery.leaseMs - delivery.deadlineMs - FENCE_MARGIN_MS;
-  const permissionFor = createPermissions({ config, logger });
-  const hostHeadersFor = createHostHeaders({ config, logger });
+  const permissionFor = createPermissions(base);
+  const hostHeadersFor = createHostHeaders(base);
   /** When the outage of the resolver was last logged, in monotonic time. */
   let outageLoggedAt = Number.NEGATIVE_INFINITY;
 
@@ -224,10 +221,7 @@ const areBooleans = (results: readonly unknown[]): results is readonly boolean[]
  * Returns a function that calls `canRead` for each entry. It returns a promise only if the host
  * does, and never throws or rejects.
  */
-export function createPermissions({
-  config: { access, limits, clock },
-  logger,
-}: Pick<ServiceBase, "config" | "logger">) {
+export function createPermissions({ config: { access, limits, clock }, logger }: ServiceBase) {
   const fail = ({ account }: Subscriber, error: unknown): null => {
     logger.warn({ account, error }, "access.canRead failed or returned an invalid value; the delivery waits");
     return null;
@@ -261,7 +255,7 @@ export function createPermissions({
  */
 export const buildBody = (
   { body: form, delivery }: WebhooksConfig,
-  { id: topic }: Pick<WebhookRecord, "id">,
+  { id: topic }: { id: string },
   event: PreparedEvent,
   allowed: readonly boolean[],
 ): Buffer =>
@@ -300,7 +294,7 @@ const beginAttempt = (
   });
 
 /** Returns the end of a span. The `code` of a host's own `send` can be any text. */
-const spanOutcome = ({ kind, status, code }: Pick<Attempt, "kind" | "status" | "code">) => ({
+const spanOutcome = ({ kind, status, code }: Attempt) => ({
   attributes: {
     "postbell.outcome": kind,
     ...(status === null ? {} : { "http.response.status_code": status }),

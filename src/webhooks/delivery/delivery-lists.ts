@@ -79,10 +79,8 @@ const READ_TOGETHER = 10;
 /** The most deliveries of an event that are read: `recover` may create them without a limit. */
 const MAX_READ = 200;
 
-type DeliveryReader = Pick<WebhookStore, "getDelivery">;
-
 /** Reads the deliveries of an event, oldest first. Their serials count up without a gap. */
-async function readAll(store: DeliveryReader, webhookId: string, eventId: string): Promise<DeliveryRecord[]> {
+async function readAll(store: WebhookStore, webhookId: string, eventId: string): Promise<DeliveryRecord[]> {
   const found: DeliveryRecord[] = [];
   while (found.length < MAX_READ) {
     const ids = Array.from({ length: READ_TOGETHER }, (_, index) =>
@@ -107,7 +105,7 @@ const isWanted = (
 
 /** Returns the webhooks that have a delivery of the event: most of an account have none. */
 async function findReceivers(
-  store: DeliveryReader,
+  store: WebhookStore,
   eventId: string,
   webhooks: readonly WebhookRecord[],
 ): Promise<readonly WebhookRecord[]> {
@@ -120,7 +118,7 @@ async function findReceivers(
 
 /** Lists the deliveries of an event to some webhooks, newest first. */
 export async function listEventDeliveries(
-  store: DeliveryReader,
+  store: WebhookStore,
   eventId: string,
   webhooks: readonly WebhookRecord[],
   { cursor = "0", limit, since, ...wanted }: LogQuery,

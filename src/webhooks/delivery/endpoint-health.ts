@@ -167,7 +167,7 @@ export function createHealthSteps(
     }
   };
 
-  /** Reads what the notifiers tell of an endpoint beside its webhook. */
+  /** Reads what the notifiers report about an endpoint, in addition to its webhook. */
   const describeFailing = async (record: WebhookRecord, failingSince: number): Promise<FailingEndpoint> => {
     const stats = await store.deliveryStats(record.id, store.now());
     const last = stats?.lastAttempt;

@@ -18,7 +18,7 @@ export interface LoopStats {
 
 export class Passes {
   #clock: Clock;
-  #store: Pick<WebhookStore, "now">;
+  #store: WebhookStore;
   #pass: () => Promise<void>;
   #isRunning = false;
   #isRequested = false;
@@ -33,7 +33,7 @@ export class Passes {
   #context = new AsyncResource("DeliveryWorker");
 
   /** @param pass a pass that rejects is repeated, with longer and longer pauses. */
-  constructor(clock: Clock, store: Pick<WebhookStore, "now">, pass: () => Promise<void>) {
+  constructor(clock: Clock, store: WebhookStore, pass: () => Promise<void>) {
     this.#clock = clock;
     this.#store = store;
     this.#pass = pass;

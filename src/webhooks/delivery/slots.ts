@@ -111,12 +111,7 @@ export class Backlog {
    * @param isMoreDue true if the claim left something that is due.
    * @param isCarried true for a claim of one partition only, which empties no lane.
    */
-  note(
-    { claims }: Pick<ClaimResponse, "claims">,
-    room: FreeSlots,
-    isMoreDue: boolean,
-    isCarried: boolean,
-  ): void {
+  note({ claims }: ClaimResponse, room: FreeSlots, isMoreDue: boolean, isCarried: boolean): void {
     if (!isCarried) {
       this.#fast = false;
       this.#slow = false;
@@ -160,14 +155,17 @@ const AHEAD_MS = 100;
 const WINDOW_MS = 50;
 const MAX_AHEAD = 512;
 
-type WaitingClaim = Pick<Flight, "claim" | "claimedAt">;
+interface WaitingClaim {
+  claim: Claim;
+  claimedAt: number;
+}
 
 /**
  * A FIFO queue of claims without a slot. Only for the fast lane: no delivery should wait behind slow
  * endpoints.
  */
 export class ClaimsAhead {
-  #clock: Pick<Clock, "monotonic">;
+  #clock: Clock;
   #min: number;
   #max: number;
   #waiting: WaitingClaim[] = [];
@@ -177,7 +175,7 @@ export class ClaimsAhead {
   #since: number;
 
   /** @param slots the number of concurrent attempts of the lane; at first, as many claims wait. */
-  constructor(slots: number, clock: Pick<Clock, "monotonic">) {
+  constructor(slots: number, clock: Clock) {
     this.#clock = clock;
     this.#min = Math.min(FIRST_AHEAD, slots);
     this.#max = this.#min;

@@ -26,7 +26,7 @@ export function findUnmatched(
   webhooks: readonly Pick<WebhookRecord, "id" | "status" | "eventTypes">[],
   type: string,
 ): { disabled: string[]; otherTypes: string[] } {
-  const isEnabled = ({ status }: Pick<WebhookRecord, "status">): boolean => status === "ENABLED";
+  const isEnabled = ({ status }: { status: string }): boolean => status === "ENABLED";
   const toIds = (list: typeof webhooks): string[] => list.slice(0, MAX_NAMED).map(({ id }) => id);
   return {
     disabled: toIds(webhooks.filter((webhook) => !isEnabled(webhook))),

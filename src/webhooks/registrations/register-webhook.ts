@@ -23,15 +23,13 @@ interface NewWebhook {
   metadata: Record<string, string> | null | undefined;
 }
 
-type RegisterStore = Pick<WebhookStore, "createWebhook" | "getWebhook" | "newWebhookId" | "now">;
-
 /**
  * Stores a webhook, ENABLED, with a new secret or the given one. Returns the record of the first
  * call if it is a repetition: then it is not new.
  */
 export async function registerWebhook(
-  store: RegisterStore,
-  limits: Pick<WebhooksConfig["limits"], "enabledWebhooks" | "webhooks">,
+  store: WebhookStore,
+  limits: WebhooksConfig["limits"],
   request: NewWebhook,
 ): Promise<{ record: WebhookRecord; isNew: boolean }> {
   const now = store.now();
@@ -99,7 +97,7 @@ function toIdempotency(
  * The first response may be repeated only while the webhook exists and has the same owner and
  * secret.
  */
-async function requireSameOwnerAndSecret(store: RegisterStore, created: WebhookRecord): Promise<void> {
+async function requireSameOwnerAndSecret(store: WebhookStore, created: WebhookRecord): Promise<void> {
   const webhook = await store.getWebhook(created.id);
   if (!webhook) {
     throw keyError(

@@ -95,8 +95,8 @@ export interface DeliveryQueueStore {
    * Never leases more than `room`, and never more than `perEndpoint` for one endpoint. After a
    * failure of the endpoint it leases only 1, 2, 3 … with each success (slow start). Endpoints take
    * turns. Within an endpoint, the earliest due goes first, first attempts with a head start.
-   * With `perSecond`, at most so many deliveries of an endpoint are leased in each second of the
-   * storage's time, whatever becomes of them. The others are due when the next second begins.
+   * With `perSecond`, never leases more than that number of deliveries of one endpoint in a second
+   * of the storage's time, whatever their results. The others are due when the next second begins.
    * Deliveries of DISABLED webhooks are leased too, because a process has to skip their step.
    *
    * Atomic for each delivery, not over all: a storage in several parts may visit them in turn, and
