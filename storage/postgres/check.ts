@@ -20,13 +20,13 @@ export interface PostgresReport {
 const OLDEST_VERSION = 140_000;
 
 interface Settings {
-  readonly version: string;
-  readonly number: number;
-  readonly fsync: string;
-  readonly commit: string;
-  readonly autovacuum: string;
-  readonly standby: string;
-  readonly encoding: string;
+  version: string;
+  number: number;
+  fsync: string;
+  commit: string;
+  autovacuum: string;
+  standby: string;
+  encoding: string;
 }
 
 const SETTINGS = `SELECT current_setting('server_version') AS version,
@@ -60,10 +60,10 @@ const SIZE = `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint AS 
 
 /** A transaction of another session with locks on the tables, except those of reads and VACUUM. */
 interface LockHolder {
-  readonly pid: number;
-  readonly application: string;
-  readonly state: string;
-  readonly heldMs: number;
+  pid: number;
+  application: string;
+  state: string;
+  heldMs: number;
 }
 
 const HOLDERS = `SELECT a.pid, a.application_name AS application, coalesce(a.state, a.backend_type) AS state,
@@ -73,7 +73,7 @@ const HOLDERS = `SELECT a.pid, a.application_name AS application, coalesce(a.sta
       WHERE l.pid = a.pid AND l.granted AND l.mode NOT IN ('AccessShareLock', 'ShareUpdateExclusiveLock') AND c.relnamespace = to_regnamespace($1))
   ORDER BY a.xact_start LIMIT 5`;
 
-const readHolders = (client: PgClient, schema: string, heldMs: number): Promise<readonly LockHolder[]> =>
+const readHolders = (client: PgClient, schema: string, heldMs: number): Promise<LockHolder[]> =>
   runQuery<LockHolder>(client, HOLDERS, [`"${schema}"`, heldMs]);
 
 const toHolderWarning = ({ pid, application, state, heldMs }: LockHolder): string =>
@@ -124,8 +124,8 @@ export async function logStranded(pool: PostgresPool, schema: string, logger: Lo
 }
 
 interface Size {
-  readonly bytes: number;
-  readonly stranded: number;
+  bytes: number;
+  stranded: number;
 }
 
 /** Reads what may wait for a lock. Zeros while another transaction holds the lock. */

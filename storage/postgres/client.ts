@@ -45,7 +45,7 @@ export interface PgClient {
   /** Runs a query, or several statements without values. */
   query(query: PgQuery | string): PromiseLike<{ readonly rows: unknown[] }>;
   /** Adds a listener of `error`, `end` or `notification`. */
-  on(event: string, listener: (given: never) => void): unknown;
+  on(event: string, listener: (value: never) => void): unknown;
   /** Removes a listener. */
   removeListener(event: string, listener: () => void): unknown;
 }
@@ -66,7 +66,7 @@ export interface PostgresPool {
 }
 
 /** Types that Postgres sends as text and that are numbers here: int8, int2, int4 and numeric. */
-const NUMBERS: ReadonlySet<number> = new Set([20, 21, 23, 1700]);
+const NUMBERS = new Set([20, 21, 23, 1700]);
 
 const TYPES = {
   getTypeParser: (type: number) => (text: string) => (NUMBERS.has(type) ? Number(text) : text),
@@ -80,8 +80,8 @@ const toUnusable = (what: string): PostbellError =>
   );
 
 /** Throws if the values of a connection, or of all of a pool, cannot be read. */
-function checkFormat(given: { readonly binary?: boolean | undefined } | undefined): void {
-  if (given?.binary === true) throw toUnusable("values as text (got binary: true)");
+function checkFormat(settings: { binary?: boolean | undefined } | undefined): void {
+  if (settings?.binary === true) throw toUnusable("values as text (got binary: true)");
 }
 
 /** Runs a query and returns its rows, with numbers as numbers whatever the host has set. */
@@ -90,7 +90,7 @@ export async function runQuery<R>(
   text: string,
   values: unknown[],
   name?: string,
-): Promise<readonly R[]> {
+): Promise<R[]> {
   checkFormat(client);
   const query = { text, values, types: TYPES, rowMode: "object" } as const;
   const { rows } = await client.query(name === undefined ? query : { ...query, name });
@@ -111,16 +111,16 @@ const CONNECT_MS = 3_000;
 const KEEP_ALIVE_MS = 10_000;
 
 interface Pools {
-  readonly main: () => Promise<PostgresPool>;
-  readonly close: () => Promise<void>;
+  main: () => Promise<PostgresPool>;
+  close: () => Promise<void>;
 }
 
-interface OwnPool extends PostgresPool {
+interface EventPool extends PostgresPool {
   on(event: "connect" | "remove", listener: (client: PgClient) => void): unknown;
 }
-type Constructor = new (options: object) => OwnPool;
+type Constructor = new (options: object) => EventPool;
 
-async function createPool(url: string): Promise<OwnPool> {
+async function createPool(url: string): Promise<EventPool> {
   const Pool = await importFromPackage<Constructor>(() => import("pg"), "Pool", {
     message: "postgresStorage({ url }) needs the package pg: npm install pg.",
     field: "url",
@@ -143,7 +143,7 @@ async function createPool(url: string): Promise<OwnPool> {
  * from now on until `close`, because its idle connections may end before the first call.
  */
 export function createPools(
-  { url, pool }: { readonly url: string | undefined; readonly pool: PostgresPool | undefined },
+  { url, pool }: { url: string | undefined; pool: PostgresPool | undefined },
   onLost: (error: unknown) => void,
 ): Pools {
   if ((url === undefined) === (pool === undefined)) {
@@ -154,11 +154,11 @@ export function createPools(
     );
   }
   checkFormat(pool?.options);
-  let own: Promise<OwnPool> | undefined;
+  let opened: Promise<EventPool> | undefined;
   let isClosed = false;
   const clients = new Set<PgClient>();
   const removeGuard = guardPool(pool, onLost);
-  const open = async (address: string): Promise<OwnPool> => {
+  const open = async (address: string): Promise<EventPool> => {
     const made = await createPool(address);
     guardPool(made, onLost);
     made.on("connect", (client) => clients.add(client));
@@ -175,8 +175,8 @@ export function createPools(
         });
       }
       if (pool !== undefined) return pool;
-      own ??= open(url ?? "");
-      return own;
+      opened ??= open(url ?? "");
+      return opened;
     },
     async close() {
       if (isClosed) return;
@@ -185,7 +185,7 @@ export function createPools(
       const timer = systemClock.setTimeout(() => {
         for (const { connection } of clients) connection?.stream?.destroy();
       }, GOODBYE_MS);
-      await (await own)?.end();
+      await (await opened)?.end();
       systemClock.clearTimeout(timer);
     },
   };

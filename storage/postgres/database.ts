@@ -43,7 +43,7 @@ const PAUSE_MS = 20;
 const LOCK_TIMEOUT = "55P03";
 
 /** How many connections with stale plans a transaction tries: more than a pool usually has. */
-const MOST_STALE = 20;
+const MAX_STALE = 20;
 
 export interface PostgresDatabaseOptions {
   readonly pool: () => Promise<PostgresPool>;
@@ -142,7 +142,7 @@ export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDat
         retries: RETRIES,
         shouldRetry: isTransactionConflict,
         // The connection of a stale plan is not used again.
-        shouldConsumeRetry: (error) => !(isStalePlan(error) && stale++ < MOST_STALE),
+        shouldConsumeRetry: (error) => !(isStalePlan(error) && stale++ < MAX_STALE),
         pauseMs: (count) => PAUSE_MS * 2 ** count * clock.random(),
       });
     } catch (error) {
@@ -151,7 +151,7 @@ export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDat
   };
 
   return {
-    hasDeliveryStatements: true,
+    settlesDelivered: true,
     write: (work, { isDurable = true }: TransactionOptions = {}) =>
       run(isDurable ? BEGIN : BEGIN_LOOSE, work),
     read: (work, { isOneStatement = false }: SqlReadOptions = {}) =>

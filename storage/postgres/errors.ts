@@ -5,12 +5,12 @@ import { type ConnectionProblem, describeConnectionProblem } from "../connection
 
 /** Returns the code of an error: five characters from Postgres, or a word from the system. */
 export function getCode(error: unknown): string {
-  const { code } = (typeof error === "object" && error !== null ? error : {}) as { readonly code?: unknown };
+  const { code } = (typeof error === "object" && error !== null ? error : {}) as { code?: unknown };
   return typeof code === "string" && /^[A-Z0-9_]{3,30}$/.test(code) ? code : "error";
 }
 
 /** Conflicts of transactions that ran at the same time: run again, one of them succeeds. */
-const CONFLICTS: ReadonlySet<string> = new Set(["40001", "40P01", "55P03"]);
+const CONFLICTS = new Set(["40001", "40P01", "55P03"]);
 
 export const isMissingPrivilege = (error: unknown): boolean => getCode(error) === "42501";
 
@@ -20,7 +20,7 @@ export const isTransactionConflict = (error: unknown): boolean => CONFLICTS.has(
  * Plans that the server has kept for a connection, and that fit no more: a table was changed, or
  * they were made on another connection. A new connection has none.
  */
-const STALE_PLANS: ReadonlySet<string> = new Set(["0A000", "26000", "42P05"]);
+const STALE_PLANS = new Set(["0A000", "26000", "42P05"]);
 
 export const isStalePlan = (error: unknown): boolean => STALE_PLANS.has(getCode(error));
 
@@ -56,7 +56,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 };
 
 /** Errors of pg without a code, by their text. */
-const TEXTS: readonly (readonly [text: RegExp, problem: ConnectionProblem])[] = [
+const TEXTS: (readonly [text: RegExp, problem: ConnectionProblem])[] = [
   [
     /^The server does not support SSL connections/,
     {
@@ -105,14 +105,14 @@ const NO_CONNECTION = /^(?:57P03|ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|E
 function describeProblem(error: unknown, code: string): ConnectionProblem {
   const advice = ADVICE[code];
   if (advice !== undefined) return { reason: code, advice, isPermanent: true };
-  const known = describeConnectionProblem(error);
-  if (known !== undefined) return known;
+  const connection = describeConnectionProblem(error);
+  if (connection !== undefined) return connection;
   const text = error instanceof Error && code === "error" ? error.message : "";
   const [, problem] = TEXTS.find(([pattern]) => text !== "" && pattern.test(text)) ?? [];
   return problem ?? { reason: code, advice: "", isPermanent: false };
 }
 
-const MISSING: ReadonlySet<string> = new Set(["3F000", "42P01", "42703"]);
+const MISSING = new Set(["3F000", "42P01", "42703"]);
 
 function toUnavailable(error: unknown, code: string, wasCommitting: boolean): PostbellError {
   const { reason, advice, isPermanent } = describeProblem(error, code);

@@ -8,6 +8,7 @@
 import * as constants from "../queue/constants.js";
 import addToSketch from "./functions/add_to_sketch.sql";
 import appendEvents from "./functions/append_events.sql";
+import checkEncoding from "./functions/check_encoding.sql";
 import compactSketch from "./functions/compact_sketch.sql";
 import countClaimed from "./functions/count_claimed.sql";
 import countFreeSlots from "./functions/count_free_slots.sql";
@@ -46,6 +47,7 @@ const FUNCTIONS = [
   divideRoom,
   compactSketch,
   addToSketch,
+  checkEncoding,
   sleepKey,
   nobodySleeps,
   leaseDue,

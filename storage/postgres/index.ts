@@ -110,9 +110,10 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
     );
     [lost, lossLoggedAt] = [0, clock.monotonic()];
   });
-  const getTime = (own: { readonly clock: Clock; readonly logger: Logger }): ServerTime => {
+  /** All services share the time. The clock and the logger of the first one count. */
+  const getTime = (service: { clock: Clock; logger: Logger }): ServerTime => {
     if (time === undefined) {
-      ({ clock, logger } = own);
+      ({ clock, logger } = service);
       time =
         settings.time === "clock"
           ? createClockTime(clock)
@@ -138,7 +139,7 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
   const database = createPostgresDatabase({
     pool: pools.main,
     createTransaction: (client) => createPostgresTransaction(client, schema, statements),
-    joinTransaction: (client) => createPostgresTransaction(client, schema, unprepared, channel),
+    joinTransaction: (client) => createPostgresTransaction(client, schema, unprepared, { channel }),
     async prepare() {
       if (!isPrepared) await checkLayout(await pools.main(), schema);
       isPrepared = true;
@@ -149,33 +150,32 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
   });
   const notifications = createPostgresNotifications({
     pool: pools.main,
-    ...{ schema, isListening },
+    schema,
+    isListening,
     getClock: () => clock,
     now: () => time?.now() ?? clock.now(),
   });
 
   return Object.freeze<PostgresStorage>({
-    webhooks({ clock: own, logger: ownLogger, perEndpoint, perSecond = null, retention }) {
-      const ownTime = getTime({ clock: own, logger: ownLogger });
-      const { pendingPerAccount } = limits;
+    webhooks(service) {
+      const { perEndpoint, perSecond = null, retention } = service;
+      const { now } = getTime(service);
       const store = createSqlWebhookStore(
         {
-          ...{
-            database,
-            seal,
-            clock: own,
-            logger: ownLogger,
-            perEndpoint,
-            perSecond,
-            retention,
-            pendingPerAccount,
-          },
+          database,
+          seal,
+          clock: service.clock,
+          logger: service.logger,
+          perEndpoint,
+          perSecond,
+          retention,
+          pendingPerAccount: limits.pendingPerAccount,
           notifyWorkers: notifications.notify,
         },
         {
           concurrency: APPENDS,
           maxSleepMs: isListening ? MAX_SLEEP_MS : MAX_SLEEP_WITHOUT_NOTIFICATIONS_MS,
-          now: ownTime.now,
+          now,
           watch: notifications.watch,
         },
       );
@@ -188,8 +188,8 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
         },
       });
     },
-    content: (own) =>
-      createSqlContentStore({ database, now: getTime(own).now, changesKept: limits.contentChanges }),
+    content: (service) =>
+      createSqlContentStore({ database, now: getTime(service).now, changesKept: limits.contentChanges }),
     migrate: async () => migrate(await pools.main(), schema),
     migrations: () => listMigrations(schema),
     check: async () => checkServer(await pools.main(), schema),

@@ -39,12 +39,12 @@ const PRIVILEGES = `SELECT quote_ident(current_user) AS role, quote_ident(curren
     FROM pg_namespace WHERE oid = to_regnamespace($1)::oid) AS "mayCreateTables"`;
 
 interface Privileges {
-  readonly role: string;
-  readonly database: string;
-  readonly hasSchema: number;
-  readonly mayCreateSchema: number;
+  role: string;
+  database: string;
+  hasSchema: number;
+  mayCreateSchema: number;
   /** `null` without the schema. */
-  readonly mayCreateTables: number | null;
+  mayCreateTables: number | null;
 }
 
 /** Returns what the role of the connection lacks, and the statement that grants it. */
@@ -84,7 +84,7 @@ const runLong = (client: PgClient, text: string): PromiseLike<unknown> =>
   client.query({ text, query_timeout: LONGEST_MS });
 
 /** Runs the missing migrations in one transaction. Several processes may do so at once. */
-export async function migrate(pool: PostgresPool, schema: string): Promise<{ readonly version: number }> {
+export async function migrate(pool: PostgresPool, schema: string): Promise<{ version: number }> {
   let isCommitting = false;
   try {
     return await borrow(
@@ -163,7 +163,7 @@ export interface PostgresMigration {
 }
 
 /** Returns all steps, the oldest first. */
-export function listMigrations(schema: string): readonly PostgresMigration[] {
+export function listMigrations(schema: string): PostgresMigration[] {
   const dialect = createPostgresSchema(schema);
   const statements = [
     // IF NOT EXISTS requires the privilege to create schemas even if there is nothing to create.

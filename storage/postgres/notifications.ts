@@ -22,7 +22,7 @@ const HEARTBEAT_MS = 10_000;
 const SILENT_MS = 3_000;
 
 /** How often a connection tries to say that a worker sleeps. */
-const MOST_TRIES = 3;
+const MAX_TRIES = 3;
 
 /**
  * So many notifications in so little time have a worker poll. A slow disk allows few commits a
@@ -33,7 +33,7 @@ const MANY_MS = 150;
 
 /** How often a worker claims that polls, and after how many claims that found nothing it sleeps. */
 const POLL_MS = 15;
-const MOST_EMPTY = 4;
+const MAX_EMPTY = 4;
 
 /**
  * When a worker claims that has just begun to sleep: what was appended before, and committed since,
@@ -109,7 +109,7 @@ class Listener {
     if (this.#isChanging) return;
     this.#isChanging = true;
     // An append may have taken the lock for a moment. After the last try, the next claim goes on.
-    for (let tries = 0; tries < MOST_TRIES && this.isMarked !== this.#isWanted && !this.#isEnded; tries++) {
+    for (let tries = 0; tries < MAX_TRIES && this.isMarked !== this.#isWanted && !this.#isEnded; tries++) {
       const isNext = this.#isWanted;
       const name = isNext ? "pg_try_advisory_lock_shared" : "pg_advisory_unlock_shared";
       const isDone = await this.ask(`SELECT pg_catalog.${name}("${this.#schema}".sleep_key()) AS result`);
@@ -159,7 +159,7 @@ export function createPostgresNotifications({
     [isPolling, emptyClaims] = [true, 0];
     void listener?.mark(false);
   };
-  const onNotification = ({ payload }: { readonly payload?: string | undefined }): void => {
+  const onNotification = ({ payload }: { payload?: string | undefined }): void => {
     const at = Number(payload);
     if (!Number.isFinite(at)) return;
     noteNotification();
@@ -175,17 +175,17 @@ export function createPostgresNotifications({
     isConnecting = true;
     try {
       const client = await (await pool()).connect();
-      const own = new Listener(client, getClock(), schema, () => {
+      const created = new Listener(client, getClock(), schema, () => {
         listener = undefined;
         listenLater();
       });
-      listener = own;
+      listener = created;
       client.on("notification", onNotification);
-      await own.ask(`LISTEN "${channel}"`);
-      await own.mark(listeners > 0);
-      own.watch();
-      if (isClosed) own.end();
-      else if (listener === own) watchers.notify(now());
+      await created.ask(`LISTEN "${channel}"`);
+      await created.mark(listeners > 0);
+      created.watch();
+      if (isClosed) created.end();
+      else if (listener === created) watchers.notify(now());
     } catch {
       listenLater();
     } finally {
@@ -205,7 +205,7 @@ export function createPostgresNotifications({
       if (next !== undefined) publish(next);
     };
     pool()
-      .then((own) => borrow(own, (lent) => runQuery(lent, notifyText, [channel, String(earliest)])))
+      .then((lender) => borrow(lender, (lent) => runQuery(lent, notifyText, [channel, String(earliest)])))
       .then(done, done);
   };
 
@@ -218,7 +218,7 @@ export function createPostgresNotifications({
     noteClaim(response) {
       if (listener === undefined || listeners === 0) return response;
       emptyClaims = response.claims.length === 0 ? emptyClaims + 1 : 0;
-      if (emptyClaims >= MOST_EMPTY) isPolling = false;
+      if (emptyClaims >= MAX_EMPTY) isPolling = false;
       if (listener.isMarked && !isPolling) return response;
       if (!isPolling) void listener.mark(true);
       const at = now() + (isPolling ? POLL_MS : SETTLE_MS);

@@ -48,29 +48,29 @@ export interface PostgresStorageOptions {
 
 const MAX_URL = 2_000;
 
-const isPool = (given: unknown): boolean =>
-  typeof given === "object" &&
-  given !== null &&
-  ["connect", "end"].every((method) => typeof (given as Record<string, unknown>)[method] === "function");
+const isPool = (option: unknown): boolean =>
+  typeof option === "object" &&
+  option !== null &&
+  ["connect", "end"].every((method) => typeof (option as Record<string, unknown>)[method] === "function");
 
-const isUrl = (given: unknown): boolean =>
-  typeof given === "string" &&
-  given.length <= MAX_URL &&
-  /^postgres(?:ql)?:\/\//.test(given) &&
-  URL.canParse(given);
+const isUrl = (option: unknown): boolean =>
+  typeof option === "string" &&
+  option.length <= MAX_URL &&
+  /^postgres(?:ql)?:\/\//.test(option) &&
+  URL.canParse(option);
 
 export const postgresStorageOptions = {
   url: value<string | undefined>("a postgres:// URL", isUrl, undefined),
   pool: value<PostgresPool | undefined>("a pool of pg", isPool, undefined),
   schema: value(
     "the name of a schema: at most 48 letters, digits and underscores, not first a digit",
-    (given) => typeof given === "string" && SCHEMA_NAME.test(given),
+    (option) => typeof option === "string" && SCHEMA_NAME.test(option),
     "postbell",
     "text",
   ),
   connections: value<"session" | "transaction" | undefined>(
     "'session' or 'transaction'",
-    (given) => given === "session" || given === "transaction",
+    (option) => option === "session" || option === "transaction",
     undefined,
   ),
   sealKeys: sealKeysOption,

@@ -4,104 +4,84 @@ import { createHash } from "node:crypto";
 import type { Columns, ParameterType } from "../sql/database.js";
 import type { SqlTable } from "../sql/table.js";
 
-/** Statements for one row. Their parameters are its values. */
-export interface SingleRowStatements {
-  insert(table: SqlTable, columns: Columns, unless: Columns | undefined): string;
-  insertNumbered(table: SqlTable, columns: Columns, unless: Columns | undefined): string;
-  update(table: SqlTable, keys: Columns, columns: Columns): string;
-  remove(table: SqlTable, keys: Columns): string;
-  lockRows(table: SqlTable, key: string, columns: Columns): string;
+/** A statement, and how many parameters it has. */
+export interface CountedStatement {
+  readonly text: string;
+  readonly count: number;
 }
 
+/**
+ * Statements for many rows take an array for each column. With `isOne` they are for a single row,
+ * whose values are parameters of their own: quicker to plan, which counts where the server keeps no
+ * plans.
+ */
 export interface PostgresStatements {
   /** Returns a text with the names of its tables filled in. */
   query(text: string): string;
+  /** Returns a query that runs `text` for each list of values. */
   forEach(text: string, types: readonly ParameterType[]): string;
-  insert(table: SqlTable, columns: Columns, unless: Columns | undefined): string;
-  insertNumbered(table: SqlTable, columns: Columns, unless: Columns | undefined): string;
-  update(table: SqlTable, keys: Columns, columns: Columns): string;
-  remove(table: SqlTable, keys: Columns): string;
-  lockRows(table: SqlTable, key: string, columns: Columns): string;
-  /**
-   * The same for a single row, whose values are parameters of their own: quicker to plan, which
-   * counts where the server keeps no plans.
-   */
-  readonly single: SingleRowStatements;
+  insert(isOne: boolean, table: SqlTable, columns: Columns, unless: Columns | undefined): string;
+  insertNumbered(isOne: boolean, table: SqlTable, columns: Columns, unless: Columns | undefined): string;
+  update(isOne: boolean, table: SqlTable, keys: Columns, columns: Columns): string;
+  remove(isOne: boolean, table: SqlTable, keys: Columns): string;
+  lockRows(isOne: boolean, table: SqlTable, key: string, columns: Columns): string;
   /** Returns a call of a function of the schema, whose parameters have these names. */
   call(name: string, parameters: Columns): string;
-  /**
-   * Returns one statement that does what several do which each change another table. `count`: how
-   * many parameters each of them has.
-   */
-  combine(parts: readonly { readonly text: string; readonly count: number }[]): string;
+  /** Returns one statement that does what several do which each change another table. */
+  combine(parts: CountedStatement[]): string;
   /** Returns the name of the plan that the server keeps for a text; `undefined` without plans. */
   nameOf(text: string): string | undefined;
-}
-
-/** Returns the same function, which calls `write` once for each of its arguments. */
-function memoize<A extends readonly unknown[]>(write: (...given: A) => string): (...given: A) => string {
-  const known = new Map<string, string>();
-  return (...given) => {
-    const key = given.map((value) => (isTable(value) ? value.name : String(value))).join("\n");
-    let text = known.get(key);
-    if (text === undefined) {
-      text = write(...given);
-      known.set(key, text);
-    }
-    return text;
-  };
 }
 
 const isTable = (value: unknown): value is SqlTable =>
   typeof value === "object" && value !== null && "columns" in value;
 
-const getType = ({ columns }: SqlTable, column: string): "text" | "bigint" =>
-  columns[column]?.startsWith("text") ? "text" : "bigint";
-
-const toConflict = (unless: Columns | undefined): string =>
-  unless === undefined ? "" : ` ON CONFLICT (${unless.join(", ")}) DO NOTHING`;
+/** Returns the same function, which calls `write` once for each of its arguments. */
+function memoize<A extends unknown[]>(write: (...values: A) => string): (...values: A) => string {
+  const texts = new Map<string, string>();
+  return (...values) => {
+    const key = values.map((value) => (isTable(value) ? value.name : String(value))).join("\n");
+    let text = texts.get(key);
+    if (text === undefined) {
+      text = write(...values);
+      texts.set(key, text);
+    }
+    return text;
+  };
+}
 
 /** The parameters of the columns of rows. */
-const toArrays = (table: SqlTable, columns: Columns): string =>
-  columns.map((column, index) => `$${index + 1}::${getType(table, column)}[]`).join(", ");
+const toArrays = ({ columns: types }: SqlTable, columns: Columns): string =>
+  columns
+    .map((column, index) => `$${index + 1}::${types[column]?.startsWith("text") ? "text" : "bigint"}[]`)
+    .join(", ");
 
 const toUnnest = (table: SqlTable, columns: Columns): string =>
   `unnest(${toArrays(table, columns)}) AS r(${columns.join(", ")})`;
 
-const toCondition = (keys: Columns): string => keys.map((key) => `t.${key} = r.${key}`).join(" AND ");
-
 /** The parameters `$1`, `$2` … */
 const toParameters = (columns: Columns): string => columns.map((_, index) => `$${index + 1}`).join(", ");
+
+const toEquals = (columns: Columns, from: number, separator: string): string =>
+  columns.map((column, index) => `${column} = $${from + index}`).join(separator);
+
+const toConflict = (unless: Columns | undefined): string =>
+  unless === undefined ? "" : ` ON CONFLICT (${unless.join(", ")}) DO NOTHING`;
 
 /** Counts the parameters of a text from another number on. */
 const shiftParameters = (text: string, by: number): string =>
   text.replace(/\$([1-9][0-9]?)/g, (_, number: string) => `$${Number(number) + by}`);
 
-const toEquals = (columns: Columns, from: number, separator: string): string =>
-  columns.map((column, index) => `${column} = $${from + index}`).join(separator);
-
-function createSingleRowStatements(toName: (name: string) => string): SingleRowStatements {
-  const writeInsert = (table: SqlTable, columns: Columns, unless: Columns | undefined): string =>
-    `INSERT INTO ${toName(table.name)} (${columns.join(", ")}) VALUES (${toParameters(columns)})${toConflict(unless)}`;
-  return {
-    insert: memoize(writeInsert),
-    insertNumbered: memoize(
-      (table: SqlTable, columns: Columns, unless: Columns | undefined) =>
-        `${writeInsert(table, columns, unless)} RETURNING position`,
-    ),
-    update: memoize(
-      (table: SqlTable, keys: Columns, columns: Columns) =>
-        `UPDATE ${toName(table.name)} SET ${toEquals(columns, keys.length + 1, ", ")} WHERE ${toEquals(keys, 1, " AND ")}`,
-    ),
-    remove: memoize(
-      (table: SqlTable, keys: Columns) =>
-        `DELETE FROM ${toName(table.name)} WHERE ${toEquals(keys, 1, " AND ")}`,
-    ),
-    lockRows: memoize(
-      (table: SqlTable, key: string, columns: Columns) =>
-        `SELECT ${columns.join(", ")} FROM ${toName(table.name)} WHERE ${key} = $1 FOR UPDATE`,
-    ),
-  };
+/** Several statements as one: each of the others is a part of the last. */
+function join(counts: string, ...texts: string[]): string {
+  let before = 0;
+  const shifted = texts.map((text, index) => {
+    const part = shiftParameters(text, before);
+    before += Number(counts.split(",")[index]);
+    return part;
+  });
+  const others = shifted.slice(0, -1).map((text, index) => `write_${index + 1} AS (${text})`);
+  return `WITH ${others.join(", ")} ${shifted.at(-1)}`;
 }
 
 /**
@@ -126,58 +106,55 @@ function writeForEach(text: string, types: readonly ParameterType[]): string {
 export function createPostgresStatements(schema: string, isPrepared: boolean): PostgresStatements {
   const toName = (name: string): string => `"${schema}"."${name}"`;
   const fill = memoize((text: string) => text.replace(/\{([a-z_]+)\}/g, (_, name: string) => toName(name)));
-  const join = memoize((counts: string, ...texts: readonly string[]) => {
-    let before = 0;
-    const shifted = texts.map((text, index) => {
-      const own = shiftParameters(text, before);
-      before += Number(counts.split(",")[index]);
-      return own;
-    });
-    const others = shifted.slice(0, -1).map((text, index) => `write_${index + 1} AS (${text})`);
-    return `WITH ${others.join(", ")} ${shifted.at(-1)}`;
-  });
   const hash = memoize((text: string) => createHash("sha256").update(text).digest("hex").slice(0, 24));
+  const combine = memoize(join);
 
   return {
     query: fill,
-    single: createSingleRowStatements(toName),
-    call: memoize((name: string, parameters: Columns) => {
+    forEach: memoize((text, types) => writeForEach(fill(text), types)),
+    insert: memoize((isOne, table, columns, unless) => {
+      const rows = isOne ? `VALUES (${toParameters(columns)})` : `SELECT * FROM ${toUnnest(table, columns)}`;
+      return `INSERT INTO ${toName(table.name)} (${columns.join(", ")}) ${rows}${toConflict(unless)}`;
+    }),
+    // Takes the positions before the rows are inserted, so that each is known to belong to its row.
+    insertNumbered: memoize((isOne, table, columns, unless) => {
+      const [name, list, conflict] = [toName(table.name), columns.join(", "), toConflict(unless)];
+      if (isOne)
+        return `INSERT INTO ${name} (${list}) VALUES (${toParameters(columns)})${conflict} RETURNING position`;
+      return `WITH r AS MATERIALIZED (
+          SELECT nextval('"${schema}"."${table.name}_position_seq"') AS position, u.*
+            FROM unnest(${toArrays(table, columns)}) WITH ORDINALITY AS u(${list}, place)
+        ), inserted AS (
+          INSERT INTO ${name} (position, ${list}) SELECT position, ${list} FROM r ORDER BY place${conflict} RETURNING position
+        ) SELECT inserted.position FROM r LEFT JOIN inserted ON inserted.position = r.position ORDER BY r.place`;
+    }),
+    update: memoize((isOne, table, keys, columns) => {
+      if (isOne)
+        return `UPDATE ${toName(table.name)} SET ${toEquals(columns, keys.length + 1, ", ")} WHERE ${toEquals(keys, 1, " AND ")}`;
+      const set = columns.map((column) => `${column} = r.${column}`).join(", ");
+      const condition = keys.map((key) => `t.${key} = r.${key}`).join(" AND ");
+      return `UPDATE ${toName(table.name)} AS t SET ${set} FROM ${toUnnest(table, [...keys, ...columns])} WHERE ${condition}`;
+    }),
+    remove: memoize((isOne, table, keys) => {
+      if (isOne) return `DELETE FROM ${toName(table.name)} WHERE ${toEquals(keys, 1, " AND ")}`;
+      const condition = keys.map((key) => `t.${key} = r.${key}`).join(" AND ");
+      return `DELETE FROM ${toName(table.name)} AS t USING ${toUnnest(table, keys)} WHERE ${condition}`;
+    }),
+    lockRows: memoize((isOne, table, key, columns) => {
+      const list = columns.map((column) => `t.${column}`).join(", ");
+      if (isOne) return `SELECT ${list} FROM ${toName(table.name)} AS t WHERE ${key} = $1 FOR UPDATE`;
+      return `SELECT ${list} FROM ${toName(table.name)} AS t JOIN ${toUnnest(table, [key])} ON t.${key} = r.${key}
+        ORDER BY t.position FOR UPDATE OF t`;
+    }),
+    call: memoize((name, parameters) => {
       const list = parameters.map((parameter, index) => `${parameter} => $${index + 1}`).join(", ");
       return `SELECT * FROM ${toName(name)}(${list})`;
     }),
     combine: (parts) =>
       parts.length === 1 && parts[0]
         ? parts[0].text
-        : join(parts.map(({ count }) => count).join(","), ...parts.map(({ text }) => text)),
+        : combine(parts.map(({ count }) => count).join(","), ...parts.map(({ text }) => text)),
     // Every process gives a text the same name.
     nameOf: (text) => (isPrepared ? `postbell_${hash(text)}` : undefined),
-    forEach: memoize((text: string, types: readonly ParameterType[]) => writeForEach(fill(text), types)),
-    insert: memoize(
-      (table: SqlTable, columns: Columns, unless: Columns | undefined) =>
-        `INSERT INTO ${toName(table.name)} (${columns.join(", ")}) SELECT * FROM ${toUnnest(table, columns)}${toConflict(unless)}`,
-    ),
-    // Takes the positions before the rows are inserted, so that each is known to belong to its row.
-    insertNumbered: memoize((table: SqlTable, columns: Columns, unless: Columns | undefined) => {
-      const list = columns.join(", ");
-      return `WITH r AS MATERIALIZED (
-          SELECT nextval('"${schema}"."${table.name}_position_seq"') AS position, u.*
-            FROM unnest(${toArrays(table, columns)}) WITH ORDINALITY AS u(${list}, place)
-        ), inserted AS (
-          INSERT INTO ${toName(table.name)} (position, ${list}) SELECT position, ${list} FROM r ORDER BY place${toConflict(unless)} RETURNING position
-        ) SELECT inserted.position FROM r LEFT JOIN inserted ON inserted.position = r.position ORDER BY r.place`;
-    }),
-    update: memoize((table: SqlTable, keys: Columns, columns: Columns) => {
-      const set = columns.map((column) => `${column} = r.${column}`).join(", ");
-      return `UPDATE ${toName(table.name)} AS t SET ${set} FROM ${toUnnest(table, [...keys, ...columns])} WHERE ${toCondition(keys)}`;
-    }),
-    remove: memoize(
-      (table: SqlTable, keys: Columns) =>
-        `DELETE FROM ${toName(table.name)} AS t USING ${toUnnest(table, keys)} WHERE ${toCondition(keys)}`,
-    ),
-    lockRows: memoize((table: SqlTable, key: string, columns: Columns) => {
-      const list = columns.map((column) => `t.${column}`).join(", ");
-      return `SELECT ${list} FROM ${toName(table.name)} AS t JOIN ${toUnnest(table, [key])} ON t.${key} = r.${key}
-        ORDER BY t.position FOR UPDATE OF t`;
-    }),
   };
 }

@@ -16,11 +16,8 @@ const toText = (value: SqlValue): string =>
       : String(value);
 
 /** Writes the columns of rows as literals of arrays: quicker than one value for each. */
-const toArrays = (count: number, rows: readonly SqlValues[]): string[] =>
-  Array.from(
-    { length: count },
-    (_, column) => `{${rows.map((row) => toText(row[column] ?? null)).join(",")}}`,
-  );
+const toArrays = (rows: readonly SqlValues[]): string[] =>
+  (rows[0] ?? []).map((_, column) => `{${rows.map((row) => toText(row[column] ?? null)).join(",")}}`);
 
 export interface PostgresTransaction extends SqlTransaction {
   /** Sends the statements that begin the transaction. */
@@ -35,166 +32,161 @@ export interface PostgresTransaction extends SqlTransaction {
 
 /** A statement that changes rows of one table, and whose result nobody reads. */
 interface Write {
-  readonly table: string;
-  readonly text: string;
-  readonly values: readonly unknown[];
+  table: string;
+  text: string;
+  values: SqlValues;
 }
 
 /**
  * Sends the statements of one transaction. They wait for nothing if the connection has `pipeline`,
  * so those that are sent together cost one round trip.
  */
-function createSender(client: PgClient, statements: PostgresStatements) {
-  const stream = client.connection?.stream;
+class Sender {
+  readonly #client: PgClient;
+  readonly #statements: PostgresStatements;
   /** The last statement: those of a connection without `pipeline` are sent one after another. */
-  let last: Promise<unknown> = Promise.resolve();
-  let failure: { readonly error: unknown } | undefined;
-  let writes: Write[] = [];
-  let isCorked = false;
+  #last: Promise<unknown> = Promise.resolve();
+  #failure: { error: unknown } | undefined;
+  #writes: Write[] = [];
+  #isCorked = false;
+
+  constructor(client: PgClient, statements: PostgresStatements) {
+    this.#client = client;
+    this.#statements = statements;
+  }
+
+  /** Sends a query. It rejects with the error of the first statement that failed. */
+  async send<R>(text: string, values: SqlValues): Promise<R[]> {
+    this.#flush();
+    try {
+      return await this.#run<R>(text, values);
+    } catch (error) {
+      throw this.#failure?.error ?? error;
+    }
+  }
+
+  /** Sends a write with the next statement, if not before. If it fails, later calls reject. */
+  write(write: Write): void {
+    if (this.#writes.some(({ table }) => table === write.table)) this.#flush();
+    this.#writes.push(write);
+  }
+
+  /** Sends one or several statements without values. If they fail, later calls reject. */
+  sendPlain(text: string): void {
+    this.#flush();
+    this.#start(() => this.#client.query(text)).catch(() => {});
+  }
+
+  /** Rolls back, whatever became of the statements before. */
+  async rollBack(): Promise<void> {
+    this.#writes = [];
+    await this.#start(() => this.#client.query("ROLLBACK"));
+  }
+
+  /** Resolves when all statements succeeded; rejects with the error of the first that failed. */
+  async settled(): Promise<void> {
+    this.#flush();
+    await this.#last;
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  /** Sends the writes that wait, as one statement: each has a table of its own. */
+  #flush(): void {
+    if (this.#writes.length === 0) return;
+    const texts = this.#writes.map(({ text, values }) => ({ text, count: values.length }));
+    const values = this.#writes.flatMap((write) => write.values);
+    this.#writes = [];
+    this.#run(this.#statements.combine(texts), values).catch(() => {});
+  }
+
+  #run<R>(text: string, values: SqlValues): Promise<R[]> {
+    return this.#start(() => runQuery<R>(this.#client, text, [...values], this.#statements.nameOf(text)));
+  }
+
+  #start<R>(run: () => PromiseLike<R>): Promise<R> {
+    this.#cork();
+    const started = this.#client.pipeline === true ? Promise.resolve(run()) : this.#last.then(run);
+    this.#last = started.catch((error: unknown) => {
+      // Statements after it fail too, because the transaction is aborted.
+      this.#failure ??= { error };
+    });
+    return started;
+  }
 
   /** Has the socket send everything of this turn of the event loop at once: each time is costly. */
-  const cork = (): void => {
-    if (isCorked || client.pipeline !== true || !stream?.cork) return;
-    isCorked = true;
+  #cork(): void {
+    const stream = this.#client.connection?.stream;
+    if (this.#isCorked || this.#client.pipeline !== true || !stream?.cork) return;
+    this.#isCorked = true;
     stream.cork();
     process.nextTick(() => {
-      isCorked = false;
+      this.#isCorked = false;
       stream.uncork?.();
     });
-  };
-  const start = <R>(run: () => PromiseLike<R>): Promise<R> => {
-    cork();
-    const own = client.pipeline === true ? Promise.resolve(run()) : last.then(run);
-    last = own.catch((error: unknown) => {
-      // Statements after it fail too, because the transaction is aborted.
-      failure ??= { error };
-    });
-    return own;
-  };
-  const run = <R>(text: string, values: unknown[]): Promise<readonly R[]> =>
-    start(() => runQuery<R>(client, text, values, statements.nameOf(text)));
-  /** Sends the writes that wait, as one statement: each has a table of its own. */
-  const flush = (): void => {
-    if (writes.length === 0) return;
-    const texts = writes.map(({ text, values }) => ({ text, count: values.length }));
-    const values = writes.flatMap((write) => write.values);
-    writes = [];
-    run(statements.combine(texts), values).catch(() => {});
-  };
-
-  return {
-    /** Sends a query. It rejects with the error of the first statement that failed. */
-    send: async <R>(text: string, values: unknown[]): Promise<readonly R[]> => {
-      flush();
-      try {
-        return await run<R>(text, values);
-      } catch (error) {
-        throw failure?.error ?? error;
-      }
-    },
-    /** Sends a write with the next statement, if not before. If it fails, later calls reject. */
-    write: (own: Write): void => {
-      if (writes.some(({ table }) => table === own.table)) flush();
-      writes.push(own);
-    },
-    /** Sends one or several statements without values. If they fail, later calls reject. */
-    sendPlain: (text: string): void => {
-      flush();
-      start(() => client.query(text)).catch(() => {});
-    },
-    /** Rolls back, whatever became of the statements before. */
-    rollBack: async (): Promise<void> => {
-      writes = [];
-      await start(() => client.query("ROLLBACK"));
-    },
-    /** Resolves when all statements succeeded; rejects with the error of the first that failed. */
-    settled: async (): Promise<void> => {
-      flush();
-      await last;
-      if (failure !== undefined) throw failure.error;
-    },
-  };
+  }
 }
 
-/** The texts of a statement for many rows and of that for a single row, each written if needed. */
-type Texts = readonly [forMany: () => string, forOne: () => string];
-
 /**
- * Returns the statements of one transaction on a connection. `channel`: where appends notify once
- * the transaction commits.
+ * Returns the statements of one transaction on a connection. `join`: the host has begun it, and
+ * appends notify the channel once it commits.
  */
 export function createPostgresTransaction(
   client: PgClient,
   schema: string,
   statements: PostgresStatements,
-  channel?: string,
+  join?: { channel: string | undefined },
 ): PostgresTransaction {
-  const sender = createSender(client, statements);
-  /** Runs a statement for many rows, or the one for a single row. */
-  const runRows = async <R>(
-    [forMany, forOne]: Texts,
-    count: number,
-    rows: readonly SqlValues[],
-  ): Promise<readonly R[]> => {
-    const [first, ...others] = rows;
-    if (first === undefined) return [];
-    if (others.length === 0) return sender.send<R>(forOne(), [...first]);
-    return sender.send<R>(forMany(), toArrays(count, rows));
-  };
+  const sender = new Sender(client, statements);
+  let isChecked = join === undefined;
+  const query = async <R>(text: string, rows: readonly SqlValues[]): Promise<R[]> =>
+    rows.length === 0 ? [] : sender.send<R>(text, rows.length === 1 ? (rows[0] ?? []) : toArrays(rows));
   const write = async (
     { name: table }: SqlTable,
-    [forMany, forOne]: Texts,
-    count: number,
+    text: string,
     rows: readonly SqlValues[],
   ): Promise<void> => {
-    const [first, ...others] = rows;
-    if (first === undefined) return;
-    if (others.length === 0) sender.write({ table, text: forOne(), values: first });
-    else sender.write({ table, text: forMany(), values: toArrays(count, rows) });
+    if (rows.length === 0) return;
+    sender.write({ table, text, values: rows.length === 1 ? (rows[0] ?? []) : toArrays(rows) });
   };
-  const { single } = statements;
   /** Calls a function of the schema. `values`: by the names of its parameters. */
-  const call = <R>(name: string, values: Record<string, SqlValue>): Promise<readonly R[]> =>
+  const call = <R>(name: string, values: Record<string, SqlValue>): Promise<R[]> =>
     sender.send<R>(statements.call(name, Object.keys(values)), Object.values(values));
 
   return {
     skipLocked: " FOR UPDATE SKIP LOCKED",
     lockOnly: (alias) => ` FOR UPDATE OF ${alias}`,
-    settled: sender.settled,
-    begin: sender.sendPlain,
-    rollBack: sender.rollBack,
+    settled: () => sender.settled(),
+    begin: (text) => sender.sendPlain(text),
+    rollBack: () => sender.rollBack(),
     async commit() {
       // After a statement that failed, Postgres rolls back instead.
       sender.sendPlain("COMMIT");
       await sender.settled();
     },
-    all: (text, values = []) => sender.send(statements.query(text), [...values]),
-    forEach: (text, types, lists) =>
-      runRows([() => statements.forEach(text, types), () => statements.query(text)], types.length, lists),
+    all: (text, values = []) => sender.send(statements.query(text), values),
+    forEach(text, types, lists) {
+      if (!isChecked) sender.sendPlain(`SELECT "${schema}".check_encoding()`);
+      isChecked = true;
+      return query(lists.length === 1 ? statements.query(text) : statements.forEach(text, types), lists);
+    },
     lockRows: (table, key, values, columns = ["*"]) =>
-      runRows(
-        [() => statements.lockRows(table, key, columns), () => single.lockRows(table, key, columns)],
-        1,
+      query(
+        statements.lockRows(values.length === 1, table, key, columns),
         values.map((value) => [value]),
       ),
     insert: (table, columns, rows, unless) =>
-      write(
-        table,
-        [() => statements.insert(table, columns, unless), () => single.insert(table, columns, unless)],
-        columns.length,
-        rows,
-      ),
+      write(table, statements.insert(rows.length === 1, table, columns, unless), rows),
     async insertNumbered(table, columns, rows, unless) {
-      const inserted = await runRows<{ position: number | null }>(
-        [
-          () => statements.insertNumbered(table, columns, unless),
-          () => single.insertNumbered(table, columns, unless),
-        ],
-        columns.length,
-        rows,
-      );
+      const text = statements.insertNumbered(rows.length === 1, table, columns, unless);
+      const inserted = await query<{ position: number | null }>(text, rows);
       // A single row that was left out returns nothing.
       return rows.map((_, index) => inserted[index]?.position ?? undefined);
+    },
+    update: (table, keys, columns, rows) =>
+      write(table, statements.update(rows.length === 1, table, keys, columns), rows),
+    remove: (table, keys, rows) => write(table, statements.remove(rows.length === 1, table, keys), rows),
+    async lock(name) {
+      await sender.send("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`${schema} ${name}`]);
     },
     async appendEvents(events, now, assumed) {
       const hasDeliveries = events.some(({ endpoints }) => endpoints.length > 0);
@@ -202,7 +194,7 @@ export function createPostgresTransaction(
         p_now: now,
         p_events: JSON.stringify(events),
         p_assumed: assumed === undefined ? null : JSON.stringify(assumed),
-        p_channel: hasDeliveries && channel !== undefined ? channel : null,
+        p_channel: (hasDeliveries && join?.channel) || null,
       });
       // The function returns a row for each event, or none.
       return rows.length < events.length ? undefined : rows.map((row) => row.append_events ?? undefined);
@@ -239,23 +231,6 @@ export function createPostgresTransaction(
         p_deliveries: JSON.stringify(deliveries),
       });
       return row?.is_settled === "t" ? { wakeAt: row.wake_at } : undefined;
-    },
-    update: (table, keys, columns, rows) =>
-      write(
-        table,
-        [() => statements.update(table, keys, columns), () => single.update(table, keys, columns)],
-        keys.length + columns.length,
-        rows,
-      ),
-    remove: (table, keys, rows) =>
-      write(
-        table,
-        [() => statements.remove(table, keys), () => single.remove(table, keys)],
-        keys.length,
-        rows,
-      ),
-    async lock(name) {
-      await sender.send("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`${schema} ${name}`]);
     },
   };
 }

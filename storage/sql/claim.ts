@@ -2,21 +2,28 @@
 
 import { PostbellError } from "../../src/core/errors.js";
 import type { Claim, ClaimRequest, ClaimResponse, EventRecord, Lane } from "../../src/webhooks/store.js";
-import { LANES } from "../queue/turns.js";
-import { addToTotals, addUpChanges, readChanges, sumChanges } from "./changes.js";
-import type { LeasedRound, SqlTransaction } from "./database.js";
-import { decodeEventRow, getQueuePlace, toDeliveryId } from "./delivery-rows.js";
-import { lockEndpoints, offerAndSave, reserveTurns, saveQueues } from "./endpoint-rows.js";
-import { decodePositions, type LeaseRow, removeLeases, serveRound } from "./serve-endpoints.js";
+import { addClaimed, countLeft } from "../queue/endpoint.js";
+import { divideRoom, LANES } from "../queue/turns.js";
+import { catchUp } from "./changes.js";
+import type { LeasedRound, LeaseRoundRequest, NextTimes, SqlTransaction } from "./database.js";
+import { decodeEventRow, toDeliveryId } from "./delivery-rows.js";
+import {
+  countSlots,
+  getClaimed,
+  lockEndpoints,
+  offerEndpoint,
+  reserveTurns,
+  saveEndpoints,
+} from "./endpoint-rows.js";
 import { type AfterCommit, type SqlStoreContext, writeAndWake } from "./store-context.js";
-import type { EndpointRow } from "./webhook-tables.js";
-import { type DeliveryRow, type DueRow, deliveries, leases, queue } from "./webhook-tables.js";
+
+import { type DueRow, type EndpointRow, leases, queue } from "./webhook-tables.js";
 
 /** Endpoints that have fewer due deliveries than their share leave room for another round. */
-const MOST_ROUNDS = 4;
+const MAX_ROUNDS = 4;
 
 /** How often a claim is tried that finds the locks of all endpoints taken. */
-const MOST_TRIES = 5;
+const MAX_TRIES = 5;
 
 /** The most characters of attempts of a delivery that are remembered until it is settled. */
 const MAX_REMEMBERED = 1_000;
@@ -24,36 +31,36 @@ const MAX_REMEMBERED = 1_000;
 /** A minute: then a webhook whose secret could not be opened is tried again. */
 const UNREADABLE_MS = 60_000;
 
-type Room = Readonly<Record<Lane, number>>;
+type Room = Record<Lane, number>;
 
 /** A claim in the course of its transaction. */
 interface Claiming {
-  readonly transaction: SqlTransaction;
-  readonly context: SqlStoreContext;
-  readonly request: ClaimRequest;
-  readonly claims: Claim[];
+  transaction: SqlTransaction;
+  context: SqlStoreContext;
+  request: ClaimRequest;
+  claims: Claim[];
   /** The rows of the claimed deliveries, by their ids. */
-  readonly rows: Map<string, DueRow>;
+  rows: Map<string, DueRow>;
   /** Events by position: claims of one event share its record. */
-  readonly events: Map<number, EventRecord>;
-  /** The positions of endpoints whose webhooks cannot be decoded. */
-  readonly unreadable: number[];
+  events: Map<number, EventRecord>;
 }
 
-function getEvent({ events }: Claiming, row: DueRow, account: string): EventRecord {
-  const known = events.get(row.event);
-  if (known !== undefined) return known;
-  const event = Object.freeze(decodeEventRow(row.event_id, account, row));
-  events.set(row.event, event);
-  return event;
+/** Thrown to undo a claim: the webhooks of these endpoints cannot be decoded. */
+class UnreadableWebhooks extends Error {
+  positions: number[];
+
+  constructor(positions: number[]) {
+    super("A webhook cannot be decoded.");
+    this.positions = positions;
+  }
 }
 
 /** Turns what a round has leased into claims. Returns how many there are of each lane. */
 async function addClaims(claiming: Claiming, { rows, endpoints }: LeasedRound): Promise<Room> {
-  const { transaction, context, request, claims, unreadable } = claiming;
+  const { transaction, context, request, claims, events } = claiming;
   const webhooks = await context.webhookCache.read(transaction, endpoints);
-  for (const { position } of endpoints) if (!webhooks.has(position)) unreadable.push(position);
-  if (unreadable.length > 0) throw new PostbellError("storage_unavailable", "A webhook cannot be decoded.");
+  const unreadable = endpoints.filter(({ position }) => !webhooks.has(position));
+  if (unreadable.length > 0) throw new UnreadableWebhooks(unreadable.map(({ position }) => position));
   const lanes = new Map(endpoints.map(({ position, lane }) => [position, lane as Lane]));
   const leased = { fast: 0, slow: 0 };
   for (const row of rows) {
@@ -61,7 +68,8 @@ async function addClaims(claiming: Claiming, { rows, endpoints }: LeasedRound): 
     const lane = lanes.get(row.endpoint);
     if (webhook === undefined || lane === undefined) continue;
     leased[lane] += 1;
-    const event = getEvent(claiming, row, webhook.account);
+    const event = events.get(row.event) ?? Object.freeze(decodeEventRow(row.event_id, webhook.account, row));
+    events.set(row.event, event);
     const id = toDeliveryId(webhook.id, event.id, row.serial);
     // The row is kept until its delivery is settled; the payload and long attempts are not.
     row.payload = null;
@@ -93,7 +101,7 @@ const FIRST_READY =
  * another one: two that wait for each other would not end. So it is found before it is locked,
  * since a query that locks also keeps the lock of a row that is not ready any more.
  */
-async function waitForReady({ transaction, request: { now, room } }: Claiming): Promise<void> {
+async function waitForReady(transaction: SqlTransaction, { now, room }: ClaimRequest): Promise<void> {
   for (const lane of LANES) {
     if (room[lane] <= 0) continue;
     const [first] = await transaction.all<{ position: number }>(FIRST_READY, [now, lane]);
@@ -114,32 +122,23 @@ function serve(
   return transaction.leaseDue?.(round) ?? serveRound(transaction, round);
 }
 
-/** Returns the earliest of times; `null` for never. */
-const findEarliest = (times: readonly (number | null)[]): number | null =>
-  times.reduce<number | null>(
-    (first, at) => (first === null || (at !== null && at < first) ? at : first),
-    null,
-  );
-
-/** A response, and whether other transactions held the locks of everything that was due. */
-interface ClaimAttempt {
-  readonly response: ClaimResponse;
-  readonly isLocked: boolean;
-}
-
 /** Leases what is due, in a transaction. `isWaiting`: waits for the lock of an endpoint first. */
-async function leaseDue(claiming: Claiming, after: AfterCommit, isWaiting: boolean): Promise<ClaimAttempt> {
+async function leaseDue(
+  claiming: Claiming,
+  after: AfterCommit,
+  isWaiting: boolean,
+): Promise<{ response: ClaimResponse; isLocked: boolean }> {
   const { transaction, context, request, claims } = claiming;
   const { now, room, token } = request;
-  if (isWaiting) await waitForReady(claiming);
+  if (isWaiting) await waitForReady(transaction, request);
   let isAddedUp = true;
-  let left = room;
+  let left: Room = room;
   let served = await serve(claiming, left, !isWaiting);
   if (served === undefined) {
-    isAddedUp = await catchUp(transaction, now, { context, after });
+    isAddedUp = await catchUp(transaction, { context, now, after });
     served = await serve(claiming, left, false);
   }
-  let next: LeasedRound["next"] = { fast: null, slow: null, lease: null };
+  let next: NextTimes = { fast: null, slow: null, lease: null };
   for (let round = 1; served !== undefined; round++) {
     const leased = await addClaims(claiming, served);
     left = { fast: left.fast - leased.fast, slow: left.slow - leased.slow };
@@ -147,19 +146,20 @@ async function leaseDue(claiming: Claiming, after: AfterCommit, isWaiting: boole
     const isMore = served.endpoints.some(
       ({ lane, ready_at }) => left[lane as Lane] > 0 && ready_at !== null && ready_at <= now,
     );
-    served = round < MOST_ROUNDS && isMore ? await serve(claiming, left, false) : undefined;
+    served = round < MAX_ROUNDS && isMore ? await serve(claiming, left, false) : undefined;
   }
   if (claims.length > 0) context.claimed.set(token, claiming.rows);
   const isDue = LANES.some((lane) => room[lane] > 0 && (next[lane] ?? Number.POSITIVE_INFINITY) <= now);
-  const nextAt = isAddedUp ? findEarliest([next.fast, next.slow, next.lease]) : now;
+  const times = Object.values(next).filter((at) => at !== null);
+  const nextAt = isAddedUp ? (times.length === 0 ? null : Math.min(...times)) : now;
   return { response: { claims, nextAt }, isLocked: claims.length === 0 && isDue };
 }
 
 /** Leaves endpoints out for a while. */
-const postpone = (context: SqlStoreContext, positions: readonly number[], now: number): Promise<void> =>
+const postpone = (context: SqlStoreContext, positions: number[], now: number): Promise<void> =>
   writeAndWake(context, async (transaction) => {
     const rows = await lockEndpoints(transaction, positions);
-    await saveQueues(
+    await saveEndpoints(
       transaction,
       rows.map((row) => ({ ...row, ready_at: now + UNREADABLE_MS, turn: reserveTurns(now, 1) })),
     );
@@ -172,20 +172,26 @@ export async function claimDeliveries(
 ): Promise<ClaimResponse> {
   let isWaiting = false;
   for (let tries = 1; ; tries++) {
-    const unreadable: number[] = [];
+    let unreadable: number[] = [];
     try {
       const { response, isLocked } = await writeAndWake(
         context,
-        (transaction, after) => {
-          unreadable.length = 0;
-          const found = { claims: [], rows: new Map(), events: new Map(), unreadable };
-          return leaseDue({ transaction, context, request, ...found }, after, isWaiting);
+        async (transaction, after) => {
+          unreadable = [];
+          const claiming = { transaction, context, request, claims: [], rows: new Map(), events: new Map() };
+          try {
+            return await leaseDue(claiming, after, isWaiting);
+          } catch (error) {
+            if (!(error instanceof UnreadableWebhooks)) throw error;
+            unreadable = error.positions;
+            throw new PostbellError("storage_unavailable", error.message);
+          }
         },
         // A lost lease has its deliveries claimed again, as if the process had died.
         { isDurable: false },
       );
       // A caller must not take what others have locked for nothing that is due.
-      if (!isLocked || tries >= MOST_TRIES) return response;
+      if (!isLocked || tries >= MAX_TRIES) return response;
       isWaiting = true;
     } catch (error) {
       if (unreadable.length === 0) throw error;
@@ -194,94 +200,94 @@ export async function claimDeliveries(
   }
 }
 
-/**
- * Returns false if some changes may be left for the next claim. Locks all endpoints at once and in
- * their order, and the totals after them: transactions that take locks one by one would wait for
- * each other.
- */
-async function catchUp(
+// One round, row by row: the endpoints that are ready share the room of their lane. On Postgres,
+// `storage/postgres/functions/lease_due.sql` does the same.
+
+/** There are changes to add up, or leases that have expired. Both may make endpoints ready. */
+const UPKEEP = `SELECT CASE WHEN EXISTS (SELECT 1 FROM {changes}) OR EXISTS (SELECT 1 FROM {leases} WHERE until <= $1) THEN 1 ELSE 0 END AS due`;
+
+const READY = "SELECT * FROM {endpoints} WHERE ready_at <= $1 AND lane = $2 ORDER BY ready_at, turn LIMIT $3";
+
+const DUE = `SELECT q.endpoint, q.at, d.position, d.event, d.serial, d.started_at, d.step, d.due_at, d.extra_at,
+    d.postponed, d.crashes, d.is_recovered, d.attempts, ev.id AS event_id, ev.type, ev.subject, ev.digest, b.payload, ev.deliveries AS event_deliveries
+  FROM {queue} q JOIN {deliveries} d ON d.position = q.delivery
+    JOIN {events} ev ON ev.position = d.event LEFT JOIN {bodies} b ON b.event = d.event
+  WHERE q.endpoint = $1 AND q.at <= $2 ORDER BY q.at, q.delivery LIMIT $3`;
+
+/** When the first delivery of a queue may be claimed. */
+const HEAD = "SELECT $1 AS endpoint, min(at) AS at FROM {queue} WHERE endpoint = $1";
+
+const NEXT = `SELECT
+  (SELECT min(ready_at) FROM {endpoints} WHERE lane = 'fast' AND ready_at IS NOT NULL) AS fast,
+  (SELECT min(ready_at) FROM {endpoints} WHERE lane = 'slow' AND ready_at IS NOT NULL) AS slow,
+  (SELECT min(until) FROM {leases}) AS lease`;
+
+/** Reads the endpoints that are ready, and locks them. Lists each with its share of the room. */
+async function readShares(
   transaction: SqlTransaction,
-  now: number,
-  { context, after }: { readonly context: SqlStoreContext; readonly after: AfterCommit },
-): Promise<boolean> {
-  const [{ rows, isAll }, expired] = await Promise.all([
-    readChanges(transaction),
-    findExpired(transaction, now),
-  ]);
-  if (rows.length === 0 && expired.leases.length === 0) return isAll;
-  const summed = sumChanges(rows);
-  const locked = await lockEndpoints(transaction, [...summed.byEndpoint.keys(), ...expired.endpoints]);
-  await addUpChanges(transaction, rows, { summed, locked });
-  await recoverExpired(transaction, expired, { locked, now });
-  await offerAndSave(transaction, locked, { context, now, after });
-  await addToTotals(transaction, summed);
-  return isAll;
-}
-
-/** The most expired leases that one claim ends: each has the deliveries of one claim. */
-const MOST_EXPIRED = 4;
-
-/** Leases that have expired, and the endpoints of their deliveries. */
-interface ExpiredLeases {
-  readonly leases: readonly number[];
-  readonly endpoints: readonly number[];
-}
-
-/** Finds leases that have expired. Locks nothing. */
-async function findExpired(transaction: SqlTransaction, now: number): Promise<ExpiredLeases> {
-  const rows = await transaction.all<LeaseRow>(
-    `SELECT * FROM {leases} WHERE until <= $1 ORDER BY until LIMIT ${MOST_EXPIRED}`,
-    [now],
-  );
-  const found = await transaction.forEach<{ endpoint: number }>(
-    "SELECT endpoint FROM {deliveries} WHERE position = $1",
-    ["int"],
-    rows.flatMap((row) => decodePositions(row).map((position) => [position])),
-  );
-  return {
-    leases: rows.map(({ position }) => position),
-    endpoints: [...new Set(found.map(({ endpoint }) => endpoint))],
-  };
-}
-
-/**
- * The deliveries that a lease names are in flight, unless their webhook was removed. Checked again,
- * so that a wrong lease queues nothing twice.
- */
-const IN_FLIGHT = `SELECT d.* FROM {deliveries} d
-  WHERE d.position = $1 AND d.state = 'pending' AND NOT EXISTS (
-    SELECT 1 FROM {queue} q WHERE q.endpoint = d.endpoint AND q.at = d.queued_at AND q.delivery = d.position)`;
-
-/** Ends leases of endpoints that are locked. Counts them in the rows of these endpoints. */
-async function recoverExpired(
-  transaction: SqlTransaction,
-  expired: ExpiredLeases,
-  { locked, now }: { readonly locked: readonly EndpointRow[]; readonly now: number },
-): Promise<void> {
-  if (expired.leases.length === 0) return;
-  const byPosition = new Map(locked.map((endpoint) => [endpoint.position, endpoint]));
-  // Another process may have settled or recovered some meanwhile: they are not in these rows.
-  const rows = await transaction.lockRows<LeaseRow>(leases, "position", expired.leases);
-  const inFlight = await transaction.forEach<DeliveryRow>(
-    IN_FLIGHT,
-    ["int"],
-    rows.flatMap((row) => decodePositions(row).map((position) => [position])),
-  );
-  const recovered = inFlight.filter(({ endpoint }) => byPosition.has(endpoint));
-  for (const { endpoint } of recovered) {
-    const own = byPosition.get(endpoint);
-    if (own) own.in_flight -= 1;
+  { now, room, perEndpoint, perSecond }: LeaseRoundRequest,
+): Promise<{ endpoint: EndpointRow; share: number }[]> {
+  const shares: { endpoint: EndpointRow; share: number }[] = [];
+  for (const lane of LANES) {
+    if (room[lane] <= 0) continue;
+    const ready = await transaction.all<EndpointRow>(READY + transaction.skipLocked, [now, lane, room[lane]]);
+    for (const [index, endpoint] of ready.entries()) {
+      // No endpoint gets more than its slots and its rate allow.
+      const share = Math.min(
+        divideRoom(room[lane], ready.length, index),
+        countSlots(endpoint, perEndpoint),
+        countLeft(perSecond, getClaimed(endpoint), now),
+      );
+      shares.push({ endpoint, share: Math.max(0, share) });
+    }
   }
-  await removeLeases(transaction, rows);
-  await transaction.update(
-    deliveries,
-    ["position"],
-    ["crashes", "is_recovered", "queued_at"],
-    recovered.map((row) => [row.position, row.crashes + 1, 1, getQueuePlace(row, now)]),
+  return shares;
+}
+
+/** Leases due deliveries once. See {@link LeaseRoundRequest} and `SqlTransaction.leaseDue`. */
+async function serveRound(
+  transaction: SqlTransaction,
+  request: LeaseRoundRequest,
+): Promise<LeasedRound | undefined> {
+  const { now, token, leaseUntil, perEndpoint, perSecond, turn, isChecking } = request;
+  if (isChecking) {
+    const [upkeep] = await transaction.all<{ due: number }>(UPKEEP, [now]);
+    if (upkeep?.due === 1) return undefined;
+  }
+  const shares = await readShares(transaction, request);
+  const rows = await transaction.forEach<DueRow>(
+    DUE,
+    ["int", "int", "int"],
+    shares.map(({ endpoint, share }) => [endpoint.position, now, share]),
   );
-  await transaction.insert(
+  await transaction.remove(
     queue,
     ["endpoint", "at", "delivery"],
-    recovered.map((row) => [row.endpoint, getQueuePlace(row, now), row.position]),
+    rows.map((row) => [row.endpoint, row.at, row.position]),
   );
+  const taken = new Map<number, number>();
+  for (const { endpoint } of rows) taken.set(endpoint, (taken.get(endpoint) ?? 0) + 1);
+  const heads = await transaction.forEach<{ endpoint: number; at: number | null }>(
+    HEAD,
+    ["int"],
+    shares.map(({ endpoint }) => [endpoint.position]),
+  );
+  const endpoints = shares.map(({ endpoint }, index) => {
+    const count = taken.get(endpoint.position) ?? 0;
+    endpoint.in_flight += count;
+    if (perSecond !== null) {
+      const claimed = addClaimed(getClaimed(endpoint), now, count);
+      endpoint.claimed_second = claimed.second;
+      endpoint.claimed_count = claimed.count;
+    }
+    offerEndpoint(endpoint, heads[index]?.at ?? null, now, { perEndpoint, perSecond, turn: turn + index });
+    return endpoint;
+  });
+  await saveEndpoints(transaction, endpoints);
+  if (rows.length > 0) {
+    const positions = JSON.stringify(rows.map(({ position }) => position));
+    await transaction.insert(leases, ["token", "until", "deliveries"], [[token, leaseUntil, positions]]);
+  }
+  const [next = { fast: null, slow: null, lease: null }] = await transaction.all<NextTimes>(NEXT);
+  return { rows, endpoints, next };
 }

@@ -13,18 +13,14 @@ export type StoredEventRow = RowOf<typeof events>;
 export type CompletableEvent = Pick<StoredEventRow, "position" | "account">;
 
 interface CompleteOptions {
-  readonly context: SqlStoreContext;
-  readonly now: number;
+  context: SqlStoreContext;
+  now: number;
 }
 
-const toKeys = (positions: readonly number[]): readonly SqlValues[] =>
-  positions.map((position) => [position]);
+const toKeys = (positions: number[]): SqlValues[] => positions.map((position) => [position]);
 
 /** Locks events, so that no other transaction adds or completes a delivery of them. */
-export const lockEvents = (
-  transaction: SqlTransaction,
-  positions: readonly number[],
-): Promise<readonly CompletableEvent[]> =>
+export const lockEvents = (transaction: SqlTransaction, positions: number[]): Promise<CompletableEvent[]> =>
   transaction.lockRows<CompletableEvent>(
     events,
     "position",
@@ -35,7 +31,7 @@ export const lockEvents = (
 /** Starts the retention of events without a pending delivery. Without retention, frees them. */
 export async function keepCompleted(
   transaction: SqlTransaction,
-  rows: readonly CompletableEvent[],
+  rows: CompletableEvent[],
   { context: { retention }, now }: CompleteOptions,
 ): Promise<void> {
   if (rows.length === 0) return;
@@ -59,7 +55,7 @@ export async function keepCompleted(
  */
 export async function completeEvents(
   transaction: SqlTransaction,
-  locked: readonly CompletableEvent[],
+  locked: CompletableEvent[],
   options: CompleteOptions,
 ): Promise<void> {
   if (locked.length === 0) return;
@@ -84,10 +80,7 @@ export async function completeEvents(
  * Counts one more delivery of each event, which is then not completed any more. Returns the
  * positions of the events that are still stored.
  */
-export async function reopenEvents(
-  transaction: SqlTransaction,
-  positions: readonly number[],
-): Promise<ReadonlySet<number>> {
+export async function reopenEvents(transaction: SqlTransaction, positions: number[]): Promise<Set<number>> {
   if (positions.length === 0) return new Set();
   const rows = await transaction.lockRows<Pick<StoredEventRow, "position" | "deliveries">>(
     events,
@@ -110,17 +103,17 @@ type FreedDelivery = Pick<DeliveryRow, "position" | "endpoint" | "event" | "stat
 /** Deletes events that are locked, with their deliveries. */
 async function deleteEvents(
   transaction: SqlTransaction,
-  rows: readonly StoredEventRow[],
-  own: readonly FreedDelivery[],
+  rows: StoredEventRow[],
+  freed: FreedDelivery[],
 ): Promise<void> {
   const keys = toKeys(rows.map(({ position }) => position));
   const counted = new Changes();
-  for (const { endpoint, state, reason } of own) {
+  for (const { endpoint, state, reason } of freed) {
     counted.add(endpoint, state as DeliveryState, -1);
     if (reason === TEST_FAILED) counted.add(endpoint, "failed_tests", -1);
   }
   for (const { bytes } of rows) counted.addTotals(-1, -bytes);
-  await transaction.remove(deliveries, ["position"], toKeys(own.map(({ position }) => position)));
+  await transaction.remove(deliveries, ["position"], toKeys(freed.map(({ position }) => position)));
   await transaction.remove(bodies, ["event"], keys);
   await transaction.remove(events, ["position"], keys);
   await counted.save(transaction);
@@ -132,32 +125,35 @@ async function deleteEvents(
  */
 export async function freeEvents(
   transaction: SqlTransaction,
-  rows: readonly StoredEventRow[],
+  rows: StoredEventRow[],
   now: number,
 ): Promise<void> {
   if (rows.length === 0) return;
   const keys = toKeys(rows.map(({ position }) => position));
-  const own = await transaction.forEach<FreedDelivery>(
+  const all = await transaction.forEach<FreedDelivery>(
     "SELECT position, endpoint, event, state, reason FROM {deliveries} WHERE event = $1",
     ["int"],
     keys,
   );
-  const open = new Set(own.filter(({ state }) => state === "pending").map(({ event }) => event));
+  const open = new Set(all.filter(({ state }) => state === "pending").map(({ event }) => event));
   const freed = rows.filter(({ position }) => !open.has(position));
   await transaction.remove(completed, ["event"], keys);
   if (freed.length === 0) return;
   await deleteEvents(
     transaction,
     freed,
-    own.filter(({ event }) => !open.has(event)),
+    all.filter(({ event }) => !open.has(event)),
   );
   await remember(
     transaction,
     freed
       .filter(({ remember_until }) => remember_until > now)
-      .map(({ account, id, digest, receivers, remember_until }) => ({
-        ...{ account, id, digest, receivers },
-        expires_at: remember_until,
+      .map(({ account, id, digest, receivers, remember_until: expires_at }) => ({
+        account,
+        id,
+        digest,
+        receivers,
+        expires_at,
       })),
   );
 }
@@ -166,10 +162,7 @@ export async function freeEvents(
 
 const COLUMNS = ["account", "id", "digest", "receivers", "expires_at"] as const;
 
-export async function remember(
-  transaction: SqlTransaction,
-  rows: readonly RowOf<typeof remembered>[],
-): Promise<void> {
+export async function remember(transaction: SqlTransaction, rows: RowOf<typeof remembered>[]): Promise<void> {
   if (rows.length === 0) return;
   // One that has expired may still be there.
   await transaction.remove(

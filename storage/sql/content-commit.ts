@@ -10,11 +10,11 @@ import type {
 } from "../../src/content/store.js";
 import { decodeStoredText, encodeStoredText } from "../stored-text.js";
 import { contentChanges, contentCommits, contentNames, contentRecords } from "./content-tables.js";
-import type { SqlTransaction } from "./database.js";
+import type { SqlTransaction, SqlValues } from "./database.js";
 import type { RowOf } from "./table.js";
 
 /** The most commits whose changes are forgotten with one new commit. */
-const MOST_FORGOTTEN = 100;
+const MAX_FORGOTTEN = 100;
 export type CommitRow = RowOf<typeof contentCommits>;
 type StoredRow = Pick<RecordRow, "key" | "version" | "columns" | "names">;
 
@@ -28,10 +28,7 @@ export async function readLastCommit(transaction: SqlTransaction): Promise<Commi
 }
 
 /** Reads what a commit compares: the version, the columns and the names of each record. */
-async function readStored(
-  transaction: SqlTransaction,
-  keys: readonly string[],
-): Promise<ReadonlyMap<string, StoredRow>> {
+async function readStored(transaction: SqlTransaction, keys: string[]): Promise<Map<string, StoredRow>> {
   const rows = await transaction.forEach<StoredRow>(
     "SELECT key, version, columns, names FROM {content_records} WHERE key = $1",
     ["text"],
@@ -40,13 +37,13 @@ async function readStored(
   return new Map(rows.map((row) => [row.key, row]));
 }
 
-type Conflict = Extract<ContentCommit, { readonly ok: false }>["conflict"];
+type Conflict = Extract<ContentCommit, { ok: false }>["conflict"];
 
 /** Finds a record that has changed since the caller read it. */
 function findChanged(
-  stored: ReadonlyMap<string, StoredRow>,
-  writes: readonly ContentWrite[],
-  basis: readonly ContentBasis[],
+  stored: Map<string, StoredRow>,
+  writes: ContentWrite[],
+  basis: ContentBasis[],
 ): Conflict | undefined {
   const getVersion = (key: string): number => stored.get(key)?.version ?? 0;
   const changed =
@@ -58,7 +55,7 @@ function findChanged(
 /** Finds a unique name that a write claims and another record holds. */
 async function findTakenName(
   transaction: SqlTransaction,
-  writes: readonly ContentWrite[],
+  writes: ContentWrite[],
 ): Promise<Conflict | undefined> {
   const names = writes.flatMap(({ record }) => record?.unique ?? []);
   const rows = await transaction.forEach<RowOf<typeof contentNames>>(
@@ -83,8 +80,8 @@ async function findTakenName(
 
 async function saveNames(
   transaction: SqlTransaction,
-  writes: readonly ContentWrite[],
-  stored: ReadonlyMap<string, StoredRow>,
+  writes: ContentWrite[],
+  stored: Map<string, StoredRow>,
 ): Promise<void> {
   const released = writes.flatMap(({ key }) => JSON.parse(stored.get(key)?.names ?? "[]") as string[]);
   await transaction.remove(
@@ -100,7 +97,7 @@ async function saveNames(
 
 async function saveRecords(
   transaction: SqlTransaction,
-  writes: readonly ContentWrite[],
+  writes: ContentWrite[],
   sequence: number,
 ): Promise<void> {
   await transaction.remove(
@@ -108,23 +105,23 @@ async function saveRecords(
     ["key"],
     writes.filter(({ record }) => record === null).map(({ key }) => [key]),
   );
-  const kept = writes.flatMap(({ key, expectedVersion, record }) =>
-    record === null ? [] : [{ key, isNew: expectedVersion === 0, version: expectedVersion + 1, ...record }],
-  );
-  const columns = ["version", "columns", "body", "names", "sequence"] as const;
-  const toValues = ({ key, version, columns: own, body, unique }: (typeof kept)[number]) => [
-    ...[key, version, own, body, JSON.stringify(unique), sequence],
-  ];
-  const added = kept.filter(({ isNew }) => isNew).map(toValues);
+  const columns = ["version", "columns", "body", "names", "sequence"];
+  const added: SqlValues[] = [];
+  const changed: SqlValues[] = [];
+  for (const { key, expectedVersion, record } of writes) {
+    if (record === null) continue;
+    const names = JSON.stringify(record.unique);
+    const row = [key, expectedVersion + 1, record.columns, record.body, names, sequence];
+    (expectedVersion === 0 ? added : changed).push(row);
+  }
   await transaction.insert(contentRecords, ["key", ...columns], added);
-  const changed = kept.filter(({ isNew }) => !isNew).map(toValues);
   await transaction.update(contentRecords, ["key"], columns, changed);
 }
 
 /** Records what a commit has changed, and forgets the oldest commits beyond those that are kept. */
 async function saveChanges(
   transaction: SqlTransaction,
-  { keys, sequence, changesKept }: { keys: readonly string[]; sequence: number; changesKept: number },
+  { keys, sequence, changesKept }: { keys: string[]; sequence: number; changesKept: number },
 ): Promise<void> {
   await transaction.insert(contentCommits, ["sequence", "nonce"], [[sequence, randomUUID()]]);
   await transaction.insert(
@@ -133,7 +130,7 @@ async function saveChanges(
     keys.map((key) => [sequence, key]),
   );
   const old = await transaction.all<{ sequence: number }>(
-    `SELECT sequence FROM {content_commits} WHERE sequence <= $1 ORDER BY sequence LIMIT ${MOST_FORGOTTEN}`,
+    `SELECT sequence FROM {content_commits} WHERE sequence <= $1 ORDER BY sequence LIMIT ${MAX_FORGOTTEN}`,
     [sequence - changesKept],
   );
   const sequences = old.map((row) => [row.sequence]);
@@ -143,8 +140,8 @@ async function saveChanges(
 
 export async function commitContent(
   transaction: SqlTransaction,
-  writes: readonly ContentWrite[],
-  basis: readonly ContentBasis[],
+  writes: ContentWrite[],
+  basis: ContentBasis[],
   changesKept: number,
 ): Promise<ContentCommit> {
   await transaction.lock("content");
@@ -177,7 +174,7 @@ const decodeOptional = (text: string | null): string | null =>
   text === null ? null : decodeStoredText(text);
 
 /** Encodes the texts of writes, and copies them: the caller may change its own while they wait. */
-export const encodeWrites = (writes: readonly ContentWrite[]): readonly ContentWrite[] =>
+export const encodeWrites = (writes: readonly ContentWrite[]): ContentWrite[] =>
   writes.map(({ key, expectedVersion, record }) => ({
     key: encodeStoredText(key),
     expectedVersion,

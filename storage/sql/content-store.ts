@@ -31,15 +31,15 @@ export interface SqlContentStoreOptions {
 
 export function createSqlContentStore({ database, now, changesKept }: SqlContentStoreOptions): ContentStore {
   /** Nonces by sequence. If a sequence has another nonce now, the data was replaced. */
-  const known = new Map<number, string>();
+  const nonces = new Map<number, string>();
   const remember = ({ sequence, nonce }: CommitRow): void => {
-    known.delete(sequence);
-    known.set(sequence, nonce);
-    const [oldest] = known.keys();
-    if (known.size > COMMITS_KNOWN && oldest !== undefined) known.delete(oldest);
+    nonces.delete(sequence);
+    nonces.set(sequence, nonce);
+    const [oldest] = nonces.keys();
+    if (nonces.size > COMMITS_KNOWN && oldest !== undefined) nonces.delete(oldest);
   };
 
-  async function* scan(): AsyncGenerator<readonly ContentChange[]> {
+  async function* scan(): AsyncGenerator<ContentChange[]> {
     for (let after = ""; ; ) {
       const rows = await database.read(
         (transaction) =>
@@ -57,7 +57,7 @@ export function createSqlContentStore({ database, now, changesKept }: SqlContent
 
   const readChanges = async (transaction: SqlTransaction, since: number): Promise<ContentChanges> => {
     const last = await readLastCommit(transaction);
-    const nonce = known.get(since);
+    const nonce = nonces.get(since);
     const isOther = since > 0 && nonce !== undefined && since === last.sequence && nonce !== last.nonce;
     if (since > last.sequence || isOther) return "reload";
     if (since === last.sequence) return { sequence: since, changes: [] };
@@ -97,8 +97,8 @@ export function createSqlContentStore({ database, now, changesKept }: SqlContent
       const records = new Map(rows.map(toContentRecord).map((record) => [record.key, record]));
       return keys.map((key) => records.get(key));
     },
-    allocate: (given, count) => {
-      const kind = encodeStoredText(given);
+    allocate: (name, count) => {
+      const kind = encodeStoredText(name);
       return database.write(async (transaction) => {
         await transaction.lock(`content ids ${kind}`);
         const [row] = await transaction.all<{ last: number }>(
@@ -124,7 +124,7 @@ export function createSqlContentStore({ database, now, changesKept }: SqlContent
     async changes(since) {
       const { sequence, nonce } = await database.read(readLastCommit, ONE_STATEMENT);
       // Most often nothing has changed, and this read is all.
-      if (sequence === since && nonce === known.get(since)) return { sequence, changes: [] };
+      if (sequence === since && nonce === nonces.get(since)) return { sequence, changes: [] };
       return database.read((transaction) => readChanges(transaction, since));
     },
   });

@@ -56,27 +56,20 @@ export interface LeaseRoundRequest extends ClaimRequest {
   readonly isChecking: boolean;
 }
 
-/** An endpoint that was served, as it is now. */
+/** When an endpoint of each lane is ready, and when a lease expires; null for never. */
+export type NextTimes = Record<Lane | "lease", number | null>;
+
+/** The columns of an endpoint that a claim reads. */
 export type ServedEndpoint = Pick<
   EndpointRow,
-  | "position"
-  | "id"
-  | "lane"
-  | "status"
-  | "updated_at"
-  | "failing_since"
-  | "warned_at"
-  | "notice_at"
-  | "ready_at"
+  "position" | "id" | "lane" | "status" | "updated_at" | HealthColumn | "ready_at"
 >;
+type HealthColumn = "failing_since" | "warned_at" | "notice_at";
 
-/** When an endpoint of each lane is ready, and when a lease expires; null for never. */
-export type NextTimes = Readonly<Record<Lane | "lease", number | null>>;
-
-/** The result of a round. */
+/** The result of a round: what was leased, and the endpoints that were served, as they are now. */
 export interface LeasedRound {
-  readonly rows: readonly DueRow[];
-  readonly endpoints: readonly ServedEndpoint[];
+  readonly rows: DueRow[];
+  readonly endpoints: ServedEndpoint[];
   readonly next: NextTimes;
 }
 
@@ -124,27 +117,18 @@ export interface DeliveredBatch {
 /** A transaction. Its methods reject with the error of the database. */
 export interface SqlTransaction {
   /** Runs a statement. Its parameters are `$1`, `$2` … */
-  all<R>(text: string, values?: SqlValues): Promise<readonly R[]>;
+  all<R>(text: string, values?: SqlValues): Promise<R[]>;
   /**
    * Runs a query once for each of `lists`, and returns all rows: those of the first list, then
    * those of the second. Names of columns must differ.
    */
-  forEach<R>(
-    text: string,
-    types: readonly ParameterType[],
-    lists: readonly SqlValues[],
-  ): Promise<readonly R[]>;
+  forEach<R>(text: string, types: readonly ParameterType[], lists: readonly SqlValues[]): Promise<R[]>;
   /**
    * Reads the rows of a table with positions whose `key` is one of `values`, and locks them until
    * the transaction ends: in the order of their positions, whatever the key, so that transactions
    * that lock the same rows do not wait for each other. Without `columns`, it reads all.
    */
-  lockRows<R>(
-    table: SqlTable,
-    key: string,
-    values: readonly SqlValue[],
-    columns?: Columns,
-  ): Promise<readonly R[]>;
+  lockRows<R>(table: SqlTable, key: string, values: readonly SqlValue[], columns?: Columns): Promise<R[]>;
   /** Inserts rows. A row whose `unless` columns are those of another row is left out. */
   insert(table: SqlTable, columns: Columns, rows: readonly SqlValues[], unless?: Columns): Promise<void>;
   /**
@@ -156,7 +140,7 @@ export interface SqlTransaction {
     columns: Columns,
     rows: readonly SqlValues[],
     unless?: Columns,
-  ): Promise<readonly (number | undefined)[]>;
+  ): Promise<(number | undefined)[]>;
   /** Sets columns of the rows that have these keys. Each row: the keys, then the columns. */
   update(table: SqlTable, keys: Columns, columns: Columns, rows: readonly SqlValues[]): Promise<void>;
   /** Deletes the rows that have these keys. */
@@ -171,7 +155,7 @@ export interface SqlTransaction {
     events: readonly NewEvent[],
     now: number,
     assumed?: readonly AssumedAccount[],
-  ): Promise<readonly (number | undefined)[] | undefined>;
+  ): Promise<(number | undefined)[] | undefined>;
   /** Leases what is due. Returns `undefined` if it has checked, and catching up comes first. */
   leaseDue?(request: LeaseRoundRequest): Promise<LeasedRound | undefined>;
   /**
@@ -208,7 +192,7 @@ export interface SqlReadOptions {
 /** A database, whatever its kind. Its methods reject with `storage_unavailable` and its like. */
 export interface SqlDatabase {
   /** True if its transactions have `settleDelivered`. */
-  readonly hasDeliveryStatements: boolean;
+  readonly settlesDelivered: boolean;
   /** Runs `work` in a transaction. It may be run several times, until one of them commits. */
   write<T>(work: (transaction: SqlTransaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** Runs `work`, which only reads, on one state of the database. */
@@ -218,35 +202,4 @@ export interface SqlDatabase {
    * do so with this database.
    */
   join?<T>(connection: object, work: (transaction: SqlTransaction) => Promise<T>): Promise<T>;
-}
-
-/** An event that is stored or remembered, by its account and its id. */
-export const KNOWN = `SELECT account, id, digest, receivers FROM {events} WHERE account = $1 AND id = $2
-  UNION ALL
-  SELECT account, id, digest, receivers FROM {remembered} WHERE account = $1 AND id = $2 AND expires_at > $3`;
-
-export const KNOWN_TYPES = ["text", "text", "int"] as const;
-
-export interface KnownRow {
-  readonly account: string;
-  readonly id: string;
-  readonly digest: string;
-  readonly receivers: string;
-}
-
-/** The webhooks of an account. */
-export const RECEIVERS = `SELECT w.account, w.id, w.position, w.event_types, e.status, e.updated_at, e.pending
-  FROM {webhooks} w JOIN {endpoints} e ON e.position = w.position WHERE w.account = $1 ORDER BY w.position`;
-
-export const RECEIVERS_TYPES = ["text"] as const;
-
-export interface ReceiverRow {
-  readonly account: string;
-  readonly id: string;
-  readonly position: number;
-  readonly event_types: string | null;
-  readonly status: string;
-  /** Grows with every change that decides who gets an event. */
-  readonly updated_at: number;
-  readonly pending: number;
 }

@@ -21,7 +21,7 @@ import type { SqlStoreContext } from "./store-context.js";
 import type { DeliveryRow, EndpointRow, EventTexts, HourRow } from "./webhook-tables.js";
 
 /** The most deliveries that a page with a filter examines. */
-const MOST_EXAMINED = 1_000;
+const MAX_EXAMINED = 1_000;
 
 /** The time and the position of the last delivery of the page before. */
 const CURSOR = /^[0-9]{1,15}\.[0-9]{1,15}$/;
@@ -30,13 +30,13 @@ const SELECT = `SELECT d.*, ep.id AS webhook_id, ev.id AS event_id, ev.type, ev.
   FROM {deliveries} d JOIN {events} ev ON ev.position = d.event JOIN {endpoints} ep ON ep.position = d.endpoint`;
 
 type LoggedRow = DeliveryRow & {
-  readonly webhook_id: string;
-  readonly event_id: string;
-  readonly type: string;
-  readonly subject: string | null;
+  webhook_id: string;
+  event_id: string;
+  type: string;
+  subject: string | null;
 };
 
-const decodeAttempts = (lines: string): readonly Attempt[] =>
+const decodeAttempts = (lines: string): Attempt[] =>
   lines === "" ? [] : lines.split("\n").map((line) => JSON.parse(decodeStoredText(line)) as Attempt);
 
 const toRecord = (row: LoggedRow): DeliveryRecord => ({
@@ -69,10 +69,10 @@ async function findLoggedDelivery(transaction: SqlTransaction, id: string): Prom
 type ListRequest = Parameters<WebhookStore["listDeliveries"]>[0];
 
 interface ExaminedRow {
-  readonly position: number;
-  readonly created_at: number;
-  readonly state: string;
-  readonly type: string;
+  position: number;
+  created_at: number;
+  state: string;
+  type: string;
 }
 
 const readExamined = (
@@ -80,11 +80,11 @@ const readExamined = (
   endpoint: number,
   { since, until, cursor }: Pick<ListRequest, "since" | "until" | "cursor">,
   limit: number,
-): Promise<readonly ExaminedRow[]> => {
+): Promise<ExaminedRow[]> => {
   const [at, position] = (validateCursor(cursor, CURSOR) || `${Number.MAX_SAFE_INTEGER}.0`)
     .split(".")
     .map(Number);
-  const values: readonly SqlValue[] = [
+  const values: SqlValue[] = [
     endpoint,
     since ?? 0,
     Math.min(until ?? Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
@@ -114,8 +114,8 @@ async function listDeliveries(
   if (endpoint === undefined) return { deliveries: [], next: null };
   const stored = type === undefined ? undefined : encodeStoredText(type);
   const isFiltered = state !== undefined || type !== undefined;
-  const most = isFiltered ? MOST_EXAMINED : limit + 1;
-  const examined = await readExamined(transaction, endpoint.position, request, most);
+  const count = isFiltered ? MAX_EXAMINED : limit + 1;
+  const examined = await readExamined(transaction, endpoint.position, request, count);
   const wanted = examined.filter(
     (row) => (state === undefined || row.state === state) && (stored === undefined || row.type === stored),
   );
@@ -125,7 +125,7 @@ async function listDeliveries(
     ["int"],
     shown.map(({ position }) => [position]),
   );
-  const isMore = wanted.length > limit || (isFiltered && examined.length === most);
+  const isMore = wanted.length > limit || (isFiltered && examined.length === count);
   const last = wanted.length > limit ? shown.at(-1) : examined.at(-1);
   const page = { deliveries: rows.map(toRecord), next: null };
   if (!isMore || last === undefined) return page;

@@ -1,9 +1,10 @@
-/** The rows of deliveries: their ids, their places in the queue, and adding new ones. */
+/** The rows of deliveries: their ids, places in the queue and attempts, and adding new ones. */
 
 import { formatDeliveryId } from "../../src/webhooks/store/records.js";
-import type { EventRecord } from "../../src/webhooks/store.js";
+import type { Attempt, EventRecord } from "../../src/webhooks/store.js";
+import { MAX_ATTEMPTS } from "../queue/constants.js";
 import { findQueueTime } from "../queue/turns.js";
-import { decodeStoredText } from "../stored-text.js";
+import { decodeStoredText, encodeStoredText } from "../stored-text.js";
 import type { SqlTransaction } from "./database.js";
 import { type DeliveryRow, deliveries, type EventTexts, queue } from "./webhook-tables.js";
 
@@ -23,45 +24,48 @@ export const getQueuePlace = (
   now: number,
 ): number => findQueueTime({ startedAt: started_at, dueAt: due_at, extraAt: extra_at }, now);
 
-const COLUMNS = [
-  "endpoint",
-  "event",
-  "serial",
-  "created_at",
-  "state",
-  "step",
-  "due_at",
-  "postponed",
-  "crashes",
-  "is_recovered",
-  "queued_at",
-  "attempts",
-] as const satisfies readonly (keyof DeliveryRow)[];
-
 /** Adds pending deliveries, with their places in the queue. The caller counts them. */
 export async function addDeliveries(
   transaction: SqlTransaction,
-  added: readonly NewDelivery[],
+  added: NewDelivery[],
   now: number,
 ): Promise<void> {
   if (added.length === 0) return;
-  const places = added.map(({ dueAt }) =>
-    getQueuePlace({ started_at: null, due_at: dueAt, extra_at: null }, now),
-  );
+  const rows = added.map(({ endpoint, event, serial, dueAt }) => ({
+    endpoint,
+    event,
+    serial,
+    created_at: now,
+    state: "pending",
+    step: 0,
+    due_at: dueAt,
+    postponed: 0,
+    crashes: 0,
+    is_recovered: 0,
+    queued_at: findQueueTime({ startedAt: null, dueAt, extraAt: null }, now),
+    attempts: "",
+  }));
   const positions = await transaction.insertNumbered(
     deliveries,
-    COLUMNS,
-    added.map(({ endpoint, event, serial, dueAt }, index) => [
-      ...[endpoint, event, serial, now, "pending", 0, dueAt, 0, 0, 0],
-      ...[places[index] ?? dueAt, ""],
-    ]),
+    Object.keys(rows[0] ?? {}),
+    rows.map((row) => Object.values(row)),
   );
   await transaction.insert(
     queue,
     ["endpoint", "at", "delivery"],
-    added.map(({ endpoint }, index) => [endpoint, places[index] ?? now, positions[index] ?? 0]),
+    rows.map(({ endpoint, queued_at }, index) => [endpoint, queued_at, positions[index] ?? 0]),
   );
 }
+
+/** Returns the attempts of a delivery, as they are stored, with one more. */
+export function addAttempt(attempts: string, attempt: Attempt): string {
+  const line = encodeStoredText(JSON.stringify(attempt));
+  if (attempts === "") return line;
+  return [...attempts.split("\n"), line].slice(-MAX_ATTEMPTS).join("\n");
+}
+
+/** Returns the last attempt of an endpoint, as it is stored. */
+export const encodeLastAttempt = (attempt: Attempt): string => JSON.stringify({ ...attempt, excerpt: null });
 
 /** Returns an event from its texts. */
 export function decodeEventRow(id: string, account: string, row: EventTexts): EventRecord {

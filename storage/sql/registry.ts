@@ -6,8 +6,8 @@ import type { RegistrationStore, WebhookRecord, WebhookStore } from "../../src/w
 import { validateCursor } from "../cursor.js";
 import { encodeAccount, encodeStoredText } from "../stored-text.js";
 import type { SqlTransaction } from "./database.js";
-import { lockEndpoint, offerAndSave, reserveTurns, saveHealth } from "./endpoint-rows.js";
-import { type AfterCommit, type SqlStoreContext, writeAndWake } from "./store-context.js";
+import { lockEndpoint, offerAndSave, reserveTurns, saveEndpoints, type Writing } from "./endpoint-rows.js";
+import { type SqlStoreContext, writeAndWake } from "./store-context.js";
 import {
   CONFIG_COLUMNS,
   decodeWebhookRow,
@@ -16,8 +16,7 @@ import {
   readWebhooks,
   readWebhooksOfAccount,
 } from "./webhook-rows.js";
-import type { EndpointRow } from "./webhook-tables.js";
-import { endpoints, hours, removals, replays, webhooks } from "./webhook-tables.js";
+import { type EndpointRow, endpoints, hours, removals, replays, webhooks } from "./webhook-tables.js";
 
 type CreateRequest = Parameters<WebhookStore["createWebhook"]>[0];
 type CreateResult = Awaited<ReturnType<WebhookStore["createWebhook"]>>;
@@ -29,7 +28,7 @@ const POSITION = /^[0-9]{1,15}$/;
 async function countWebhooks(
   transaction: SqlTransaction,
   account: string,
-): Promise<{ readonly all: number; readonly enabled: number }> {
+): Promise<{ all: number; enabled: number }> {
   const [counts] = await transaction.all<{ total: number; enabled: number }>(
     `SELECT count(*) AS total, coalesce(sum(CASE WHEN e.status = 'ENABLED' THEN 1 ELSE 0 END), 0) AS enabled
       FROM {webhooks} w JOIN {endpoints} e ON e.position = w.position WHERE w.account = $1`,
@@ -55,8 +54,8 @@ async function findEarlierCreate(
       return { result: "replayed", webhook: record };
     }
   }
-  const known = await readWebhook(transaction, webhook.id);
-  return known && { result: "created", webhook: decodeWebhookRow(known, seal) };
+  const row = await readWebhook(transaction, webhook.id);
+  return row && { result: "created", webhook: decodeWebhookRow(row, seal) };
 }
 
 const NEW_ENDPOINT = {
@@ -125,7 +124,7 @@ const omitAbsent = (
 function applyChange(
   record: WebhookRecord,
   { change, now }: UpdateRequest,
-): WebhookRecord & { readonly startsAgain: boolean } {
+): WebhookRecord & { startsAgain: boolean } {
   const { url, status, eventTypes, rotation, subscriberId } = change;
   const isEnabled = status === "ENABLED" && record.status === "DISABLED";
   const isDisabled = status === "DISABLED" && record.status === "ENABLED";
@@ -144,9 +143,10 @@ function applyChange(
 async function changeWebhook(
   transaction: SqlTransaction,
   request: UpdateRequest,
-  { context, after }: { readonly context: SqlStoreContext; readonly after: AfterCommit },
+  writing: Writing,
 ): Promise<Awaited<ReturnType<WebhookStore["updateWebhook"]>>> {
-  const { account, change, owner, enabledLimit, now } = request;
+  const { context } = writing;
+  const { account, change, owner, enabledLimit } = request;
   await transaction.lock(`account ${account}`);
   const endpoint = await lockEndpoint(transaction, request);
   const [row] = endpoint ? await readWebhooks(transaction, [endpoint.position]) : [];
@@ -166,12 +166,11 @@ async function changeWebhook(
   endpoint.failing_since = changed.failingSince;
   endpoint.warned_at = changed.warnedAt;
   endpoint.notice_at = changed.noticeAt;
-  await saveHealth(transaction, [endpoint]);
   if (startsAgain) {
     endpoint.lane = "slow";
     endpoint.slow_start = null;
-    await offerAndSave(transaction, [endpoint], { context, now, after });
-  }
+    await offerAndSave(transaction, [endpoint], writing);
+  } else await saveEndpoints(transaction, [endpoint]);
   const webhook = { ...changed, eventTypes: changed.eventTypes && [...changed.eventTypes] };
   return { result: "updated", webhook };
 }
@@ -219,7 +218,7 @@ export function createSqlRegistry(context: SqlStoreContext): RegistrationStore {
 
     updateWebhook: (request) =>
       writeAndWake(context, (transaction, after) =>
-        changeWebhook(transaction, encodeAccount(request), { context, after }),
+        changeWebhook(transaction, encodeAccount(request), { context, now: request.now, after }),
       ),
 
     removeWebhook: (request) =>

@@ -6,141 +6,111 @@
 
 import type { Attempt, EndpointReport, Settlement } from "../../src/webhooks/store.js";
 import { sketchDurations, toHour } from "../queue/recent-attempts.js";
-import type { DeliveredBatch, DeliveredRow } from "./database.js";
+import type { DeliveredBatch, DeliveredEndpoint, DeliveredRow } from "./database.js";
+import { addAttempt, encodeLastAttempt } from "./delivery-rows.js";
 import { reserveTurns } from "./endpoint-rows.js";
-import { addAttempt, encodeLastAttempt } from "./settle-decision.js";
 import type { SqlStoreContext } from "./store-context.js";
 import type { DueRow } from "./webhook-tables.js";
 
-/** A settlement of the common kind, with what is known to be set. */
+/** A settlement of the common kind, with what is then known to be set. */
 interface Delivered {
-  readonly settlement: Settlement;
-  readonly row: DueRow;
-  readonly attempt: Attempt;
-  readonly seen: EndpointReport;
-  readonly startedAt: number;
-}
-
-/** The settlements of one endpoint. */
-interface Sum {
-  readonly first: Delivered;
-  last: Delivered;
-  readonly ids: Set<string>;
-  readonly durations: number[];
-  /** False if they cannot be written together. */
-  isCommon: boolean;
+  settlement: Settlement;
+  row: DueRow;
+  attempt: Attempt;
+  report: EndpointReport;
+  startedAt: number;
 }
 
 /** Returns a settlement if it is of the common kind by itself. */
 function toDelivered(settlement: Settlement, { claimed, retention }: SqlStoreContext): Delivered | undefined {
-  const { id, webhookId, token, outcome, attempt, endpoint: seen } = settlement;
+  const { id, webhookId, token, outcome, attempt, endpoint: report } = settlement;
   const row = claimed.get(token)?.get(id);
   if (outcome.state !== "delivered" || row === undefined || row.attempts === null) return undefined;
   if (retention.ms === 0 || !id.startsWith(`${webhookId}.`)) return undefined;
   const startedAt = settlement.startedAt ?? row.started_at;
-  if (startedAt === null || attempt === null || seen?.ok !== true) return undefined;
-  return { settlement, row, attempt, seen, startedAt };
+  if (startedAt === null || attempt === null || report?.ok !== true) return undefined;
+  return { settlement, row, attempt, report, startedAt };
 }
 
-/** Adds a settlement to those of its endpoint. */
-function add(sum: Sum, next: Delivered): void {
-  const { settlement, seen } = sum.first;
-  const { id, account, now } = next.settlement;
-  const isSame =
-    account === settlement.account &&
-    next.seen.generation === seen.generation &&
-    toHour(now) === toHour(settlement.now);
-  if (!isSame || sum.ids.has(id)) sum.isCommon = false;
-  sum.ids.add(id);
-  sum.last = next;
-  sum.durations.push(next.attempt.durationMs);
-}
+/** True if two settlements of a webhook can be written together. */
+const isAlike = (one: Delivered, other: Delivered): boolean =>
+  one.settlement.account === other.settlement.account &&
+  one.report.generation === other.report.generation &&
+  toHour(one.settlement.now) === toHour(other.settlement.now);
 
-/** Groups settlements by webhook; `undefined` if one of them is not of the common kind. */
-function sumDelivered(
-  settlements: readonly Settlement[],
+/** Groups settlements by webhook; `null` for one that has another kind of settlement. */
+function groupDelivered(
+  settlements: Settlement[],
   context: SqlStoreContext,
-): { readonly sums: ReadonlyMap<string, Sum | undefined>; readonly found: readonly Delivered[] } {
-  const sums = new Map<string, Sum | undefined>();
-  const found: Delivered[] = [];
+): Map<string, Map<string, Delivered> | null> {
+  const groups = new Map<string, Map<string, Delivered> | null>();
   for (const settlement of settlements) {
     const { id, webhookId } = settlement;
-    const own = toDelivered(settlement, context);
-    const sum = sums.get(webhookId);
-    if (own === undefined) sums.set(webhookId, undefined);
-    else if (sum !== undefined) add(sum, own);
-    else if (!sums.has(webhookId)) {
-      const { durationMs } = own.attempt;
-      sums.set(webhookId, {
-        first: own,
-        last: own,
-        ids: new Set([id]),
-        durations: [durationMs],
-        isCommon: true,
-      });
-    }
-    if (own !== undefined) found.push(own);
+    const group = groups.get(webhookId);
+    if (group === null) continue;
+    const delivered = toDelivered(settlement, context);
+    const [first] = group?.values() ?? [];
+    if (delivered === undefined || group?.has(id) || (first && !isAlike(first, delivered)))
+      groups.set(webhookId, null);
+    else if (group === undefined) groups.set(webhookId, new Map([[id, delivered]]));
+    else group.set(id, delivered);
   }
-  return { sums, found };
+  return groups;
 }
 
-/** Divides settlements, by endpoint, into a batch of the common kind and others. */
-function listDelivered(
-  settlements: readonly Settlement[],
-  context: SqlStoreContext,
-): { readonly batch: DeliveredBatch | undefined; readonly others: readonly Settlement[] } {
-  const { sums, found } = sumDelivered(settlements, context);
-  const isOther = ({ webhookId }: Settlement): boolean => sums.get(webhookId)?.isCommon !== true;
-  const common = found.filter(({ settlement }) => !isOther(settlement));
-  const others = settlements.filter(isOther);
-  const [head] = common;
-  if (head === undefined) return { batch: undefined, others };
-  const { now } = head.settlement;
-  const endpoints = [...sums].flatMap(([id, sum]) => {
-    if (sum?.isCommon !== true) return [];
-    const { attempt, seen, settlement } = sum.last;
-    return {
-      id,
-      account: settlement.account,
-      generation: seen.generation,
-      lane: seen.lane,
-      hour: toHour(settlement.now),
-      count: sum.ids.size,
-      durationMs: sum.durations.reduce((total, durationMs) => total + durationMs),
-      lastAttempt: encodeLastAttempt(attempt),
-      sketch: sketchDurations(sum.durations),
-    };
-  });
-  const deliveries = common.map(
-    ({ settlement, row, attempt, startedAt }): DeliveredRow => ({
-      token: settlement.token,
-      account: settlement.account,
-      position: row.position,
-      event: row.event,
-      isOnly: row.event_deliveries === 1,
-      startedAt,
-      endedAt: settlement.now,
-      attempts: addAttempt(row.attempts ?? "", attempt),
-    }),
-  );
-  const { perEndpoint, perSecond } = context;
-  const turn = reserveTurns(now, endpoints.length);
-  return { batch: { now, perEndpoint, perSecond, turn, endpoints, deliveries }, others };
+function sumGroup(id: string, group: Delivered[], last: Delivered): DeliveredEndpoint {
+  const durations = group.map(({ attempt }) => attempt.durationMs);
+  return {
+    id,
+    account: last.settlement.account,
+    generation: last.report.generation,
+    lane: last.report.lane,
+    hour: toHour(last.settlement.now),
+    count: group.length,
+    durationMs: durations.reduce((total, durationMs) => total + durationMs),
+    lastAttempt: encodeLastAttempt(last.attempt),
+    sketch: sketchDurations(durations),
+  };
 }
+
+const toRow = ({ settlement, row, attempt, startedAt }: Delivered): DeliveredRow => ({
+  token: settlement.token,
+  account: settlement.account,
+  position: row.position,
+  event: row.event,
+  isOnly: row.event_deliveries === 1,
+  startedAt,
+  endedAt: settlement.now,
+  attempts: addAttempt(row.attempts ?? "", attempt),
+});
 
 /** Settles what is common in one statement. Returns the settlements that are left. */
 export async function settleDelivered(
   context: SqlStoreContext,
-  settlements: readonly Settlement[],
-): Promise<readonly Settlement[]> {
-  if (!context.database.hasDeliveryStatements) return settlements;
-  const { batch, others } = listDelivered(settlements, context);
-  if (batch === undefined) return others;
+  settlements: Settlement[],
+): Promise<Settlement[]> {
+  if (!context.database.settlesDelivered) return settlements;
+  const endpoints: DeliveredEndpoint[] = [];
+  const deliveries: DeliveredRow[] = [];
+  const groups = groupDelivered(settlements, context);
+  for (const [id, group] of groups) {
+    const list = [...(group?.values() ?? [])];
+    const last = list.at(-1);
+    if (last === undefined) continue;
+    endpoints.push(sumGroup(id, list, last));
+    for (const delivered of list) deliveries.push(toRow(delivered));
+  }
+  const others = settlements.filter(({ webhookId }) => groups.get(webhookId) === null);
+  const now = settlements[0]?.now ?? 0;
+  if (deliveries.length === 0) return others;
+  const { perEndpoint, perSecond } = context;
+  const turn = reserveTurns(now, endpoints.length);
+  const batch: DeliveredBatch = { now, perEndpoint, perSecond, turn, endpoints, deliveries };
   // The commit goes with the statement: one that is refused has changed nothing.
   const { settled } = await context.database.write(async (transaction) => {
-    const own = transaction.settleDelivered?.(batch) ?? Promise.resolve(undefined);
-    own.catch(() => {});
-    return { settled: own };
+    const sent = transaction.settleDelivered?.(batch) ?? Promise.resolve(undefined);
+    sent.catch(() => {});
+    return { settled: sent };
   });
   const result = await settled;
   if (result?.wakeAt != null) context.notifyWorkers(result.wakeAt);

@@ -5,7 +5,7 @@ import type { Clock } from "../../src/core/clock.js";
 import type { Logger } from "../../src/core/logger.js";
 import type { Retention, Settlement } from "../../src/webhooks/store.js";
 import type { Seal } from "../seal.js";
-import type { ReceiverRow, SqlDatabase, SqlTransaction, TransactionOptions } from "./database.js";
+import type { SqlDatabase, SqlTransaction, TransactionOptions } from "./database.js";
 import type { WebhookCache } from "./webhook-rows.js";
 import type { DueRow } from "./webhook-tables.js";
 
@@ -21,10 +21,21 @@ export interface SqlStoreContext {
   readonly pendingPerAccount: number;
   readonly webhookCache: WebhookCache;
   /** The webhooks of accounts as they were lately. What is planned by them is checked again. */
-  readonly receivers: LRUCache<string, readonly ReceiverRow[]>;
+  readonly receivers: LRUCache<string, readonly Receiver[]>;
   readonly claimed: ClaimedDeliveries;
   /** Tells workers that deliveries or health steps may be due at `at`. */
   readonly notifyWorkers: (at: number) => void;
+}
+
+/** A webhook of an account, as appends see it. */
+export interface Receiver {
+  readonly id: string;
+  readonly position: number;
+  readonly status: string;
+  /** Grows with every change that decides who gets an event. */
+  readonly updated_at: number;
+  /** `null`: every type. */
+  readonly types: readonly string[] | null;
 }
 
 /** Gathers what to do after a commit. Each run of a transaction has its own. */
@@ -60,16 +71,16 @@ export async function writeAndWake<T>(
  * More than a process has in flight by default. A claim counts in full until its last delivery is
  * settled. A delivery that is not known is read when it is settled.
  */
-const MOST_CLAIMED = 10_000;
+const MAX_CLAIMED = 10_000;
 
 /** The rows of each claim, by its token, and by the ids of the deliveries. */
 type ClaimedDeliveries = LRUCache<string, Map<string, DueRow>>;
 
 export const createClaimedDeliveries = (): ClaimedDeliveries =>
-  new LRUCache({ maxSize: MOST_CLAIMED, sizeCalculation: ({ size }) => size });
+  new LRUCache({ maxSize: MAX_CLAIMED, sizeCalculation: ({ size }) => size });
 
 /** Forgets deliveries that were settled. */
-export function forgetClaimed(claimed: ClaimedDeliveries, settlements: readonly Settlement[]): void {
+export function forgetClaimed(claimed: ClaimedDeliveries, settlements: Settlement[]): void {
   for (const { id, token } of settlements) {
     const rows = claimed.get(token);
     if (rows?.delete(id) && rows.size === 0) claimed.delete(token);

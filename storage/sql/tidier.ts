@@ -17,10 +17,10 @@ import {
 const INTERVAL_MS = 1_000;
 
 /** The most accounts whose number of events one call checks. */
-const MOST_ACCOUNTS = 5;
+const MAX_ACCOUNTS = 5;
 
 /** The most accounts that wait for a check. Others are noted again when they complete more. */
-const MOST_NOTED = 10_000;
+const MAX_NOTED = 10_000;
 
 /** An account may exceed its number of events by this part of it before it is checked. */
 const TOLERANCE = 0.05;
@@ -42,11 +42,11 @@ export function createTidier(context: SqlStoreContext): Tidier {
   let at = Number.NEGATIVE_INFINITY;
   let isRunning = false;
 
-  const listDue = (): readonly string[] => {
+  const listDue = (): string[] => {
     const accounts: string[] = [];
     for (const [account, count] of completed) {
       if (count >= due) accounts.push(account);
-      if (accounts.length === MOST_ACCOUNTS) break;
+      if (accounts.length === MAX_ACCOUNTS) break;
     }
     return accounts;
   };
@@ -75,7 +75,7 @@ export function createTidier(context: SqlStoreContext): Tidier {
     },
     noteCompleted(accounts) {
       for (const account of accounts) {
-        if (completed.size >= MOST_NOTED && !completed.has(account)) continue;
+        if (completed.size >= MAX_NOTED && !completed.has(account)) continue;
         completed.set(account, (completed.get(account) ?? 0) + 1);
       }
     },
@@ -83,20 +83,17 @@ export function createTidier(context: SqlStoreContext): Tidier {
 }
 
 /** The most rows that one call frees. */
-const MOST_FREED = 200;
+const MAX_FREED = 200;
 
-/** Returns as many events as have, together, about {@link MOST_FREED} deliveries. */
-async function takeWithinBudget(
-  transaction: SqlTransaction,
-  positions: readonly number[],
-): Promise<readonly number[]> {
+/** Returns as many events as have, together, about {@link MAX_FREED} deliveries. */
+async function takeWithinBudget(transaction: SqlTransaction, positions: number[]): Promise<number[]> {
   const counts = await transaction.forEach<{ event: number; count: number }>(
-    `SELECT $1 AS event, count(*) AS count FROM (SELECT 1 FROM {deliveries} WHERE event = $1 AND serial > 0 LIMIT ${MOST_FREED}) AS later`,
+    `SELECT $1 AS event, count(*) AS count FROM (SELECT 1 FROM {deliveries} WHERE event = $1 AND serial > 0 LIMIT ${MAX_FREED}) AS later`,
     ["int"],
     positions.map((position) => [position]),
   );
   const taken: number[] = [];
-  let left = MOST_FREED;
+  let left = MAX_FREED;
   for (const { event, count } of counts) {
     if (left <= 0) break;
     taken.push(Number(event));
@@ -108,18 +105,17 @@ async function takeWithinBudget(
 /** Frees completed events. */
 async function freeCompleted(
   transaction: SqlTransaction,
-  positions: readonly number[],
+  positions: number[],
   now: number,
 ): Promise<boolean> {
   if (positions.length === 0) return true;
   const taken = await takeWithinBudget(transaction, positions);
   const rows = await transaction.lockRows<StoredEventRow>(events, "position", taken);
   await freeEvents(transaction, rows, now);
-  return positions.length < MOST_FREED && taken.length === positions.length;
+  return positions.length < MAX_FREED && taken.length === positions.length;
 }
 
-const listPositions = (rows: readonly { readonly event: number }[]): readonly number[] =>
-  rows.map(({ event }) => event);
+const listPositions = (rows: readonly { event: number }[]): number[] => rows.map(({ event }) => event);
 
 /** Frees events whose retention is over. Returns false if more may be left. */
 async function freeExpired(
@@ -128,7 +124,7 @@ async function freeExpired(
   { retention }: SqlStoreContext,
 ): Promise<boolean> {
   const rows = await transaction.all<{ event: number }>(
-    `SELECT event FROM {completed} WHERE ended_at <= $1 ORDER BY ended_at LIMIT ${MOST_FREED}${transaction.skipLocked}`,
+    `SELECT event FROM {completed} WHERE ended_at <= $1 ORDER BY ended_at LIMIT ${MAX_FREED}${transaction.skipLocked}`,
     [now - retention.ms],
   );
   return freeCompleted(transaction, listPositions(rows), now);
@@ -148,7 +144,7 @@ async function freeBeyondLimit(
   if (first === undefined) return true;
   const rows = await transaction.all<{ event: number }>(
     `SELECT event FROM {completed} WHERE account = $1 AND (ended_at < $2 OR (ended_at = $2 AND event <= $3))
-      ORDER BY ended_at, event LIMIT ${MOST_FREED}${transaction.skipLocked}`,
+      ORDER BY ended_at, event LIMIT ${MAX_FREED}${transaction.skipLocked}`,
     [account, first.ended_at, first.event],
   );
   return freeCompleted(transaction, listPositions(rows), now);
@@ -168,7 +164,7 @@ async function freeRemoved(
   if (removal === undefined) return true;
   const { endpoint } = removal;
   const rows = await transaction.all<RemovedRow>(
-    `SELECT position, event, serial, state, queued_at FROM {deliveries} WHERE endpoint = $1 ORDER BY created_at, position LIMIT ${MOST_FREED}`,
+    `SELECT position, event, serial, state, queued_at FROM {deliveries} WHERE endpoint = $1 ORDER BY created_at, position LIMIT ${MAX_FREED}`,
     [endpoint],
   );
   if (rows.length === 0) {
@@ -197,10 +193,10 @@ async function forgetExpired(transaction: SqlTransaction, now: number): Promise<
   let isDone = true;
   for (const [table, keys] of EXPIRED) {
     const rows = await transaction.all<Record<string, string>>(
-      `SELECT ${keys.join(", ")} FROM {${table.name}} WHERE expires_at <= $1 ORDER BY expires_at LIMIT ${MOST_FREED}`,
+      `SELECT ${keys.join(", ")} FROM {${table.name}} WHERE expires_at <= $1 ORDER BY expires_at LIMIT ${MAX_FREED}`,
       [now],
     );
-    if (rows.length === MOST_FREED) isDone = false;
+    if (rows.length === MAX_FREED) isDone = false;
     await transaction.remove(
       table,
       keys,
@@ -229,7 +225,7 @@ async function tidy(
   transaction: SqlTransaction,
   now: number,
   context: SqlStoreContext,
-  accounts: readonly string[],
+  accounts: string[],
 ): Promise<number> {
   const done = [
     await freeExpired(transaction, now, context),

@@ -90,8 +90,8 @@ export async function readWebhook(transaction: SqlTransaction, id: string): Prom
 export const readWebhooksOfAccount = (
   transaction: SqlTransaction,
   account: string,
-  { after, limit }: { readonly after: number; readonly limit: number },
-): Promise<readonly WebhookRow[]> =>
+  { after, limit }: { after: number; limit: number },
+): Promise<WebhookRow[]> =>
   transaction.all(`${SELECT} WHERE w.account = $1 AND w.position > $2 ORDER BY w.position LIMIT $3`, [
     account,
     after,
@@ -114,14 +114,14 @@ export interface WebhookCache {
 }
 
 /** Returns a cached record with the health that its endpoint has now. */
-function refresh(known: WebhookRecord, row: ServedEndpoint): WebhookRecord {
+function refresh(cached: WebhookRecord, row: ServedEndpoint): WebhookRecord {
   const isSame =
-    known.failingSince === row.failing_since &&
-    known.warnedAt === row.warned_at &&
-    known.noticeAt === row.notice_at;
-  if (isSame) return known;
+    cached.failingSince === row.failing_since &&
+    cached.warnedAt === row.warned_at &&
+    cached.noticeAt === row.notice_at;
+  if (isSame) return cached;
   return Object.freeze({
-    ...known,
+    ...cached,
     status: row.status as WebhookStatus,
     failingSince: row.failing_since,
     warnedAt: row.warned_at,
@@ -129,29 +129,19 @@ function refresh(known: WebhookRecord, row: ServedEndpoint): WebhookRecord {
   });
 }
 
-export function createWebhookCache({
-  seal,
-  logger,
-}: {
-  readonly seal: Seal;
-  readonly logger: Logger;
-}): WebhookCache {
+export function createWebhookCache({ seal, logger }: { seal: Seal; logger: Logger }): WebhookCache {
   const cache = new LRUCache<number, WebhookRecord>({ max: MAX_WEBHOOKS });
-
-  const find = (row: ServedEndpoint): WebhookRecord | undefined => {
-    const known = cache.get(row.position);
-    // Every change that a user or the service makes gives a webhook a later time.
-    return known?.id === row.id && known.updatedAt === row.updated_at ? refresh(known, row) : undefined;
-  };
 
   return {
     async read(transaction, rows) {
       const found = new Map<number, WebhookRecord>();
       const missing: number[] = [];
       for (const row of rows) {
-        const known = find(row);
-        if (known === undefined) missing.push(row.position);
-        else found.set(row.position, known);
+        const cached = cache.get(row.position);
+        // Every change that a user or the service makes gives a webhook a later time.
+        if (cached?.id === row.id && cached.updatedAt === row.updated_at)
+          found.set(row.position, refresh(cached, row));
+        else missing.push(row.position);
       }
       for (const row of await readWebhooks(transaction, missing)) {
         try {
@@ -159,10 +149,8 @@ export function createWebhookCache({
           cache.set(row.position, record);
           found.set(row.position, record);
         } catch (error) {
-          logger.error(
-            { error, webhookId: row.id },
-            "a stored webhook cannot be decoded; its deliveries wait",
-          );
+          const fields = { error, webhookId: row.id };
+          logger.error(fields, "a stored webhook cannot be decoded; its deliveries wait");
         }
       }
       return found;

@@ -12,11 +12,11 @@ import { validateCursor } from "../cursor.js";
 import { countLeft } from "../queue/endpoint.js";
 import { encodeAccount, encodeStoredText } from "../stored-text.js";
 import { createAppender } from "./append.js";
-import { type CountChange, readAllChanges, type SummedChanges } from "./changes.js";
+import { type Changes, type CountChange, readAllChanges } from "./changes.js";
 import { claimDeliveries } from "./claim.js";
 import type { SqlTransaction } from "./database.js";
 import { createSqlDeliveryLog } from "./delivery-log.js";
-import { countSlots, getClaimed, lockEndpoint, saveHealth } from "./endpoint-rows.js";
+import { countSlots, getClaimed, lockEndpoint, saveEndpoints } from "./endpoint-rows.js";
 import { createSqlRegistry } from "./registry.js";
 import { recover, resend } from "./resend.js";
 import { settleDeliveries } from "./settle.js";
@@ -33,7 +33,7 @@ import { createWebhookCache, decodeWebhookRow, readWebhooks } from "./webhook-ro
 import { audit, type EndpointRow } from "./webhook-tables.js";
 
 /** The most accounts whose webhooks a process keeps. */
-const MOST_ACCOUNTS = 2_000;
+const MAX_ACCOUNTS = 2_000;
 
 export interface SqlStoreOptions {
   /** The most concurrent appends, each in a transaction of its own. */
@@ -50,7 +50,7 @@ export function createSqlWebhookStore(
   const context: SqlStoreContext = {
     ...settings,
     webhookCache: createWebhookCache(settings),
-    receivers: new LRUCache({ max: MOST_ACCOUNTS }),
+    receivers: new LRUCache({ max: MAX_ACCOUNTS }),
     claimed: createClaimedDeliveries(),
   };
   const { database } = context;
@@ -76,9 +76,9 @@ export function createSqlWebhookStore(
       await tidier.tidy(request.now);
       return claimDeliveries(context, request);
     },
-    async settle(given) {
-      if (given.length === 0) return [];
-      const settlements = given.map(encodeAccount);
+    async settle(reported) {
+      if (reported.length === 0) return [];
+      const settlements = reported.map(encodeAccount);
       const results = await settleDeliveries(context, settlements);
       forgetClaimed(context.claimed, settlements);
       const completed = settlements.filter(({ outcome }) => outcome.state !== "pending");
@@ -87,11 +87,11 @@ export function createSqlWebhookStore(
     },
     resend: (request) =>
       writeAndWake(context, (transaction, after) =>
-        resend(transaction, encodeAccount(request), { context, after }),
+        resend(transaction, encodeAccount(request), { context, now: request.now, after }),
       ),
     recover: (request) =>
       writeAndWake(context, (transaction, after) =>
-        recover(transaction, encodeAccount(request), { context, after }),
+        recover(transaction, encodeAccount(request), { context, now: request.now, after }),
       ),
     stats: () => database.read((transaction) => readStoreStats(transaction, now(), context)),
   });
@@ -140,10 +140,7 @@ async function countDue(
 type Counts = Readonly<Record<string, number>>;
 
 /** Adds up the changes of endpoints that are still there. */
-async function sumOfEndpoints(
-  transaction: SqlTransaction,
-  { byEndpoint }: SummedChanges,
-): Promise<CountChange> {
+async function sumOfEndpoints(transaction: SqlTransaction, { byEndpoint }: Changes): Promise<CountChange> {
   const total = { pending: 0, delivered: 0, failed: 0, withheld: 0, failed_tests: 0 };
   if (byEndpoint.size === 0) return total;
   for (const { position } of await transaction.all<{ position: number }>(POSITIONS)) {
@@ -167,7 +164,7 @@ async function readStoreStats(
   const [totals] = await transaction.all<Counts>(
     "SELECT events, bytes FROM {totals} WHERE name = 'webhooks'",
   );
-  const sum = (name: string, ...rows: readonly (Counts | undefined)[]): number =>
+  const sum = (name: string, ...rows: (Counts | undefined)[]): number =>
     rows.reduce((total, row) => total + Number(row?.[name] ?? 0), 0);
   const webhooks = sum("webhooks", all);
   const endpoints = {
@@ -203,7 +200,7 @@ async function claimSteps(
     `SELECT * FROM {endpoints} WHERE notice_at <= $1 ORDER BY notice_at LIMIT $2${transaction.skipLocked}`,
     [now, limit],
   );
-  await saveHealth(
+  await saveEndpoints(
     transaction,
     due.map((endpoint) => ({ ...endpoint, notice_at: leaseUntil })),
   );
@@ -242,7 +239,7 @@ function createSqlHealthNotifications(context: SqlStoreContext): HealthMethods {
           return false;
         const updatedAt = status === from ? endpoint.updated_at : Math.max(now, endpoint.updated_at + 1);
         const changed = { status, warned_at: warnedAt, notice_at: noticeAt, updated_at: updatedAt };
-        await saveHealth(transaction, [{ ...endpoint, ...changed }]);
+        await saveEndpoints(transaction, [{ ...endpoint, ...changed }]);
         if (noticeAt !== null) noteWake(after, noticeAt);
         return true;
       }),

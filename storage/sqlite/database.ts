@@ -14,17 +14,17 @@ import { findPath, rollBack } from "./prepare-file.js";
 import { createSqliteTransaction } from "./transaction.js";
 
 /** A transaction that has run for so long is committed before further work is added to it. */
-const MOST_MS = 10;
+const MAX_MS = 10;
 
 const READ = { isWrite: false, isDurable: false } as const;
 
 interface Job {
-  readonly work: (transaction: SqlTransaction, handle: SqliteHandle) => Promise<unknown>;
-  readonly isWrite: boolean;
+  work: (transaction: SqlTransaction, handle: SqliteHandle) => Promise<unknown>;
+  isWrite: boolean;
   /** True if its caller waits until the disk has what it has written. */
-  readonly isDurable: boolean;
-  readonly resolve: (result: never) => void;
-  readonly reject: (error: unknown) => void;
+  isDurable: boolean;
+  resolve: (result: never) => void;
+  reject: (error: unknown) => void;
 }
 
 export interface SqliteDatabase extends SqlDatabase {
@@ -46,11 +46,7 @@ export interface SqliteDatabaseOptions {
 }
 
 /** Resolves jobs that are committed. Meanwhile the next transaction may begin. */
-function resolveAll(
-  jobs: readonly Job[],
-  results: readonly unknown[],
-  sync: SqliteDatabaseOptions["sync"],
-): void {
+function resolveAll(jobs: Job[], results: unknown[], sync: SqliteDatabaseOptions["sync"]): void {
   let synced: Promise<void> | undefined;
   for (const [index, result] of results.entries()) {
     const job = jobs[index];
@@ -79,7 +75,7 @@ export function createSqliteDatabase({
   let transaction: SqlTransaction | undefined;
   const join = createJoin();
 
-  const runOnce = async (jobs: readonly Job[]): Promise<readonly unknown[]> => {
+  const runOnce = async (jobs: Job[]): Promise<unknown[]> => {
     handle ??= await open();
     requireOpen(handle);
     transaction ??= createSqliteTransaction(handle);
@@ -88,7 +84,7 @@ export function createSqliteDatabase({
     handle.exec(jobs.some(({ isWrite }) => isWrite) ? "BEGIN IMMEDIATE" : "BEGIN");
     try {
       const results: unknown[] = [];
-      const until = clock.monotonic() + MOST_MS;
+      const until = clock.monotonic() + MAX_MS;
       for (const { work } of jobs) {
         if (results.length > 0 && clock.monotonic() > until) break;
         results.push(await work(transaction, handle));
@@ -104,8 +100,7 @@ export function createSqliteDatabase({
   };
 
   /** Runs jobs in one transaction. Returns the results of those for which there was time. */
-  const runTogether = (jobs: readonly Job[]): Promise<readonly unknown[]> =>
-    whenUnlocked(getClock(), () => runOnce(jobs));
+  const runTogether = (jobs: Job[]): Promise<unknown[]> => whenUnlocked(getClock(), () => runOnce(jobs));
 
   const runAlone = async (job: Job): Promise<void> => {
     try {
@@ -119,7 +114,7 @@ export function createSqliteDatabase({
    * Runs jobs together. If one of them fails, none has had an effect, and each is run alone. A lock
    * has kept all of them waiting for long enough.
    */
-  const runJobs = async (jobs: readonly Job[]): Promise<void> => {
+  const runJobs = async (jobs: Job[]): Promise<void> => {
     try {
       const results = await runTogether(jobs);
       queue = [...jobs.slice(results.length), ...queue];
@@ -156,15 +151,15 @@ export function createSqliteDatabase({
   };
 
   return {
-    hasDeliveryStatements: false,
+    settlesDelivered: false,
     write: (work, { isDurable = true } = {}) => add(work, { isWrite: true, isDurable }),
     read: (work) => add(work, READ),
-    exclusive: (work) => add(async (_, own) => work(own), READ),
+    exclusive: (work) => add(async (_, storageHandle) => work(storageHandle), READ),
     async join(connection, work) {
       if (isClosed) throw closed();
-      const own = handle ?? (await add<SqliteHandle>(async (_, opened) => opened, READ));
+      const storageHandle = handle ?? (await add<SqliteHandle>(async (_, opened) => opened, READ));
       try {
-        const joined = join(connection, own, watch());
+        const joined = join(connection, storageHandle, watch());
         // Not `inspect`: the storage's own database may have a transaction open.
         watch()?.requireSame("none");
         const result = await work(joined);
@@ -203,8 +198,8 @@ function whenUnlocked<T>(clock: Clock, call: () => Promise<T>): Promise<T> {
 
 /** Tells if a transaction is open: better-sqlite3 and libsql, or `node:sqlite`. */
 interface Connection extends Partial<SqliteHandle> {
-  readonly inTransaction?: unknown;
-  readonly isTransaction?: unknown;
+  inTransaction?: unknown;
+  isTransaction?: unknown;
 }
 
 const refuse = (message: string): PostbellError =>
@@ -222,14 +217,18 @@ function requireOpenConnection(connection: object): void {
  * Errors: `invalid_argument` for a connection that cannot write to the file of the storage without
  * harm. `own`: the one of the storage.
  */
-function requireSuitable(connection: SqliteHandle, own: SqliteHandle, watch: FileWatch | undefined): void {
+function requireSuitable(
+  connection: SqliteHandle,
+  storageHandle: SqliteHandle,
+  watch: FileWatch | undefined,
+): void {
   if (!returnsPlainRows(connection)) {
     throw refuse("transaction must return rows as objects and integers as numbers, and its driver does not.");
   }
-  const [build, ownBuild] = [readBuild(connection), readBuild(own)];
-  if (build.id !== ownBuild.id) {
+  const [build, storageBuild] = [readBuild(connection), readBuild(storageHandle)];
+  if (build.id !== storageBuild.id) {
     throw refuse(
-      `transaction is of another build of SQLite (${build.version}) than the storage (${ownBuild.version}); their locks do not exclude each other. Use one driver for both: sqliteStorage({ file, driver }).`,
+      `transaction is of another build of SQLite (${build.version}) than the storage (${storageBuild.version}); their locks do not exclude each other. Use one driver for both: sqliteStorage({ file, driver }).`,
     );
   }
   if (watch?.isFile(findPath(connection)) === false) {
@@ -241,11 +240,11 @@ function requireSuitable(connection: SqliteHandle, own: SqliteHandle, watch: Fil
 
 /** Returns the statements on a connection of the host. */
 function createJoin() {
-  const known = new WeakMap<object, SqlTransaction>();
-  return (connection: object, own: SqliteHandle, watch: FileWatch | undefined): SqlTransaction => {
+  const transactions = new WeakMap<object, SqlTransaction>();
+  return (connection: object, storageHandle: SqliteHandle, watch: FileWatch | undefined): SqlTransaction => {
     requireOpenConnection(connection);
     const { prepare, exec, inTransaction, isTransaction } = connection as Connection;
-    if (typeof prepare !== "function" || typeof exec !== "function" || connection === own) {
+    if (typeof prepare !== "function" || typeof exec !== "function" || connection === storageHandle) {
       throw refuse(
         "transaction must be another open database of the same file, on which the transaction was begun.",
       );
@@ -255,11 +254,11 @@ function createJoin() {
         "transaction must be a database with an open transaction: run BEGIN IMMEDIATE first, and COMMIT when emit() has resolved. transaction() of a driver commits before.",
       );
     }
-    const joined = known.get(connection);
+    const joined = transactions.get(connection);
     if (joined !== undefined) return joined;
-    requireSuitable(connection as SqliteHandle, own, watch);
+    requireSuitable(connection as SqliteHandle, storageHandle, watch);
     const made = createSqliteTransaction(connection as SqliteHandle);
-    known.set(connection, made);
+    transactions.set(connection, made);
     return made;
   };
 }

@@ -18,11 +18,11 @@ const RESULTS: Readonly<Record<number, string>> = {
 /** Returns the result code of SQLite in an error of any driver; `undefined` for other errors. */
 export function getResultCode(error: unknown): string | undefined {
   if (typeof error !== "object" || error === null) return undefined;
-  const { code, errcode } = error as { readonly code?: unknown; readonly errcode?: unknown };
+  const { code, errcode } = error as { code?: unknown; errcode?: unknown };
   // The low byte is the primary code, without its details.
   if (typeof errcode === "number") return RESULTS[errcode & 0xff] ?? "SQLITE_ERROR";
   if (typeof code !== "string" || !code.startsWith("SQLITE_")) return undefined;
-  return Object.values(RESULTS).find((known) => code === known || code.startsWith(`${known}_`)) ?? code;
+  return Object.values(RESULTS).find((result) => code === result || code.startsWith(`${result}_`)) ?? code;
 }
 
 /** True if another process holds the lock that a transaction needs. */
@@ -33,12 +33,7 @@ const DAMAGED =
   "The SQLite file is damaged or is no database; nothing was changed. Stop all processes that use it, keep a copy, and restore a backup.";
 
 /** Results that last until somebody changes the file, its folder or its permissions. */
-const PERMANENT: ReadonlySet<string> = new Set([
-  "SQLITE_READONLY",
-  "SQLITE_CANTOPEN",
-  "SQLITE_CORRUPT",
-  "SQLITE_NOTADB",
-]);
+const PERMANENT = new Set(["SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_CORRUPT", "SQLITE_NOTADB"]);
 
 const MESSAGES: Readonly<Record<string, string>> = {
   SQLITE_BUSY:

@@ -21,9 +21,9 @@ const INSPECT_EVERY_MS = 1_000;
 const IDLE_MS = 10_000;
 
 interface WatchedFile {
-  readonly suffix: (typeof SUFFIXES)[number];
-  readonly dev: bigint;
-  readonly ino: bigint;
+  suffix: (typeof SUFFIXES)[number];
+  dev: bigint;
+  ino: bigint;
 }
 
 /** Returns nothing if there is no such file, and `unknown` if the system does not tell. */
@@ -41,7 +41,7 @@ const isSame = (one: Omit<WatchedFile, "suffix">, other: Omit<WatchedFile, "suff
 
 /** False if this process has no such file open. True where the system does not tell. */
 function isOpen(file: BigIntStats): boolean {
-  let descriptors: readonly string[];
+  let descriptors: string[];
   try {
     descriptors = readdirSync("/proc/self/fd");
   } catch {

@@ -26,7 +26,7 @@ export interface SqliteHandle {
  * database of libsql ends the process. `open` of `node:sqlite` is a method.
  */
 export function isClosed(database: object): boolean {
-  const { open, isOpen } = database as { readonly open?: unknown; readonly isOpen?: unknown };
+  const { open, isOpen } = database as { open?: unknown; isOpen?: unknown };
   return open === false || isOpen === false;
 }
 
@@ -55,7 +55,7 @@ export const query = <R>(handle: SqliteHandle, text: string): readonly R[] =>
 
 /** True if rows are objects and integers are numbers, as the storage reads them. */
 export function returnsPlainRows(handle: SqliteHandle): boolean {
-  const [row] = query<{ readonly number?: unknown } | undefined>(handle, "SELECT 1 AS number");
+  const [row] = query<{ number?: unknown } | undefined>(handle, "SELECT 1 AS number");
   return row?.number === 1;
 }
 
@@ -63,13 +63,13 @@ export function returnsPlainRows(handle: SqliteHandle): boolean {
  * Identifies the build of SQLite that a database uses. Two builds of one version differ in their
  * options. Two copies of one build do not differ here; see `FileWatch`.
  */
-export function readBuild(handle: SqliteHandle): { readonly version: string; readonly id: string } {
+export function readBuild(handle: SqliteHandle): { version: string; id: string } {
   const [row] = query<{ version: string; source: string }>(
     handle,
     "SELECT sqlite_version() AS version, sqlite_source_id() AS source",
   );
-  const options = query<object>(handle, "PRAGMA compile_options").flatMap((own) =>
-    Object.values(own).map(String),
+  const options = query<object>(handle, "PRAGMA compile_options").flatMap((option) =>
+    Object.values(option).map(String),
   );
   return {
     version: row?.version ?? "",
@@ -83,8 +83,8 @@ export function readBuild(handle: SqliteHandle): { readonly version: string; rea
  * times as much as reading a row.
  */
 export function compileParameters(text: string): {
-  readonly text: string;
-  readonly order: readonly number[];
+  text: string;
+  order: number[];
 } {
   const order: number[] = [];
   const compiled = text.replace(/\$([1-9][0-9]?)/g, (_, number: string) => {

@@ -101,13 +101,13 @@ const writeMark = (path: string): Promise<void> =>
 export function sqliteStorage(options: SqliteStorageOptions): SqliteStorage {
   const {
     file,
-    database: given,
+    database: hostDatabase,
     driver,
     mustExist,
     sealKeys,
     limits,
   } = readOptions("sqliteStorage", sqliteStorageOptions, options);
-  const source = readSource({ file, database: given, driver, mustExist });
+  const source = readSource({ file, database: hostDatabase, driver, mustExist });
   const seal = createSeal(readSealKeys(sealKeys));
   const watchers = createWatchers();
   let clock: Clock = systemClock;
@@ -156,22 +156,22 @@ export function sqliteStorage(options: SqliteStorageOptions): SqliteStorage {
     );
   }
   /** All services share the time, which the clock of the first one counts. */
-  const getTime = (own: Clock, ownLogger: Logger): ServerTime => {
+  const getTime = (serviceClock: Clock, ownLogger: Logger): ServerTime => {
     logger ??= ownLogger;
     reportReset();
     if (time === undefined) {
-      clock = own;
-      time = createClockTime(own);
+      clock = serviceClock;
+      time = createClockTime(serviceClock);
     }
     return time;
   };
 
   const check = async (maxBytes = MAX_CHECKED_BYTES): Promise<SqliteReport> => {
     try {
-      return await database.exclusive((own) => {
+      return await database.exclusive((open) => {
         watch?.requireSame("none");
         watch?.requireOneBuild();
-        return checkFile(own, { maxBytes, logBytes: watch?.logBytes() ?? 0 });
+        return checkFile(open, { maxBytes, logBytes: watch?.logBytes() ?? 0 });
       });
     } catch (error) {
       if (handle === undefined || !isChangedFile(error)) throw error;
@@ -190,19 +190,30 @@ export function sqliteStorage(options: SqliteStorageOptions): SqliteStorage {
   };
 
   return Object.freeze<SqliteStorage>({
-    webhooks({ clock: own, logger, perEndpoint, perSecond = null, retention }) {
-      const { now } = getTime(own, logger);
+    webhooks({ clock: serviceClock, logger, perEndpoint, perSecond = null, retention }) {
+      const { now } = getTime(serviceClock, logger);
       const { pendingPerAccount } = limits;
       return createSqlWebhookStore(
         {
-          ...{ database, seal, clock: own, logger, perEndpoint, perSecond, retention, pendingPerAccount },
+          database,
+          seal,
+          clock: serviceClock,
+          logger,
+          perEndpoint,
+          perSecond,
+          retention,
+          pendingPerAccount,
           notifyWorkers: watchers.notify,
         },
         { concurrency: 1, maxSleepMs: MAX_SLEEP_MS, now, watch: watchers.watch },
       );
     },
-    content: ({ clock: own, logger }) =>
-      createSqlContentStore({ database, now: getTime(own, logger).now, changesKept: limits.contentChanges }),
+    content: ({ clock: serviceClock, logger }) =>
+      createSqlContentStore({
+        database,
+        now: getTime(serviceClock, logger).now,
+        changesKept: limits.contentChanges,
+      }),
     check: ({ maxBytes } = {}) => check(maxBytes),
     close() {
       closing ??= closeAll();
@@ -225,7 +236,7 @@ export interface SqliteReport {
 }
 
 /** The most damages that are named. */
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
 /** A log of this size takes seconds to move, and a disk that was planned for the file alone. */
 const LARGE_LOG_BYTES = 64 * 1_048_576;
@@ -233,8 +244,8 @@ const LARGE_LOG_BYTES = 64 * 1_048_576;
 const readOne = (handle: SqliteHandle, text: string): unknown =>
   Object.values(query<object>(handle, text)[0] ?? {})[0];
 
-const findDamages = (handle: SqliteHandle): readonly string[] =>
-  query<object>(handle, `PRAGMA quick_check(${MOST_NAMED})`)
+const findDamages = (handle: SqliteHandle): string[] =>
+  query<object>(handle, `PRAGMA quick_check(${MAX_NAMED})`)
     .map((row) => String(Object.values(row)[0]))
     .filter((text) => text !== "ok")
     .map(
@@ -242,7 +253,7 @@ const findDamages = (handle: SqliteHandle): readonly string[] =>
         `The file is damaged (${text}). Stop all processes that use it, keep a copy, and restore a backup.`,
     );
 
-function findWrongSettings(handle: SqliteHandle, logBytes: number): readonly string[] {
+function findWrongSettings(handle: SqliteHandle, logBytes: number): string[] {
   const mode = String(readOne(handle, "PRAGMA journal_mode"));
   const level = Number(readOne(handle, "PRAGMA synchronous"));
   const warnings: string[] = [];
@@ -262,7 +273,7 @@ function findWrongSettings(handle: SqliteHandle, logBytes: number): readonly str
   return warnings;
 }
 
-function describeFile(handle: SqliteHandle, warnings: readonly string[], isRead = false): SqliteReport {
+function describeFile(handle: SqliteHandle, warnings: string[], isRead = false): SqliteReport {
   return {
     ok: warnings.length === 0,
     warnings,
@@ -274,7 +285,7 @@ function describeFile(handle: SqliteHandle, warnings: readonly string[], isRead 
 
 function checkFile(
   handle: SqliteHandle,
-  { maxBytes, logBytes }: { readonly maxBytes: number; readonly logBytes: number },
+  { maxBytes, logBytes }: { maxBytes: number; logBytes: number },
 ): SqliteReport {
   const settings = findWrongSettings(handle, logBytes);
   const { bytes } = describeFile(handle, []);

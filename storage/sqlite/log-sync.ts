@@ -61,11 +61,11 @@ export function createLogSync(path: string | undefined): LogSync {
     }
   };
   const start = (): Promise<void> => {
-    const own = sync().finally(() => {
-      if (running === own) running = undefined;
+    const started = sync().finally(() => {
+      if (running === started) running = undefined;
     });
-    running = own;
-    return own;
+    running = started;
+    return started;
   };
 
   return {

@@ -25,7 +25,7 @@ export const importPackage: LoadPackage = (name) => import(/* webpackIgnore: tru
 
 /** A package of CommonJS is its own default, unless a bundler has made a namespace of it. */
 const toSqliteDriver = (loaded: unknown): SqliteDriver =>
-  ((loaded as { readonly default?: SqliteDriver }).default ?? loaded) as SqliteDriver;
+  ((loaded as { default?: SqliteDriver }).default ?? loaded) as SqliteDriver;
 
 const isMissing = (error: unknown): boolean =>
   ["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"].includes((error as NodeJS.ErrnoException).code ?? "");
@@ -33,9 +33,7 @@ const isMissing = (error: unknown): boolean =>
 /** Errors: `invalid_option` if there is no driver. Names those that are installed and broken. */
 async function findDriver(load: LoadPackage): Promise<SqliteDriver> {
   // Node 21 and 22.0 to 22.2 lack the function.
-  const builtin = process.getBuiltinModule?.("node:sqlite") as
-    | { readonly DatabaseSync: SqliteDriver }
-    | undefined;
+  const builtin = process.getBuiltinModule?.("node:sqlite") as { DatabaseSync: SqliteDriver } | undefined;
   if (builtin !== undefined) return builtin.DatabaseSync;
   const broken: string[] = [];
   let cause: unknown;

@@ -48,30 +48,30 @@ export interface SqliteStorageOptions {
     | undefined;
 }
 
-const isHandle = (given: unknown): boolean =>
-  typeof given === "object" &&
-  given !== null &&
+const isHandle = (option: unknown): boolean =>
+  typeof option === "object" &&
+  option !== null &&
   ["prepare", "exec", "close"].every(
-    (method) => typeof (given as Record<string, unknown>)[method] === "function",
+    (method) => typeof (option as Record<string, unknown>)[method] === "function",
   );
 
 export const sqliteStorageOptions = {
   file: value<string | undefined>(
     "the path of a file",
     // A path with a lone surrogate would name the same file as others.
-    (given) => typeof given === "string" && given !== "" && !/[\0\p{Surrogate}]/u.test(given),
+    (option) => typeof option === "string" && option !== "" && !/[\0\p{Surrogate}]/u.test(option),
     undefined,
     "path",
   ),
   driver: value<SqliteDriver | undefined>(
     "a class of databases",
-    (given) => typeof given === "function" && isHandle(given.prototype),
+    (option) => typeof option === "function" && isHandle(option.prototype),
     undefined,
   ),
   mustExist: flag(false),
   database: value<SqliteHandle | undefined>(
     "an open database of better-sqlite3, libsql or node:sqlite",
-    (given) => isHandle(given) && !isClosed(given as object),
+    (option) => isHandle(option) && !isClosed(option as object),
     undefined,
   ),
   sealKeys: sealKeysOption,

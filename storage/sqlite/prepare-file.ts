@@ -87,7 +87,7 @@ export interface PreparedFile {
  */
 export function prepareFile(
   handle: SqliteHandle,
-  { path, mustExist }: { readonly path: string | undefined; readonly mustExist: boolean },
+  { path, mustExist }: { path: string | undefined; mustExist: boolean },
 ): PreparedFile {
   handle.exec(SETTINGS);
   if (!returnsPlainRows(handle)) {

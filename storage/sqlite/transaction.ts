@@ -3,17 +3,17 @@
  * which costs half as much as a statement for each.
  */
 
-import type { SqlTransaction, SqlValue, SqlValues } from "../sql/database.js";
+import type { Columns, SqlTransaction, SqlValue, SqlValues } from "../sql/database.js";
 import { compileParameters, prepare, type SqliteHandle, type SqliteStatement } from "./handle.js";
 import { fillTableNames, toTableName } from "./prepare-file.js";
 
 /** A statement, and which of its parameters each value goes to. */
 interface Compiled {
-  readonly statement: SqliteStatement;
-  readonly order: readonly number[];
+  statement: SqliteStatement;
+  order: number[];
   /** True if the parameters are used once each and in order. */
-  readonly isPlain: boolean;
-  readonly isQuery: boolean;
+  isPlain: boolean;
+  isQuery: boolean;
 }
 
 const toParameters = (count: number, from = 1): string =>
@@ -23,13 +23,13 @@ const toParameters = (count: number, from = 1): string =>
 const MANY = 4;
 
 /** The most statements that are compiled for the columns that are the same in all rows. */
-const MOST_COMPILED = 400;
+const MAX_COMPILED = 400;
 
 /** Rows as a JSON table: an expression for each column, and the values of its parameters. */
 interface JsonTable {
-  readonly columns: readonly string[];
-  readonly from: string;
-  readonly values: SqlValues;
+  columns: Columns;
+  from: string;
+  values: SqlValues;
 }
 
 /**
@@ -49,7 +49,7 @@ function toJsonTable(rows: readonly SqlValues[], count: number, isPlain: boolean
   return { columns, from: `json_each($${values.length}) AS r`, values };
 }
 
-const toConditions = (columns: readonly string[]): string =>
+const toConditions = (columns: Columns): string =>
   columns.map((column, index) => `${column} = $${index + 1}`).join(" AND ");
 
 export function createSqliteTransaction(handle: SqliteHandle): SqlTransaction {
@@ -57,8 +57,8 @@ export function createSqliteTransaction(handle: SqliteHandle): SqlTransaction {
   const compiled = new Map<string, Compiled>();
 
   const compile = (text: string): Compiled => {
-    const known = compiled.get(text);
-    if (known !== undefined) return known;
+    const cached = compiled.get(text);
+    if (cached !== undefined) return cached;
     const parameters = compileParameters(fillTableNames(text));
     const made = {
       statement: prepare(handle, parameters.text),
@@ -72,29 +72,29 @@ export function createSqliteTransaction(handle: SqliteHandle): SqlTransaction {
   const toValues = ({ order, isPlain }: Compiled, values: SqlValues): SqlValue[] =>
     isPlain ? (values as SqlValue[]) : order.map((place) => values[place] ?? null);
   const query = <R>(text: string, values: SqlValues): R[] => {
-    const own = compile(text);
-    if (own.isQuery) return own.statement.all(...toValues(own, values)) as R[];
-    own.statement.run(...toValues(own, values));
+    const prepared = compile(text);
+    if (prepared.isQuery) return prepared.statement.all(...toValues(prepared, values)) as R[];
+    prepared.statement.run(...toValues(prepared, values));
     return [];
   };
   const runEach = (text: string, rows: readonly SqlValues[]): void => {
     if (rows.length === 0) return;
-    const own = compile(text);
-    for (const row of rows) own.statement.run(...toValues(own, row));
+    const prepared = compile(text);
+    for (const row of rows) prepared.statement.run(...toValues(prepared, row));
   };
   /** Runs a statement over a JSON table. */
   const runMany = (rows: readonly SqlValues[], count: number, write: (table: JsonTable) => string): void => {
     let table = toJsonTable(rows, count, false);
     let text = write(table);
-    if (compiled.size > MOST_COMPILED && !compiled.has(text)) {
+    if (compiled.size > MAX_COMPILED && !compiled.has(text)) {
       table = toJsonTable(rows, count, true);
       text = write(table);
     }
     runEach(text, [table.values]);
   };
-  const toConflict = (unless?: readonly string[]): string =>
+  const toConflict = (unless?: Columns): string =>
     unless === undefined ? "" : ` ON CONFLICT (${unless.join(", ")}) DO NOTHING`;
-  const toInsert = (table: string, columns: readonly string[], unless?: readonly string[]): string =>
+  const toInsert = (table: string, columns: Columns, unless?: Columns): string =>
     `INSERT INTO ${toTableName(table)} (${columns.join(", ")}) VALUES (${toParameters(columns.length)})${toConflict(unless)}`;
 
   return {
@@ -119,9 +119,9 @@ export function createSqliteTransaction(handle: SqliteHandle): SqlTransaction {
       }
     },
     async insertNumbered({ name }, columns, rows, unless) {
-      const own = compile(toInsert(name, columns, unless));
+      const prepared = compile(toInsert(name, columns, unless));
       return rows.map((row) => {
-        const { changes, lastInsertRowid } = own.statement.run(...toValues(own, row));
+        const { changes, lastInsertRowid } = prepared.statement.run(...toValues(prepared, row));
         return Number(changes) === 0 ? undefined : Number(lastInsertRowid);
       });
     },

@@ -11,13 +11,10 @@ CREATE FUNCTION append_events(p_now bigint, p_events json, p_assumed json, p_cha
 LANGUAGE plpgsql
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
+SET jit = off
 AS $function$
 BEGIN
-  -- Texts of another encoding would be stored garbled, because pg sends UTF-8.
-  IF current_setting('client_encoding') NOT IN ('UTF8', 'SQL_ASCII') THEN
-    RAISE 'client_encoding is not UTF8' USING ERRCODE = '22021';
-  END IF;
-
+  PERFORM check_encoding();
   IF p_assumed IS NOT NULL AND (
     EXISTS (
       SELECT FROM json_to_recordset(p_events) AS g(account text, id text) CROSS JOIN LATERAL (

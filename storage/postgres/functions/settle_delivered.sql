@@ -19,11 +19,14 @@ SET jit = off
 AS $function$
 DECLARE
   webhooks text[] := ARRAY (SELECT g ->> 'id' FROM jsonb_array_elements(p_endpoints) AS g);
-  tokens text[] := ARRAY (SELECT DISTINCT g ->> 'token' FROM jsonb_array_elements(p_deliveries) AS g);
-  positions bigint[] := ARRAY (SELECT (g ->> 'position')::bigint FROM jsonb_array_elements(p_deliveries) AS g);
+  tokens text[];
+  positions bigint[];
   shared_events bigint[];
 BEGIN
   is_settled := false;
+  SELECT array_agg(g.token), array_agg(g.position), array_agg(g.event) FILTER (WHERE NOT g."isOnly")
+  INTO tokens, positions, shared_events
+  FROM jsonb_to_recordset(p_deliveries) AS g(token text, position bigint, event bigint, "isOnly" boolean);
   PERFORM FROM endpoints WHERE id = ANY (webhooks) ORDER BY position FOR UPDATE;
   PERFORM FROM leases WHERE token = ANY (tokens) ORDER BY position FOR UPDATE;
 
@@ -33,7 +36,7 @@ BEGIN
     WHERE e.position IS NULL OR e.account <> g.account OR e.generation <> g.generation
       OR e.status <> 'ENABLED' OR e.failing_since IS NOT NULL OR e.recent_hour IS DISTINCT FROM g.hour
   ) OR EXISTS (
-    SELECT g.token, g.position FROM jsonb_to_recordset(p_deliveries) AS g(token text, position bigint)
+    SELECT g.token, g.position FROM unnest(tokens, positions) AS g(token, position)
     EXCEPT
     SELECT l.token, d.value::bigint
     FROM leases AS l CROSS JOIN LATERAL json_array_elements_text(l.deliveries::json) AS d
@@ -42,10 +45,6 @@ BEGIN
     RETURN;
   END IF;
 
-  shared_events := ARRAY (
-    SELECT DISTINCT g.event FROM jsonb_to_recordset(p_deliveries) AS g(event bigint, "isOnly" boolean)
-    WHERE NOT g."isOnly"
-  );
   PERFORM FROM events WHERE position = ANY (shared_events) ORDER BY position FOR UPDATE;
 
   WITH counted AS MATERIALIZED (
@@ -57,18 +56,18 @@ BEGIN
       jsonb_to_recordset(p_endpoints) AS (id text, lane text, count bigint, "durationMs" bigint, "lastAttempt" text, sketch text)
     ) WITH ORDINALITY AS g(id, lane, count, duration_ms, last_attempt, sketch, place)
       JOIN endpoints AS e ON e.id = g.id
+  ), delivered AS MATERIALIZED (
+    SELECT * FROM jsonb_to_recordset(p_deliveries) AS g(
+      position bigint, event bigint, account text, "isOnly" boolean, "startedAt" bigint, "endedAt" bigint, attempts text
+    )
   ), settled AS (
     UPDATE deliveries AS d SET
       state = 'delivered', reason = NULL, started_at = g."startedAt", ended_at = g."endedAt", is_recovered = 0,
       attempts = g.attempts
-    FROM jsonb_to_recordset(p_deliveries)
-      AS g(position bigint, "startedAt" bigint, "endedAt" bigint, attempts text)
-    WHERE d.position = g.position
+    FROM delivered AS g WHERE d.position = g.position
   ), completed_alone AS (
     INSERT INTO completed (event, account, ended_at)
-    SELECT g.event, g.account, p_now
-    FROM jsonb_to_recordset(p_deliveries) AS g(event bigint, account text, "isOnly" boolean)
-    WHERE g."isOnly"
+    SELECT g.event, g.account, p_now FROM delivered AS g WHERE g."isOnly"
     ON CONFLICT (event) DO NOTHING
   ), rest AS MATERIALIZED (
     SELECT l.position,
