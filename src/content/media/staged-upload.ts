@@ -5,16 +5,16 @@
 
 import { createByteBuffer } from "../../core/bytes.js";
 import type { BodyPace } from "../../http/body-chunks.js";
+import { readFileName } from "../../http/content-disposition.js";
 import type { HttpRequest, ReadableBody } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { FileStore } from "../files.js";
 import type { MediaFile } from "../records/records.js";
 import { RestError } from "../rest/error.js";
+import { isMultipart, readMultipart, readUploadBytes } from "../rest/multipart.js";
 import { refuseCodedBody } from "../rest/request-input.js";
-import { readFileName } from "./content-disposition.js";
 import { publishUnderFreeName, titleFromFileName, toUploadFolder } from "./file-name.js";
 import { type ImageSize, imageSizeWalk, PIECE_BYTES } from "./image-size.js";
-import { isMultipart, readMultipart, readUploadBytes } from "./multipart.js";
 import {
   assertImageSize,
   isImage,

@@ -11,8 +11,8 @@ import { validateArguments } from "../../schema/arguments.js";
 import { checkJsonLimits } from "../../schema/json-limits.js";
 import { parseQuery } from "../../schema/query-string.js";
 import type { Json, JsonObject } from "../../schema/types.js";
-import { readFields } from "../media/multipart.js";
 import { RestError } from "./error.js";
+import { readFields } from "./multipart.js";
 import type { Method, PathParameters, RestEndpoint, RestRequest, RouteCall } from "./types.js";
 
 const NOTHING: JsonObject = Object.freeze(Object.create(null));

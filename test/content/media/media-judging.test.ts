@@ -6,10 +6,10 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isFileName } from "../../../src/content/files.js";
-import { readFileName, readParameters } from "../../../src/content/media/content-disposition.js";
 import { titleFromFileName, toBaseName } from "../../../src/content/media/file-name.js";
 import { imageSize } from "../../../src/content/media/image-size.js";
 import { detectMediaType, findMimeType, hasBinary } from "../../../src/content/media/media-type.js";
+import { readFileName, readParameters } from "../../../src/http/content-disposition.js";
 import { expectLinear } from "../../support/cpu-time.js";
 
 const fixtures = JSON.parse(

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createProviderTable } from "../../../src/content/embeds/providers.js";
 import { readForeign, sandboxEmbed } from "../../../src/content/embeds/safe.js";
-import { readFileName, readParameters } from "../../../src/content/media/content-disposition.js";
 import { titleFromFileName, toBaseName } from "../../../src/content/media/file-name.js";
 import { createSearchMatch, parseSearch } from "../../../src/content/query/search.js";
 import { splitBlocks } from "../../../src/content/text/blocks.js";
@@ -18,6 +17,7 @@ import { cleanUrl, isSafeUrl, isScriptUrl } from "../../../src/content/text/urls
 import { escapeXml } from "../../../src/content/wxr/export.js";
 import { termSlugKey } from "../../../src/content/wxr/identity.js";
 import { unserializePhp } from "../../../src/content/wxr/php-serialize.js";
+import { readFileName, readParameters } from "../../../src/http/content-disposition.js";
 import { checkFormat, cleanUri } from "../../../src/schema/formats.js";
 import { growthOf, isLinear } from "../../support/growth.js";
 

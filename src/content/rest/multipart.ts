@@ -7,12 +7,12 @@ import type { Readable } from "node:stream";
 import { Busboy, type BusboyInstance } from "@fastify/busboy";
 import { readBytes } from "../../http/body.js";
 import { type BodyPace, chunksUntilLeft } from "../../http/body-chunks.js";
+import { readParameters } from "../../http/content-disposition.js";
 import { HttpError } from "../../http/errors.js";
 import type { HttpRequest, ReadableBody } from "../../http/types.js";
 import { parseQuery } from "../../schema/query-string.js";
 import type { JsonObject } from "../../schema/types.js";
-import { RestError } from "../rest/error.js";
-import { readParameters } from "./content-disposition.js";
+import { RestError } from "./error.js";
 
 /** Of all text fields together, and of the headers of the parts. */
 const TEXT_BYTES = 1_048_576;
