@@ -11,23 +11,6 @@ import { TAG_ATTRIBUTE } from "../text/blocks.js";
 import { tokenGroups } from "../text/markup.js";
 import { findSources, findVersionByUrl } from "./image-markup.js";
 
-/** Images of the site that are completed in one content. */
-export const MAX_IMAGES = 500;
-
-/** The class by which editors name the attachment that an image shows. */
-const IMAGE_CLASS = /\bwp-image-(\d{1,15})\b/gi;
-
-/** Returns the ids of the attachments that the images of a text show, each once. */
-export function listImageIds(text: string): number[] {
-  if (!text.includes("wp-image-")) return [];
-  const ids = new Set<number>();
-  for (const [, id] of text.matchAll(IMAGE_CLASS)) {
-    if (ids.size >= MAX_IMAGES) break;
-    ids.add(Number(id));
-  }
-  return [...ids];
-}
-
 /** True if the HTML has an element that this module completes. */
 export const hasImages = (html: string): boolean => /<(?:img|iframe)\s/i.test(html);
 

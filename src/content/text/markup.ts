@@ -180,3 +180,22 @@ export function cleanClasses(classes: string[]): string[] {
   if (classes.length === 0) return [""];
   return classes.map((name) => name.replace(/%[\da-f]{2}/gi, "").replace(/[^\w-]/g, ""));
 }
+
+// Images of the site, by the class that editors give them.
+
+/** Images of the site that are completed in one content. */
+export const MAX_IMAGES = 500;
+
+/** The class by which editors name the attachment that an image shows. */
+const IMAGE_CLASS = /\bwp-image-(\d{1,15})\b/gi;
+
+/** Returns the ids of the attachments that the images of a text show, each once. */
+export function listImageIds(text: string): number[] {
+  if (!text.includes("wp-image-")) return [];
+  const ids = new Set<number>();
+  for (const [, id] of text.matchAll(IMAGE_CLASS)) {
+    if (ids.size >= MAX_IMAGES) break;
+    ids.add(Number(id));
+  }
+  return [...ids];
+}
