@@ -41,7 +41,7 @@ const OPTIONS = {
   prefix: prefixOption,
   decorate: value<string | undefined>(
     "a name",
-    (given) => typeof given === "string" && given !== "",
+    (value) => typeof value === "string" && value !== "",
     undefined,
   ),
 };

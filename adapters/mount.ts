@@ -26,7 +26,7 @@ export interface Mount {
 
 export const prefixOption: Option<string> = value(
   "a path such as '/api', or ''",
-  (given) => typeof given === "string" && /^(?:\/[^?#]*)?$/.test(given),
+  (value) => typeof value === "string" && /^(?:\/[^?#]*)?$/.test(value),
   "",
 );
 
@@ -49,9 +49,9 @@ export const readPrefix = (factory: string, options: MountOptions | undefined): 
 
 /** Splits a request target into path and query, also one in absolute form (RFC 9112 §3.2). */
 function splitTarget(target: string): { path: string; query: string } {
-  const own = target.startsWith("/") ? target : target.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?]*/i, "");
-  const mark = own.indexOf("?");
-  return mark < 0 ? { path: own, query: "" } : { path: own.slice(0, mark), query: own.slice(mark + 1) };
+  const path = target.startsWith("/") ? target : target.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?]*/i, "");
+  const mark = path.indexOf("?");
+  return mark < 0 ? { path, query: "" } : { path: path.slice(0, mark), query: path.slice(mark + 1) };
 }
 
 /**

@@ -41,10 +41,10 @@ export interface OpenTelemetryOptions {
 const provider = <T>(method: string) =>
   value<T | undefined>(
     `a provider with ${method}`,
-    (given) =>
-      typeof given === "object" &&
-      given !== null &&
-      typeof (given as Record<string, unknown>)[method] === "function",
+    (value) =>
+      typeof value === "object" &&
+      value !== null &&
+      typeof (value as Record<string, unknown>)[method] === "function",
     undefined,
   );
 

@@ -70,11 +70,11 @@ function registerMetric(key: string, registry: Registry, readers: Readers): Add 
   const about = { name: toMetricName(metric), help, labelNames: labels, registers: [registry] };
   if (kind === "counter") {
     const counter = new Counter(about);
-    return (own, added) => counter.inc(own, added);
+    return (labels, added) => counter.inc(labels, added);
   }
   if (kind === "histogram") {
     const histogram = new Histogram({ ...about, buckets: [...bounds] });
-    return (own, added) => histogram.observe(own, added);
+    return (labels, added) => histogram.observe(labels, added);
   }
   const gauge = new Gauge({
     ...about,
@@ -83,11 +83,11 @@ function registerMetric(key: string, registry: Registry, readers: Readers): Add 
       gauge.reset();
       // A gauge without labels is 0 after a reset. It has no value if nobody reports one.
       if (labels.length === 0) gauge.remove({});
-      const own = readings.filter((reading) => reading.metric === key);
-      for (const reading of own.slice(0, MAX_SERIES)) gauge.set(reading.labels, reading.value);
+      const matching = readings.filter((reading) => reading.metric === key);
+      for (const reading of matching.slice(0, MAX_SERIES)) gauge.set(reading.labels, reading.value);
     },
   });
-  return (own, added) => gauge.inc(own, added);
+  return (labels, added) => gauge.inc(labels, added);
 }
 
 /**
@@ -95,12 +95,12 @@ function registerMetric(key: string, registry: Registry, readers: Readers): Add 
  * reset the registry since.
  */
 function limitSeries(names: readonly string[], add: Add): Add {
-  const known = new Set<string>();
+  const keys = new Set<string>();
   return (labels, added) => {
     const key = names.map((name) => labels[name]).join("\u0000");
-    if (!known.has(key)) {
-      if (known.size === MAX_SERIES) return;
-      known.add(key);
+    if (!keys.has(key)) {
+      if (keys.size === MAX_SERIES) return;
+      keys.add(key);
     }
     add(labels, added);
   };

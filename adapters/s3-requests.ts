@@ -38,7 +38,7 @@ export interface S3Response {
   body: AsyncGenerator<Uint8Array>;
 }
 
-const MOST_ERROR_BYTES = 16_384;
+const MAX_ERROR_BYTES = 16_384;
 /** Encodings that `fetch` undoes. Stores also keep others, such as `aws-chunked`. */
 const COMPRESSED = /gzip|compress|deflate|br|zstd/i;
 
@@ -54,7 +54,7 @@ export function createS3Sender(config: S3Config): (request: S3Request) => Promis
       `/${[bucket, ...(key === "" ? [] : key.split("/"))].map(encodeURIComponent).join("/")}`,
       endpoint,
     );
-    for (const [name, given] of Object.entries(query)) url.searchParams.set(name, given);
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
     const datetime = new Date(clock.now()).toISOString().replace(/[:-]|\.\d{3}/g, "");
     const signed = { method, url: url.href, headers: { ...headers }, service: "s3", region, datetime, cache };
     return new Signer({ ...signed, ...credentials }).sign();
@@ -129,19 +129,19 @@ async function* readBody({ body }: Response, watch: ReturnType<typeof createWatc
   }
 }
 
-export async function readText(body: ReadableBody, most: number): Promise<string> {
+export async function readText(body: ReadableBody, max: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > most) throw unavailable(`a response has more than ${most} bytes`);
+    if (bytes > max) throw unavailable(`a response has more than ${max} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();
 }
 
 const readCode = async (body: ReadableBody): Promise<string> =>
-  readElement(await readText(body, MOST_ERROR_BYTES).catch(() => ""), /<Code>([A-Za-z0-9.]{1,100})</) ?? "";
+  readElement(await readText(body, MAX_ERROR_BYTES).catch(() => ""), /<Code>([A-Za-z0-9.]{1,100})</) ?? "";
 
 /** Reads the text of an element from XML without namespaces. */
 export const readElement = (xml: string, pattern: RegExp): string | undefined => pattern.exec(xml)?.[1];
@@ -151,7 +151,7 @@ function toConnectionError(error: unknown, signal: AbortSignal, { endpoint, time
   if (isPostbellError(error, "invalid_option")) return error;
   if (signal.aborted) return unavailable(`${endpoint} made no progress for ${timeoutMs} ms`, "timeout");
   const { code, cause } = error as { code?: unknown; cause?: { code?: unknown } };
-  const found = [cause?.code, code].find((given) => typeof given === "string");
+  const found = [cause?.code, code].find((value) => typeof value === "string");
   const reason = `${typeof found === "string" ? found : "connection error"} ${endpoint}`;
   return unavailable(`the connection to ${endpoint} failed (${reason})`, reason);
 }

@@ -56,11 +56,11 @@ export interface S3Files extends FileStore {
   readonly check: () => Promise<void>;
 }
 
-const isName = (given: unknown): boolean => typeof given === "string" && /^[\x21-\x7e]{1,4096}$/.test(given);
+const isName = (value: unknown): boolean => typeof value === "string" && /^[\x21-\x7e]{1,4096}$/.test(value);
 
-const isEndpoint = (given: unknown): boolean => {
-  if (typeof given !== "string" || !URL.canParse(given)) return false;
-  const { protocol, pathname, search, hash, username } = new URL(given);
+const isEndpoint = (value: unknown): boolean => {
+  if (typeof value !== "string" || !URL.canParse(value)) return false;
+  const { protocol, pathname, search, hash, username } = new URL(value);
   return /^https?:$/.test(protocol) && pathname === "/" && `${search}${hash}${username}` === "";
 };
 
@@ -75,13 +75,13 @@ export const s3FilesOptions = {
   region: value("a name such as 'eu-central-1'", isName, "us-east-1", "a name"),
   bucket: value<string | undefined>(
     "the name of a bucket",
-    (given) => typeof given === "string" && /^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/.test(given),
+    (value) => typeof value === "string" && /^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/.test(value),
     undefined,
     "a name",
   ),
   prefix: value<string | undefined>(
     "a folder such as 'media/2026'",
-    (given) => typeof given === "string" && isFileName(given),
+    (value) => typeof value === "string" && isFileName(value),
     undefined,
     "a folder",
   ),
@@ -95,10 +95,10 @@ export const s3FilesOptions = {
 const REQUIRED = ["endpoint", "bucket", "accessKeyId", "secretAccessKey"] as const;
 
 /** The largest body of one upload on S3. */
-const MOST_BYTES = 5 * 2 ** 30;
+const MAX_BYTES = 5 * 2 ** 30;
 const CHUNK_BYTES = 262_144;
 /** A page of a list has up to 1000 keys. */
-const MOST_LIST_BYTES = 16 * 2 ** 20;
+const MAX_LIST_BYTES = 16 * 2 ** 20;
 const RETRIES = 3;
 const UPLOAD_ID = "x-amz-meta-postbell-upload";
 
@@ -156,8 +156,8 @@ export function s3Files(options: S3FilesOptions): S3Files {
 
   /** An earlier attempt may have stored the file although its response was lost. */
   async function put(name: string, id: string, { handle, bytes }: TemporaryFile): Promise<boolean> {
-    const known = await head(name);
-    if (known !== undefined) return known.uploadId === id;
+    const found = await head(name);
+    if (found !== undefined) return found.uploadId === id;
     const { status } = await send({
       method: "PUT",
       key: folder + name,
@@ -230,7 +230,7 @@ export function s3Files(options: S3FilesOptions): S3Files {
       };
       const page = await again(async () => {
         const { body } = await send({ method: "GET", key: "", query, accept: [200] });
-        return readText(body, MOST_LIST_BYTES);
+        return readText(body, MAX_LIST_BYTES);
       });
       for (const part of page.split("<Contents>").slice(1)) {
         const entry = readEntry(part.slice(0, part.indexOf("</Contents>")), folder);
@@ -259,7 +259,7 @@ export function s3Files(options: S3FilesOptions): S3Files {
       const query = { "list-type": "2", prefix: `${folder}.postbell-check` };
       await again(async () => {
         const { body } = await send({ method: "GET", key: "", query, accept: [200] });
-        return readText(body, MOST_LIST_BYTES);
+        return readText(body, MAX_LIST_BYTES);
       });
     },
   });
@@ -292,7 +292,7 @@ async function writeTemporary(source: ReadableBody): Promise<TemporaryFile> {
     await rm(path, { force: true }).catch(() => {});
     for await (const chunk of source) {
       bytes += chunk.length;
-      if (bytes > MOST_BYTES)
+      if (bytes > MAX_BYTES)
         throw new PostbellError("storage_full", "s3Files: a file may have at most 5 GiB.");
       await handle.writeFile(chunk);
     }
@@ -327,8 +327,8 @@ function toEntry(name: string, size: string | null | undefined, time: string | n
 }
 
 /** Without its size a file that was cut off could not be told from a whole one. */
-function readSize(given: string | null | undefined): number {
-  const bytes = /^[0-9]{1,16}$/.test(given ?? "") ? Number(given) : Number.NaN;
+function readSize(value: string | null | undefined): number {
+  const bytes = /^[0-9]{1,16}$/.test(value ?? "") ? Number(value) : Number.NaN;
   if (!Number.isSafeInteger(bytes)) throw unavailable("the store does not tell the size of a file");
   return bytes;
 }

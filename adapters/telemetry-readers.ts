@@ -20,8 +20,8 @@ export function createReaders(): Readers {
     for (const result of await Promise.allSettled([...all].map((read) => read()))) {
       for (const reading of result.status === "fulfilled" ? result.value : []) {
         const key = JSON.stringify([reading.metric, reading.labels]);
-        const known = sums.get(key)?.value ?? 0;
-        sums.set(key, { ...reading, value: known + reading.value });
+        const found = sums.get(key)?.value ?? 0;
+        sums.set(key, { ...reading, value: found + reading.value });
       }
     }
     return [...sums.values()];
@@ -30,9 +30,9 @@ export function createReaders(): Readers {
   return {
     add(read) {
       // Wrapped, because the same function may be added twice.
-      const own = (): Promise<readonly Reading[]> => read();
-      all.add(own);
-      return () => void all.delete(own);
+      const wrapped = (): Promise<readonly Reading[]> => read();
+      all.add(wrapped);
+      return () => void all.delete(wrapped);
     },
     read() {
       inFlight ??= readAll().finally(() => {

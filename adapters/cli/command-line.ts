@@ -55,8 +55,8 @@ const print =
   };
 
 /** @throws `Error` whose message is for the user. */
-function parseCommandLine(given: readonly string[]): Action {
-  const [word = "", ...args] = given;
+function parseCommandLine(argv: readonly string[]): Action {
+  const [word = "", ...args] = argv;
   if (isHelp(word)) return print(HELP);
   if (!Object.hasOwn(COMMANDS, word)) {
     const names = Object.keys(COMMANDS);
@@ -76,14 +76,14 @@ function parseCommandLine(given: readonly string[]): Action {
 export type { CliIo } from "./command.js";
 
 /** Resolves with the exit code; never rejects. */
-export async function main(given: readonly string[], io: CliIo): Promise<ExitCode> {
+export async function main(argv: readonly string[], io: CliIo): Promise<ExitCode> {
   const reportError = (message: string, more = ""): void => {
     io.stderr.write(`postbell: ${message}\n${more}`);
-    if (given.includes("--json")) io.stdout.write(`${JSON.stringify({ error: message })}\n`);
+    if (argv.includes("--json")) io.stdout.write(`${JSON.stringify({ error: message })}\n`);
   };
   let action: Action;
   try {
-    action = parseCommandLine(given);
+    action = parseCommandLine(argv);
   } catch (error) {
     reportError(toMessage(error), "See postbell --help.\n");
     return EXIT.usage;

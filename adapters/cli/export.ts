@@ -19,8 +19,8 @@ export const exportSite = defineCommand({
                       passwords of posts
   --json              print the path and size of FILE as JSON`,
   options: { ...siteOptions, output: { type: "string", default: "" } },
-  read({ output, json, quiet, ...given }, operands) {
-    const site = readSite(given);
+  read({ output, json, quiet, ...options }, operands) {
+    const site = readSite(options);
     if (operands.length > 0) throw new Error("export takes no file: give the file to write with --output.");
     if (site.url === "") throw new Error("--site is missing: URLs in the file begin with it.");
     if (json && output === "")

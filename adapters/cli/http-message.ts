@@ -101,10 +101,10 @@ function cutToLength(message: HttpMessage): { body: Uint8Array; notes: string[] 
 
 /** Writes a request as the bytes of a file that {@link readMessage} reads. */
 export function writeMessage({ method, path, headers, body }: HttpMessage): Uint8Array {
-  const kept = headers.filter(([name]) => !/^(?:transfer-encoding|content-length)$/i.test(name));
+  const others = headers.filter(([name]) => !/^(?:transfer-encoding|content-length)$/i.test(name));
   const lines = [
     `${method} ${path} HTTP/1.1`,
-    ...[...kept, ["Content-Length", String(body.length)] as const].map(
+    ...[...others, ["Content-Length", String(body.length)] as const].map(
       ([name, value]) => `${name}: ${value}`,
     ),
   ];
@@ -132,13 +132,16 @@ export function sendRequest(
   signal: AbortSignal,
 ): Promise<number> {
   const { protocol, host } = new URL(url);
-  const own = [...headers.filter(([name]) => !isHopHeader(name)), ["Content-Length", String(body.length)]];
+  const forwarded = [
+    ...headers.filter(([name]) => !isHopHeader(name)),
+    ["Content-Length", String(body.length)],
+  ];
   return new Promise((resolve, reject) => {
     const request = (protocol === "https:" ? requestHttps : requestHttp)(
       url,
       {
         method: "POST",
-        headers: [["Host", host], ...own].flat() as unknown as Record<string, string>,
+        headers: [["Host", host], ...forwarded].flat() as unknown as Record<string, string>,
         signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       },
       (response) => {

@@ -29,11 +29,11 @@ ${siteDetails}
     fetch: { type: "boolean", default: false },
     trust: { type: "boolean", default: false },
   },
-  read({ user, author, fetch, trust, json, quiet, ...given }, [file, ...more]) {
+  read({ user, author, fetch, trust, json, quiet, ...options }, [file, ...more]) {
     refuseOperands(more);
-    const site = readSite(given);
+    const site = readSite(options);
     if (file === undefined) throw new Error("The file to import is missing.");
-    if (fetch && given.files === "") throw new Error("--fetch needs --files, the folder for the files.");
+    if (fetch && options.files === "") throw new Error("--fetch needs --files, the folder for the files.");
     const authors = Object.fromEntries(author.map(readAuthor));
     return { site, file, user: readId(user, "--user"), authors, fetch, trust, json, quiet };
   },

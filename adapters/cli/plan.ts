@@ -35,7 +35,7 @@ export const plan = defineCommand({
     from: { type: "string" },
     json: { type: "boolean", default: false },
   },
-  read({ intervals, every, window, jitter, warn, disable, from, json, ...given }, operands) {
+  read({ intervals, every, window, jitter, warn, disable, from, json, ...options }, operands) {
     refuseOperands(operands);
     const ms = (text: string | undefined, name: string): number | undefined =>
       text === undefined ? undefined : readDuration(text, name);
@@ -49,7 +49,7 @@ export const plan = defineCommand({
           everyMs: ms(every, "--every"),
           windowMs: ms(window, "--window"),
           jitter: jitter === undefined ? undefined : readPart(jitter),
-          maxJitterMs: ms(given["max-jitter"], "--max-jitter"),
+          maxJitterMs: ms(options["max-jitter"], "--max-jitter"),
         },
         endpoints: { warnAfterMs: ms(warn, "--warn"), disableAfterMs: ms(disable, "--disable") },
       }),

@@ -21,10 +21,10 @@ ${secretDetails}
     to: { type: "string", default: "" },
     json: { type: "boolean", default: false },
   },
-  read({ to, header, json, ...given }, files) {
+  read({ to, header, json, ...options }, files) {
     if (files.length === 0) throw new Error("The file to send is missing.");
     if (to === "") throw new Error("--to is missing: give the URL to send to.");
-    return { files, to: readUrl(to, "--to"), header, json, source: readSecretSource(given) };
+    return { files, to: readUrl(to, "--to"), header, json, source: readSecretSource(options) };
   },
   async run({ files, to, header, json, source }, io) {
     const paint = createPainter(io);
@@ -74,6 +74,6 @@ function signAgain<M extends HttpMessage>(message: M, header: string, secret: st
     ...(id === undefined ? [] : Object.entries(standardHeaders({ secrets: [secret], id, timestamp, body }))),
   ];
   const replaced = new Set(made.map(([name]) => name.toLowerCase()));
-  const kept = message.headers.filter(([name]) => !replaced.has(name.toLowerCase()));
-  return { ...message, headers: [...kept, ...made] };
+  const headers = message.headers.filter(([name]) => !replaced.has(name.toLowerCase()));
+  return { ...message, headers: [...headers, ...made] };
 }

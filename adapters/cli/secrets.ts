@@ -18,14 +18,14 @@ export const secretDetails = `  --secret-file FILE  file with the webhook's secr
   --header NAME       header of the signature; default X-Service-Signature`;
 
 export interface SecretSource {
-  given: string[];
+  texts: string[];
   files: string[];
 }
 
 /** @throws `Error` whose message is for the user. */
 export function readSecretSource(values: { secret: string[]; "secret-file": string[] }): SecretSource {
   if (!values.secret.every(isSecret)) throw new Error("--secret is empty, or a public key.");
-  return { given: values.secret, files: values["secret-file"] };
+  return { texts: values.secret, files: values["secret-file"] };
 }
 
 export interface FoundSecrets {
@@ -40,10 +40,10 @@ export interface FoundSecrets {
  * @throws `Error` whose message is for the user, if a file cannot be read or has no secret.
  */
 export async function findSecrets(
-  { given, files }: SecretSource,
+  { texts, files }: SecretSource,
   { env, stdin }: CliIo,
 ): Promise<FoundSecrets> {
-  const secrets = [...given];
+  const secrets = [...texts];
   let url: string | undefined;
   for (const file of files) {
     const [text, name] =

@@ -32,14 +32,14 @@ ${secretDetails}
     at: { type: "string" },
     json: { type: "boolean", default: false },
   },
-  read({ tolerance, at, header, json, ...given }, [file, ...more]) {
+  read({ tolerance, at, header, json, ...options }, [file, ...more]) {
     refuseOperands(more);
     if (file === undefined) throw new Error("The file to verify is missing.");
-    if (file === "-" && given["secret-file"].includes("-"))
+    if (file === "-" && options["secret-file"].includes("-"))
       throw new Error("The standard input cannot be both the request and the secret: save one to a file.");
     const toleranceSeconds = readWholeNumber(tolerance, "--tolerance", { min: 0, max: 1e12 });
     const time = at === undefined ? undefined : readTimeOption(at, "--at");
-    return { file, header, json, toleranceSeconds, time, source: readSecretSource(given) };
+    return { file, header, json, toleranceSeconds, time, source: readSecretSource(options) };
   },
   async run({ file, header, json, toleranceSeconds, time, source }, io) {
     const { secrets } = await findSecrets(source, io);

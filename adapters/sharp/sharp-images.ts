@@ -62,9 +62,9 @@ export function sharpImages(options: SharpImagesOptions = {}): ImageTool {
       const size = imageSize(mimeType, bytes);
       if (size === undefined) return "unreadable";
       if (pixelsOf(size) > maxPixels) return "too_large";
-      const most = mayMove ? maxFrames : 1;
-      const frames = frameCount(mimeType, bytes, most);
-      if (frames > most) return mayMove || frames === Number.POSITIVE_INFINITY ? "too_large" : "animated";
+      const max = mayMove ? maxFrames : 1;
+      const frames = frameCount(mimeType, bytes, max);
+      if (frames > max) return mayMove || frames === Number.POSITIVE_INFINITY ? "too_large" : "animated";
       const deadline = systemClock.monotonic() + timeoutSeconds * 1_000;
       try {
         return await work({ bytes, size, mimeType, makeSharp, deadline });

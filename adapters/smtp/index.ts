@@ -108,7 +108,7 @@ export function smtpNotifier(options: SmtpNotifierOptions): SmtpNotifier {
       onLate: (late) => {
         period.lateUntil = clock.monotonic() + LATE_MS;
         late
-          .then((known) => known && periods.record(period, known, about))
+          .then((state) => state && periods.record(period, state, about))
           // The next call retries the recipients that were deferred.
           .catch(() => {})
           .finally(() => (period.lateUntil = Number.NEGATIVE_INFINITY));
@@ -232,10 +232,10 @@ function findPortalUrl(
   portalUrl: SmtpNotifierOptions["portalUrl"],
   logger: Logger,
 ): string | null {
-  const given: unknown = portalUrl?.(webhook) ?? null;
-  if (given === null) return null;
-  if (typeof given === "string" && URL.canParse(given) && /^https?:$/.test(new URL(given).protocol))
-    return new URL(given).href;
+  const link: unknown = portalUrl?.(webhook) ?? null;
+  if (link === null) return null;
+  if (typeof link === "string" && URL.canParse(link) && /^https?:$/.test(new URL(link).protocol))
+    return new URL(link).href;
   logger.error({ webhook: webhook.id }, "`portalUrl` returned no http: or https: URL");
   return null;
 }

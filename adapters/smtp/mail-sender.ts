@@ -123,8 +123,8 @@ async function openTransport(
   return { transporter: made, close: () => made.close() };
 }
 
-const isTransporter = (given: string | object): given is Transporter =>
-  typeof given === "object" && "sendMail" in given && typeof given.sendMail === "function";
+const isTransporter = (value: string | object): value is Transporter =>
+  typeof value === "object" && "sendMail" in value && typeof value.sendMail === "function";
 
 type Preset = Record<string, string | number | boolean>;
 
@@ -141,11 +141,11 @@ function withPreset(text: string, preset: Preset): string {
   return url.href;
 }
 
-function optionsWithPreset(given: object, preset: Preset): object {
-  if ("url" in given && typeof given.url === "string")
-    return { ...given, url: withPreset(given.url, preset) };
+function optionsWithPreset(options: object, preset: Preset): object {
+  if ("url" in options && typeof options.url === "string")
+    return { ...options, url: withPreset(options.url, preset) };
   // Otherwise an attacker who removes STARTTLS could read the credentials.
-  return { ...preset, ...("auth" in given ? { requireTLS: true } : {}), ...given };
+  return { ...preset, ...("auth" in options ? { requireTLS: true } : {}), ...options };
 }
 
 type CreateTransport = (options: string | object) => Transporter & { close(): void };
@@ -177,8 +177,8 @@ interface SmtpResponse {
 const getStatus = ({ responseCode }: SmtpResponse): number =>
   typeof responseCode === "number" ? responseCode : 0;
 
-const toResponse = (given: unknown): SmtpResponse =>
-  typeof given === "object" && given !== null ? (given as SmtpResponse) : {};
+const toResponse = (value: unknown): SmtpResponse =>
+  typeof value === "object" && value !== null ? (value as SmtpResponse) : {};
 
 /**
  * Interprets the result of `sendMail`. Recipients that it does not name as rejected are accepted.

@@ -54,28 +54,28 @@ export interface SmtpNotifierOptions {
   logger?: Logger | false | undefined;
 }
 
-const isObject = (given: unknown): given is object => typeof given === "object" && given !== null;
+const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
-const isSmtpUrl = (given: string): boolean =>
-  URL.canParse(given) && /^smtps?:$/.test(new URL(given).protocol) && new URL(given).hostname !== "";
+const isSmtpUrl = (value: string): boolean =>
+  URL.canParse(value) && /^smtps?:$/.test(new URL(value).protocol) && new URL(value).hostname !== "";
 
-const isAddresses = (given: unknown): boolean =>
-  Array.isArray(given)
-    ? given.length > 0 && given.every((one) => readAddress(one) !== undefined)
-    : readAddress(given) !== undefined;
+const isAddresses = (value: unknown): boolean =>
+  Array.isArray(value)
+    ? value.length > 0 && value.every((one) => readAddress(one) !== undefined)
+    : readAddress(value) !== undefined;
 
 const ADDRESS = "an address such as 'Webhooks <hooks@example.org>'";
 
 export const smtpNotifierOptions = {
   transport: value<SmtpNotifierOptions["transport"] | undefined>(
     "an smtp:// or smtps:// URL, options of nodemailer, or a transporter",
-    (given) => (typeof given === "string" ? isSmtpUrl(given) : isObject(given) && !Array.isArray(given)),
+    (value) => (typeof value === "string" ? isSmtpUrl(value) : isObject(value) && !Array.isArray(value)),
     undefined,
   ),
-  from: value<string | undefined>(ADDRESS, (given) => readAddress(given) !== undefined, undefined),
+  from: value<string | undefined>(ADDRESS, (value) => readAddress(value) !== undefined, undefined),
   to: value<SmtpNotifierOptions["to"] | undefined>(
     "an address, a list of addresses, or a function",
-    (given) => typeof given === "function" || isAddresses(given),
+    (value) => typeof value === "function" || isAddresses(value),
     undefined,
   ),
   portalUrl: hook<NonNullable<SmtpNotifierOptions["portalUrl"]>>(),
@@ -107,10 +107,10 @@ const NAME = /^[^\p{Cc}<>]{0,200}$/u;
  * Reads `local@domain` or `Name <local@domain>`. Returns `undefined` for anything else, such as a
  * text with a line end or a second address.
  */
-export function readAddress(given: unknown): MailAddress | undefined {
-  if (typeof given !== "string" || given.length > MAX_LENGTH) return undefined;
-  const [, quoted = "", inside] = /^([^<>]*)<([^<>]*)>$/.exec(given.trim()) ?? [];
-  const address = inside ?? given.trim();
+export function readAddress(value: unknown): MailAddress | undefined {
+  if (typeof value !== "string" || value.length > MAX_LENGTH) return undefined;
+  const [, quoted = "", inside] = /^([^<>]*)<([^<>]*)>$/.exec(value.trim()) ?? [];
+  const address = inside ?? value.trim();
   const at = address.lastIndexOf("@");
   const [local, domain] = [address.slice(0, Math.max(at, 0)), domainToASCII(address.slice(at + 1))];
   const name = quoted.trim().replace(/^"(.*)"$/, "$1");

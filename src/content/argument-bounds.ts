@@ -73,19 +73,19 @@ export const COUNTS = {
 export const IDS = {
   type: "array",
   items: { type: "integer" },
-  mostItems: COUNTS.ids,
+  itemLimit: COUNTS.ids,
 } as const satisfies Schema;
 
 /** A list of names. */
 export const NAMES = {
   type: "array",
   items: { type: "string", maxLength: LENGTHS.name },
-  mostItems: COUNTS.names,
+  itemLimit: COUNTS.names,
 } as const satisfies Schema;
 
 /** A list of slugs. */
 export const SLUGS = {
   type: "array",
   items: { type: "string", maxLength: LENGTHS.slug },
-  mostItems: COUNTS.slugs,
+  itemLimit: COUNTS.slugs,
 } as const satisfies Schema;

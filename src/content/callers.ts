@@ -139,11 +139,12 @@ export function createCallers({
     return toCaller(user);
   };
 
-  const resolve = (known: Authentication): Caller | Promise<Caller> => {
-    if (known === null || known === undefined) return anonymous;
-    if (typeof known === "object" && "id" in known) return load(known.id);
-    const problem = findProblem(known);
-    if (problem === undefined) throw new RestError(known.status, known.code, known.message);
+  const resolve = (authentication: Authentication): Caller | Promise<Caller> => {
+    if (authentication === null || authentication === undefined) return anonymous;
+    if (typeof authentication === "object" && "id" in authentication) return load(authentication.id);
+    const problem = findProblem(authentication);
+    if (problem === undefined)
+      throw new RestError(authentication.status, authentication.code, authentication.message);
     logger.error({ problem }, "authenticate returned neither a user nor a valid refusal");
     throw new RestError(500, "rest_internal_error", "The request could not be answered.");
   };
@@ -153,8 +154,10 @@ export function createCallers({
     toCaller,
     load,
     authenticate(request) {
-      const known = authenticate(request);
-      return isPromiseLike(known) ? Promise.resolve(known).then(resolve) : resolve(known);
+      const authentication = authenticate(request);
+      return isPromiseLike(authentication)
+        ? Promise.resolve(authentication).then(resolve)
+        : resolve(authentication);
     },
   };
 }
@@ -178,8 +181,8 @@ function findProblem(refusal: AuthenticationRefusal): string | undefined {
   return undefined;
 }
 
-const describe = (given: unknown): string =>
-  typeof given === "number" ? String(given) : `a value of type ${typeof given}`;
+const describe = (value: unknown): string =>
+  typeof value === "number" ? String(value) : `a value of type ${typeof value}`;
 
-const isText = (given: unknown, most: number): boolean =>
-  typeof given === "string" && given !== "" && given.length <= most;
+const isText = (value: unknown, max: number): boolean =>
+  typeof value === "string" && value !== "" && value.length <= max;

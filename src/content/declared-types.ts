@@ -58,16 +58,16 @@ const RESERVED_BASES = toWords(`
   _locale _method _pretty _wpnonce rest_route
 `);
 
-const isText = (most: number) => (given: unknown) =>
-  typeof given === "string" && given.trim() !== "" && given.length <= most;
+const isText = (max: number) => (value: unknown) =>
+  typeof value === "string" && value.trim() !== "" && value.length <= max;
 
-const matches = (pattern: RegExp) => (given: unknown) => typeof given === "string" && pattern.test(given);
+const matches = (pattern: RegExp) => (value: unknown) => typeof value === "string" && pattern.test(value);
 
-const isListOf = (is: (given: unknown) => boolean) => (given: unknown) =>
-  Array.isArray(given) &&
-  given.length <= MAX_DECLARED &&
-  new Set(given).size === given.length &&
-  given.every(is);
+const isListOf = (is: (value: unknown) => boolean) => (value: unknown) =>
+  Array.isArray(value) &&
+  value.length <= MAX_DECLARED &&
+  new Set(value).size === value.length &&
+  value.every(is);
 
 const label = value<string>("a text of 1 to 100 characters", isText(100), "");
 const name = value<string | undefined>("1 to 32 of a-z, 0-9, dash and underscore", matches(BASE), undefined);
@@ -87,15 +87,15 @@ const typeOptions = {
   ...common,
   supports: value<TypeFeature[]>(
     `a list of ${FEATURES.join(", ")}`,
-    isListOf((given) => FEATURES.some((feature) => feature === given)),
+    isListOf((value) => FEATURES.some((feature) => feature === value)),
     ["title", "editor"],
   ),
   taxonomies: names,
   capabilityType: value<string | [string, string]>(
     "a name such as 'recipe', or a pair such as ['story', 'stories']",
-    (given) =>
-      matches(CAPABILITY_TYPE)(given) ||
-      (Array.isArray(given) && given.length === 2 && given.every(matches(CAPABILITY_TYPE))),
+    (value) =>
+      matches(CAPABILITY_TYPE)(value) ||
+      (Array.isArray(value) && value.length === 2 && value.every(matches(CAPABILITY_TYPE))),
     "post",
   ),
   icon: value<string | undefined>("a text of 1 to 200 characters", isText(200), undefined),
@@ -167,20 +167,20 @@ export function createContentModel({
     row.type,
     { ...row, capabilities: capabilityNames[row.type], taxonomies: list(row.type) },
   ]);
-  const own = [...declaredTypes].map(([type, declared]): [PostType, Collection] => [
+  const declaredCollections = [...declaredTypes].map(([type, declared]): [PostType, Collection] => [
     type,
     { ...toCollection(type, declared), taxonomies: list(type) },
   ]);
-  return { types: new Map([...rows, ...own]), taxonomies: definitions };
+  return { types: new Map([...rows, ...declaredCollections]), taxonomies: definitions };
 }
 
 /** Reads the declarations of one kind. `field`: the name of the option. */
 function readDeclared<T extends typeof typeOptions | typeof taxonomyOptions>(
   field: "types" | "taxonomies",
-  given: object,
+  options: object,
   table: T,
 ): Map<string, OptionValues<T>> {
-  const entries = Object.entries(given);
+  const entries = Object.entries(options);
   if (entries.length > MAX_DECLARED) refuse(field, `has at most ${MAX_DECLARED} members.`);
   return new Map(
     entries.map(([name, declaration]) => {

@@ -37,29 +37,29 @@ import type { UsersOption } from "./users/users.js";
 
 export type { ContentOptions } from "./content-options.js";
 
-const isAddress = (given: unknown): boolean =>
-  typeof given === "string" && URL.canParse(given) && /^https?:\/\//.test(given) && !given.endsWith("/");
+const isAddress = (value: unknown): boolean =>
+  typeof value === "string" && URL.canParse(value) && /^https?:\/\//.test(value) && !value.endsWith("/");
 
-const isObject = (given: unknown): boolean =>
-  typeof given === "object" && given !== null && !Array.isArray(given);
+const isObject = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
-const isText = (given: unknown): boolean => typeof given === "string";
+const isText = (value: unknown): boolean => typeof value === "string";
 
-const isOriginList = (given: unknown): boolean =>
-  Array.isArray(given) && given.every((origin) => URL.canParse(origin) && new URL(origin).origin === origin);
+const isOriginList = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((origin) => URL.canParse(origin) && new URL(origin).origin === origin);
 
 /** A `*` is left out: with credentials, browsers take it for a name. */
 const HEADER_NAME = /^[\w!#$%&'+.^`|~-]{1,100}$/;
 const MAX_ALLOWED_HEADERS = 100;
 
-const isHeaderList = (given: unknown): boolean =>
-  Array.isArray(given) &&
-  given.length <= MAX_ALLOWED_HEADERS &&
-  given.every((name) => typeof name === "string" && HEADER_NAME.test(name));
+const isHeaderList = (value: unknown): boolean =>
+  Array.isArray(value) &&
+  value.length <= MAX_ALLOWED_HEADERS &&
+  value.every((name) => typeof name === "string" && HEADER_NAME.test(name));
 
-const isProviderList = (given: unknown): boolean =>
-  Array.isArray(given) &&
-  given.every(
+const isProviderList = (value: unknown): boolean =>
+  Array.isArray(value) &&
+  value.every(
     (provider: Partial<EmbedProvider> | null) =>
       Array.isArray(provider?.pages) &&
       provider.pages.every(isPattern) &&
@@ -113,15 +113,15 @@ export const contentOptions = {
     home: address("the address of its first page"),
     timezone: value<string>("an IANA time zone or an offset such as '+05:30'", isText, "UTC", "a time zone"),
     uploads: address("the address of the uploaded files"),
-    templates: value<string[]>("a list of names", (given) => Array.isArray(given) && given.every(isText), []),
+    templates: value<string[]>("a list of names", (value) => Array.isArray(value) && value.every(isText), []),
   },
   consistency: oneOf(["strong", "eventual"], "strong"),
   namespace: value<string>(
     "a name of lower-case letters, digits and dashes",
-    (given) =>
-      typeof given === "string" &&
-      /^[a-z][a-z0-9-]{0,31}$/.test(given) &&
-      !["oembed", "batch", "wp-block-editor"].includes(given),
+    (value) =>
+      typeof value === "string" &&
+      /^[a-z][a-z0-9-]{0,31}$/.test(value) &&
+      !["oembed", "batch", "wp-block-editor"].includes(value),
     "core",
   ),
   authenticate: hook<AuthenticateContent>(),
@@ -133,7 +133,7 @@ export const contentOptions = {
   ),
   users: value<UsersOption | undefined>(
     "a list of users, or an object with the functions get and list",
-    (given) => Array.isArray(given) || hasMethods("get", "list")(given),
+    (value) => Array.isArray(value) || hasMethods("get", "list")(value),
     undefined,
     "users",
   ),
@@ -150,7 +150,7 @@ export const contentOptions = {
   },
   roles: value<RoleOptions | undefined>(
     "an object of roles",
-    (given) => typeof given === "object" && given !== null,
+    (value) => typeof value === "object" && value !== null,
     undefined,
   ),
   types: value<TypeOptions>("an object of types", isObject, Object.freeze({}), "object"),
@@ -180,7 +180,7 @@ export const contentOptions = {
   editor: {
     theme: value<EditorTheme>(
       "an object such as { stylesheet, name, supports }",
-      (given) => typeof given === "object" && given !== null && !Array.isArray(given),
+      (value) => typeof value === "object" && value !== null && !Array.isArray(value),
       Object.freeze({}),
       "object",
     ),
@@ -228,7 +228,7 @@ export const applicationPasswordOptions = {
   allowHttp: flag(false),
   authorizationUrl: value<string | undefined>(
     "an address such as 'https://www.example.org/authorize'",
-    (given) => typeof given === "string" && URL.canParse(given) && /^https?:\/\//.test(given),
+    (value) => typeof value === "string" && URL.canParse(value) && /^https?:\/\//.test(value),
     undefined,
     "URL",
   ),

@@ -105,15 +105,17 @@ export function createContent(options: ContentOptions): Content {
   const { namespace, repository, site, users, callers, files, images } = base;
   const poller = createChangePoller({ consistency: config.consistency, repository, clock, logger });
   const scheduled = createScheduledPosts(base);
-  const own = createOwnEmbeds(base);
-  const foreign = embeds.enabled ? createForeignEmbeds({ ...embeds, clock, isOwn: own.isOwn }) : undefined;
+  const ownEmbeds = createOwnEmbeds(base);
+  const foreign = embeds.enabled
+    ? createForeignEmbeds({ ...embeds, clock, isOwn: ownEmbeds.isOwn })
+    : undefined;
   const pages = embeds.enabled ? createLinkedPages({ ...embeds, clock }) : undefined;
 
   const openApi = cacheDocument(() =>
     describeContentOpenApi(server.routes, { title: site.name, baseUrl: site.url }),
   );
   const server = createRestServer({
-    routes: listRoutes(base, config, { own, foreign, pages }),
+    routes: listRoutes(base, config, { ownEmbeds, foreign, pages }),
     openApi,
     describeSite: () => describeSite(base),
     describeAuthentication: () => describeAuthentication(config.applicationPasswords),
@@ -301,16 +303,16 @@ const listRoutes = (
   base: AssembledBase,
   { editor, embeds: { destinations }, applicationPasswords: passwords }: ContentConfig,
   {
-    own,
+    ownEmbeds,
     foreign,
     pages,
-  }: { own: OwnEmbeds; foreign?: ForeignEmbeds | undefined; pages?: LinkedPages | undefined },
+  }: { ownEmbeds: OwnEmbeds; foreign?: ForeignEmbeds | undefined; pages?: LinkedPages | undefined },
 ): RestRoute[] => [
   ...base.postTypes.all.flatMap((type) =>
     [postRoutes, revisionRoutes, autosaveRoutes].flatMap((listRoutesOf) => listRoutesOf(type, base)),
   ),
   ...imageRoutes(base, base.images),
-  ...embedRoutes(own, foreign),
+  ...embedRoutes(ownEmbeds, foreign),
   ...termRoutes(base),
   ...userRoutes(base),
   ...(passwords === undefined ? [] : applicationPasswordRoutes({ ...base, passwords })),

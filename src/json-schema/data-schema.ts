@@ -42,8 +42,8 @@ export class DataSchema {
 }
 
 /** Reads the schema of a host, or returns its first mistake. */
-export function parseDataSchema(given: unknown): { schema: DataSchema } | { mistake: SchemaMistake } {
-  const read = readSchema(given);
+export function parseDataSchema(value: unknown): { schema: DataSchema } | { mistake: SchemaMistake } {
+  const read = readSchema(value);
   return "mistake" in read ? read : { schema: new DataSchema(read) };
 }
 
@@ -67,8 +67,8 @@ class Compiler {
 
   /** Returns the compiled schema, which has its checks when all are compiled. */
   compile(schema: Json): CompiledSchema {
-    const known = this.#compiled.get(schema);
-    if (known !== undefined) return known;
+    const found = this.#compiled.get(schema);
+    if (found !== undefined) return found;
     const compiled = new CompiledSchema(schema === false);
     this.#compiled.set(schema, compiled);
     return compiled;
@@ -184,11 +184,11 @@ const checkNames =
   };
 
 function checkProperties(byName: Map<string, CompiledSchema>): Check {
-  const known = [...byName.keys()];
+  const names = [...byName.keys()];
   return (value, validation, evaluated) => {
     if (!isJsonObject(value)) return true;
-    validation.budget.spend(FIND_STEPS * known.length);
-    for (const name of known) {
+    validation.budget.spend(FIND_STEPS * names.length);
+    for (const name of names) {
       if (!Object.hasOwn(value, name)) continue;
       if (byName.get(name)?.accepts(value[name] ?? null, validation) === false)
         return validation.failWithin(name);
@@ -267,9 +267,9 @@ function checkContains(schema: CompiledSchema, [min, max]: [number, number]): Ch
 
 function checkCondition(condition: CompiledSchema, branches: CompiledSchema[]): Check {
   return (value, validation, evaluated) => {
-    const own = evaluated && new Evaluated(validation.budget);
-    const isMet = condition.accepts(value, validation, own);
-    if (isMet && own !== undefined) evaluated?.addAll(own);
+    const branch = evaluated && new Evaluated(validation.budget);
+    const isMet = condition.accepts(value, validation, branch);
+    if (isMet && branch !== undefined) evaluated?.addAll(branch);
     return branches[isMet ? 0 : 1]?.accepts(value, validation, evaluated) !== false;
   };
 }
@@ -279,12 +279,12 @@ function checkAlternatives(alternatives: CompiledSchema[], keyword: "anyOf" | "o
   return (value, validation, evaluated) => {
     let count = 0;
     for (const alternative of alternatives) {
-      const own = evaluated && new Evaluated(validation.budget);
-      if (!alternative.accepts(value, validation, own)) continue;
+      const branch = evaluated && new Evaluated(validation.budget);
+      if (!alternative.accepts(value, validation, branch)) continue;
       count += 1;
-      if (own !== undefined) evaluated?.addAll(own);
+      if (branch !== undefined) evaluated?.addAll(branch);
       // Without tracking, the first match decides.
-      if (isOne ? count > 1 : own === undefined) break;
+      if (isOne ? count > 1 : branch === undefined) break;
     }
     return count === 1 || (count > 1 && !isOne) || validation.fail(keyword);
   };

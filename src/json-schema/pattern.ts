@@ -106,8 +106,8 @@ class PatternReader {
     this.#at += match[0].length;
     const [, sign, from, comma, to] = match;
     if (sign !== undefined) {
-      const most = sign === "?" ? 1 : Number.POSITIVE_INFINITY;
-      return { kind: "repeat", part, min: sign === "+" ? 1 : 0, max: most };
+      const limit = sign === "?" ? 1 : Number.POSITIVE_INFINITY;
+      return { kind: "repeat", part, min: sign === "+" ? 1 : 0, max: limit };
     }
     const min = Number(from);
     const max = comma === undefined ? min : to === "" ? Number.POSITIVE_INFINITY : Number(to);
@@ -133,8 +133,8 @@ class CharacterTest {
   }
 
   accepts(code: number, budget: Budget): boolean {
-    const known = this.#remembered[code] ?? 0;
-    if (known !== 0) return known === 2;
+    const found = this.#remembered[code] ?? 0;
+    if (found !== 0) return found === 2;
     budget.spend(ASK_STEPS);
     const accepted = this.#expression.test(String.fromCodePoint(code));
     if (code < REMEMBERED) this.#remembered[code] = accepted ? 2 : 1;
@@ -313,8 +313,8 @@ export class Pattern {
       this.#remembered = 0;
     }
     const key = reached.join();
-    const known = this.#positions.get(key);
-    if (known !== undefined) return known;
+    const found = this.#positions.get(key);
+    if (found !== undefined) return found;
     const position: Position = { reached, after: new Map() };
     this.#positions.set(key, position);
     this.#remembered += reached.length;

@@ -15,9 +15,9 @@ export interface ReadSchema {
 }
 
 /** Reads the schema of a host, or returns the first mistake. */
-export function readSchema(given: unknown): ReadSchema | { mistake: SchemaMistake } {
+export function readSchema(value: unknown): ReadSchema | { mistake: SchemaMistake } {
   try {
-    const schema = copyPlainJson(given);
+    const schema = copyPlainJson(value);
     if (!isJsonObject(schema)) throw new MistakeError("", "must be a JSON Schema, an object");
     const found = findSchemas(schema);
     const references = resolveReferences(found);
@@ -67,16 +67,16 @@ function refuseLibrary(value: unknown, path: string): void {
 }
 
 /** A key whose value is `undefined` is left out, as in JSON. */
-function copyPlainJson(given: unknown): Json {
+function copyPlainJson(value: unknown): Json {
   try {
-    return copyValues(given);
+    return copyValues(value);
   } catch (error) {
     if (error instanceof MistakeError) throw error;
     throw new MistakeError("", "cannot be read: one of its fields throws");
   }
 }
 
-function copyValues(given: unknown): Json {
+function copyValues(input: unknown): Json {
   let seen = 0;
   const copy = (value: unknown, path: string, level: number): Json => {
     seen += 1;
@@ -97,7 +97,7 @@ function copyValues(given: unknown): Json {
         .map(([name, member]) => [name, copy(member, joinPath(path, name), level + 1)]),
     );
   };
-  return copy(given, "", 1);
+  return copy(input, "", 1);
 }
 
 // Finds the schemas within the schema.
@@ -213,13 +213,13 @@ function refuseCycles(found: FoundSchemas, references: Map<JsonObject, Json>): v
     if (chain.size >= MAX_CHAIN)
       throw new MistakeError(path, `is one of more than ${MAX_CHAIN} for one value`);
     chain.add(schema);
-    const own = found.get(schema)?.path ?? path;
-    visit(references.get(schema), joinPath(own, "$ref"));
+    const schemaPath = found.get(schema)?.path ?? path;
+    visit(references.get(schema), joinPath(schemaPath, "$ref"));
     for (const keyword of IN_PLACE) {
       const value = schema[keyword];
       if (value === undefined) continue;
       for (const [name, inner] of listInnerSchemas(keyword, value))
-        visit(inner, joinPath(joinPath(own, keyword), name));
+        visit(inner, joinPath(joinPath(schemaPath, keyword), name));
     }
     chain.delete(schema);
     finished.add(schema);

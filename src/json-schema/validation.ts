@@ -98,8 +98,8 @@ export class Validation {
       results = new Map();
       this.#results.set(schema, results);
     }
-    const known = results.get(value);
-    if (known !== undefined) return known || this.fail("$ref");
+    const found = results.get(value);
+    if (found !== undefined) return found || this.fail("$ref");
     this.budget.spend(8);
     const result = schema.accepts(value, this);
     results.set(value, result);

@@ -31,14 +31,14 @@ const createInvalid = (field: string | undefined, message: string, cause?: unkno
 const toAscii = (json: string): string =>
   json.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-const isObject = (given: unknown): given is object => typeof given === "object" && given !== null;
+const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
 function toEventRow(event: AnyEventInput): EventRow {
   if (!isObject(event)) throw createInvalid(undefined, "add() takes an event, or an array of events.");
   const unknown = Object.keys(event).find((key) => !Object.hasOwn(KEYS, key));
   if (unknown !== undefined) throw createInvalid(unknown, `An event has no field '${unknown}'.`);
-  const given = event as EventInput & PlainEventInput;
-  const { type, account, resource, related, data, id = randomUUID(), occurredAt } = given;
+  const input = event as EventInput & PlainEventInput;
+  const { type, account, resource, related, data, id = randomUUID(), occurredAt } = input;
   if (typeof type !== "string")
     throw createInvalid("type", "type must be a string, the name of an event type.");
   checkName("account", account);

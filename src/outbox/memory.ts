@@ -30,7 +30,7 @@ interface Row extends EventRow {
 }
 
 const memorySourceOptions = {
-  clock: value<Clock>("a clock", (given) => typeof given === "object" && given !== null, systemClock),
+  clock: value<Clock>("a clock", (value) => typeof value === "object" && value !== null, systemClock),
 };
 
 /**

@@ -122,18 +122,18 @@ function createPause(clock: Clock) {
  * await client.query("COMMIT");
  */
 export function outbox(options: OutboxOptions): Outbox {
-  const given = readOptions("outbox", outboxOptions, options);
-  const { webhooks, batch, pollMs, leaseMs, clock } = given;
+  const config = readOptions("outbox", outboxOptions, options);
+  const { webhooks, batch, pollMs, leaseMs, clock } = config;
   if (!webhooks) throw missingOption("webhooks");
-  if (!given.source) throw missingOption("source");
-  const source = limitCallTime(given.source, clock, leaseMs);
+  if (!config.source) throw missingOption("source");
+  const source = limitCallTime(config.source, clock, leaseMs);
   const mover = createRowMover({
     webhooks,
     source,
     clock,
     batch,
     leaseMs,
-    logger: guardedLogger(given.logger),
+    logger: guardedLogger(config.logger),
   });
   const pause = createPause(clock);
   let isRunning = false;
@@ -199,9 +199,9 @@ function limitCallTime(source: OutboxSource, clock: Clock, ms: number): OutboxSo
   const createError = (): Error =>
     new PostbellError("storage_unavailable", `The outbox's source did not respond within ${ms} ms.`);
   const limit =
-    <A extends unknown[], R>(call: (...given: A) => Promise<R>): ((...given: A) => Promise<R>) =>
-    (...given) =>
-      withTimeout(clock, ms, call(...given), createError);
+    <A extends unknown[], R>(call: (...parameters: A) => Promise<R>): ((...parameters: A) => Promise<R>) =>
+    (...parameters) =>
+      withTimeout(clock, ms, call(...parameters), createError);
   return {
     claim: limit((request) => source.claim(request)),
     remove: limit((keys) => source.remove(keys)),

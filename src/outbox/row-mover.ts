@@ -67,8 +67,8 @@ export function createRowMover({
 
   /** Emits a row, unless its result is known already. Never rejects. */
   const process = async (claim: OutboxClaim, until: number): Promise<RowResult> => {
-    const known = beforeEmit(claim);
-    if (known) return known;
+    const outcome = beforeEmit(claim);
+    if (outcome) return outcome;
     // The lease has ended while this process was paused or busy. Another one may have the row.
     if (clock.monotonic() >= until) return { kind: "retry", delayMs: 0, isUnsure: claim.unsureMs !== null };
     return emit(claim).then(

@@ -188,9 +188,9 @@ async function findEditor(
 ): Promise<EditorJson> {
   try {
     const answer = (async () => editUrl?.(record))();
-    const given = await withTimeout(clock, EDITOR_MS, answer, () => new Error("no answer in time"));
-    if (given === null || given === undefined) return { url: null };
-    const url = typeof given === "string" ? parseUrl(given) : undefined;
+    const link = await withTimeout(clock, EDITOR_MS, answer, () => new Error("no answer in time"));
+    if (link === null || link === undefined) return { url: null };
+    const url = typeof link === "string" ? parseUrl(link) : undefined;
     if (url?.protocol === "https:" || url?.protocol === "http:") return { url: url.href };
     throw new TypeError("editUrl must return an http: or https: URL of at most 2 048 characters, or null.");
   } catch (error) {
@@ -228,11 +228,11 @@ async function readFormField(request: HttpRequest, name: string): Promise<string
     throw new HttpError(415, "unsupported_media_type", "The preview must be requested by a form.");
   const parsed =
     body !== null && "parsed" in body ? (body.parsed as Record<string, unknown> | undefined) : {};
-  const given =
+  const value =
     parsed?.[name] ??
     new URLSearchParams(Buffer.from(await readBytes(request, { limit: FORM_BYTES })).toString()).get(name);
-  if (typeof given !== "string") throw new HttpError(400, "invalid_request", `The field ${name} is missing.`);
-  return given.replaceAll("\r\n", "\n");
+  if (typeof value !== "string") throw new HttpError(400, "invalid_request", `The field ${name} is missing.`);
+  return value.replaceAll("\r\n", "\n");
 }
 
 const PREVIEW_STYLE =
@@ -282,9 +282,9 @@ const previewRoute = (base: "/posts" | "/pages", { content, frameAncestors }: Co
       const preview = await content.preview(Number(call.parameter("id")), text, { as });
       return respondWithPreview({ status: 200, ...preview }, frameAncestors);
     } catch (error) {
-      const known = isContentError(error) ? toVisitorError(error.status, error) : toHttpError(error);
-      if (known === undefined) throw error;
-      const { status, message } = known;
+      const shown = isContentError(error) ? toVisitorError(error.status, error) : toHttpError(error);
+      if (shown === undefined) throw error;
+      const { status, message } = shown;
       return respondWithPreview(
         { status, html: `<p>${escapeMarkup(message)}</p>`, uploads: "" },
         frameAncestors,

@@ -246,8 +246,8 @@ function toForwardedQuery({ query, visitor }: UnroutedCall): string {
 
 /** The response is for the page only, even if everybody may read it over REST. */
 function toPageResponse({ status, headers, body }: HttpResponse): HttpResponse {
-  const own = Object.entries(headers).filter(([name]) => name !== "access-control-allow-origin");
-  return { status, headers: { ...Object.fromEntries(own), ...API_HEADERS }, body };
+  const passed = Object.entries(headers).filter(([name]) => name !== "access-control-allow-origin");
+  return { status, headers: { ...Object.fromEntries(passed), ...API_HEADERS }, body };
 }
 
 const toWebhooksRequest = (call: UnroutedCall): HttpRequest => {

@@ -118,31 +118,31 @@ const MAX_LOGO = 100_000;
 /** An origin of this form cannot add anything to the policy of the page. */
 const isOrigin = (text: string): boolean => /^https?:\/\/[a-z0-9.-]{1,253}(?::[0-9]{1,5})?$/.test(text);
 
-function isLogo(given: unknown): boolean {
-  if (typeof given !== "string" || given.length > MAX_LOGO) return false;
-  if (given.startsWith("data:image/")) return true;
+function isLogo(value: unknown): boolean {
+  if (typeof value !== "string" || value.length > MAX_LOGO) return false;
+  if (value.startsWith("data:image/")) return true;
   // A browser reads `/\\` as `//`, which begins another origin.
-  if (given.startsWith("/")) return !/^\/[/\\]/.test(given) && parseUrl(given, "https://host/") !== undefined;
-  const url = parseUrl(given);
+  if (value.startsWith("/")) return !/^\/[/\\]/.test(value) && parseUrl(value, "https://host/") !== undefined;
+  const url = parseUrl(value);
   return url?.protocol === "https:" && isOrigin(url.origin);
 }
 
-const isFrameAncestor = (given: unknown): boolean =>
-  given === "self" || (typeof given === "string" && isOrigin(given) && parseUrl(given)?.origin === given);
+const isFrameAncestor = (value: unknown): boolean =>
+  value === "self" || (typeof value === "string" && isOrigin(value) && parseUrl(value)?.origin === value);
 
 /** Names, defaults and ranges; the table in docs/options.md is checked against it. */
 export const portalOptions = {
   webhooks: value<PortalWebhooks | undefined>(
     "a service of createWebhooks",
-    (given) => hasMethods("handleAs")(given) && Array.isArray((given as PortalWebhooks).schedule),
+    (value) => hasMethods("handleAs")(value) && Array.isArray((value as PortalWebhooks).schedule),
     undefined,
     "a service",
   ),
   content: value<Content | undefined>(
     "a service of createContent",
-    (given) =>
-      hasMethods("handleAs", "restoreRevision", "preview")(given) &&
-      hasMethods("handle")((given as Content).uploads),
+    (value) =>
+      hasMethods("handleAs", "restoreRevision", "preview")(value) &&
+      hasMethods("handle")((value as Content).uploads),
     undefined,
     "a service",
   ),
@@ -150,7 +150,7 @@ export const portalOptions = {
   editUrl: hook<EditUrl>(),
   title: value<string>(
     "text of 1 to 100 characters",
-    (given) => typeof given === "string" && given.length >= 1 && given.length <= 100,
+    (value) => typeof value === "string" && value.length >= 1 && value.length <= 100,
     "Postbell",
     "text",
   ),
@@ -161,7 +161,7 @@ export const portalOptions = {
   },
   frameAncestors: value<string[]>(
     "a list of up to 20 origins such as https://app.example.com, or self",
-    (given) => Array.isArray(given) && given.length <= 20 && given.every(isFrameAncestor),
+    (value) => Array.isArray(value) && value.length <= 20 && value.every(isFrameAncestor),
     [],
     "origins",
   ),

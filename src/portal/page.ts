@@ -146,8 +146,8 @@ function createFile(type: string, text: string): PageFile {
     hash: createHash("sha256").update(text).digest("base64url").slice(0, HASH_LENGTH),
     isCompressible: text.length >= MIN_COMPRESSED_LENGTH,
     compress(encoding) {
-      const known = compressed.get(encoding);
-      if (known !== undefined) return known;
+      const found = compressed.get(encoding);
+      if (found !== undefined) return found;
       const made = compressors[encoding](text);
       compressed.set(encoding, made);
       // The next request tries again.

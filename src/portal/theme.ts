@@ -18,8 +18,8 @@ export const BACKGROUNDS: Record<keyof PortalColors, string[]> = {
 /** The least contrast of text, WCAG 2.2, criterion 1.4.3. */
 export const MIN_CONTRAST = 4.5;
 
-export const isColor = (given: unknown): given is string =>
-  typeof given === "string" && /^#[0-9a-fA-F]{6}$/.test(given);
+export const isColor = (value: unknown): value is string =>
+  typeof value === "string" && /^#[0-9a-fA-F]{6}$/.test(value);
 
 /** Source: WCAG 2.2, "relative luminance". */
 function getLuminance(color: string): number {

@@ -75,10 +75,10 @@ function parseBody(body: Uint8Array | string): unknown {
   }
 }
 
-function isNotification(given: unknown): given is EventNotification {
-  if (!isObject(given) || !isObject(given["event"])) return false;
-  const { "hub.topic": topic, "hub.event": type, context } = given["event"];
-  const texts = [given["id"], given["timestamp"], topic, type];
+function isNotification(value: unknown): value is EventNotification {
+  if (!isObject(value) || !isObject(value["event"])) return false;
+  const { "hub.topic": topic, "hub.event": type, context } = value["event"];
+  const texts = [value["id"], value["timestamp"], topic, type];
   if (!texts.every((text) => typeof text === "string" && text !== "")) return false;
   const [only, ...others]: unknown[] = Array.isArray(context) ? context : [];
   if (!isObject(only) || others.length > 0 || typeof only["key"] !== "string") return false;
@@ -86,6 +86,6 @@ function isNotification(given: unknown): given is EventNotification {
   return isObject(bundle) && bundle["resourceType"] === "Bundle" && Array.isArray(bundle["entry"]);
 }
 
-function isObject(given: unknown): given is Record<string, unknown> {
-  return typeof given === "object" && given !== null;
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
 }

@@ -97,17 +97,17 @@ export interface PlainReceiverOptions extends Omit<ReceiverOptions, "body" | "on
 
 const DAY_MS = 86_400_000;
 
-const isObject = (given: unknown): boolean => typeof given === "object" && given !== null;
+const isObject = (value: unknown): boolean => typeof value === "object" && value !== null;
 
-function isSecrets(given: unknown): boolean {
-  const list: unknown[] = Array.isArray(given) ? given : [given];
+function isSecrets(value: unknown): boolean {
+  const list: unknown[] = Array.isArray(value) ? value : [value];
   return list.length > 0 && list.every(isSecret);
 }
 
 const MAX_PUBLIC_KEYS = 5;
 
-function arePublicKeys(given: unknown): boolean {
-  const list: unknown[] = Array.isArray(given) ? given : [given];
+function arePublicKeys(value: unknown): boolean {
+  const list: unknown[] = Array.isArray(value) ? value : [value];
   if (list.length === 0 || list.length > MAX_PUBLIC_KEYS) return false;
   return list.every((key) => readPublicKey(key) !== undefined);
 }
@@ -125,12 +125,12 @@ export const receiverOptions = {
     undefined,
     "a public key, or a list of them",
   ),
-  body: value<"plain" | undefined>("'plain'", (given) => given === "plain", undefined),
+  body: value<"plain" | undefined>("'plain'", (value) => value === "plain", undefined),
   onEvent: hook<(event: EventNotification | PlainNotification) => unknown>(),
   header: value("a header name", (name) => typeof name === "string" && name !== "", SIGNATURE_HEADER),
   path: value(
     "a path such as '/webhooks'",
-    (given) => typeof given === "string" && given.startsWith("/"),
+    (value) => typeof value === "string" && value.startsWith("/"),
     "/",
   ),
   toleranceSeconds: wholeNumber("seconds", 300, { min: 0 }),

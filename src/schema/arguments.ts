@@ -40,16 +40,16 @@ export type ArgumentsResult =
  * sanitised like a given value; a default of `null` stays. Without a `sanitize`, a value that
  * `validate` accepts but the schema does not stays as it is.
  *
- * @param given must have been checked for its depth.
+ * @param sent must have been checked for its depth.
  */
-export function validateArguments(args: Arguments, given: JsonObject): ArgumentsResult {
-  const known = Object.entries(args).map(([name, argument]) => ({
+export function validateArguments(args: Arguments, sent: JsonObject): ArgumentsResult {
+  const declared = Object.entries(args).map(([name, argument]) => ({
     name,
     argument,
-    value: Object.hasOwn(given, name) ? given[name] : undefined,
+    value: Object.hasOwn(sent, name) ? sent[name] : undefined,
   }));
 
-  const missing = known.filter(isMissing);
+  const missing = declared.filter(isMissing);
   if (missing.length > 0) {
     return { ok: false, code: "rest_missing_callback_param", missing: missing.map(({ name }) => name) };
   }
@@ -57,15 +57,15 @@ export function validateArguments(args: Arguments, given: JsonObject): Arguments
   const values: { [name: string]: Json } = Object.create(null);
   for (const isLate of [false, true]) {
     const problems = new Map<string, SchemaProblem>();
-    for (const { name, argument, value } of known) {
+    for (const { name, argument, value } of declared) {
       if (value === undefined || (argument.late === true) !== isLate) continue;
-      const read = readGiven(value, argument, name, given);
+      const read = readGiven(value, argument, name, sent);
       if (read.problem === undefined) values[name] = read.value;
       else problems.set(name, read.problem);
     }
     if (problems.size > 0) return toInvalid(problems);
   }
-  return completeValues(known, values);
+  return completeValues(declared, values);
 }
 
 interface GivenArgument {
@@ -78,9 +78,9 @@ const isMissing = ({ argument, value }: GivenArgument): boolean =>
   argument.required === true && argument.default === undefined && (value ?? null) === null;
 
 /** Adds defaults, and defers every `sanitize` until the caller is known to be permitted. */
-function completeValues(known: GivenArgument[], values: { [name: string]: Json }): ArgumentsResult {
+function completeValues(declared: GivenArgument[], values: { [name: string]: Json }): ArgumentsResult {
   const deferred: [name: string, value: Json, sanitize: NonNullable<Argument["sanitize"]>][] = [];
-  for (const { name, argument, value = argument.default } of known) {
+  for (const { name, argument, value = argument.default } of declared) {
     if (value === undefined) continue;
     if (argument.sanitize !== undefined) {
       values[name] = value;
@@ -96,11 +96,11 @@ function completeValues(known: GivenArgument[], values: { [name: string]: Json }
   return { ok: true, values, sanitised };
 }
 
-function readGiven(value: Json, argument: Argument, name: string, given: JsonObject): ReadResult {
+function readGiven(value: Json, argument: Argument, name: string, sent: JsonObject): ReadResult {
   const { validate } = argument;
   if (value === null && argument.late !== true) return { value: coerceValue(null, argument) };
   if (validate === undefined) return readValue(value, argument, name);
-  const problem = checkBounds(value, argument, name) ?? validate(value, name, given);
+  const problem = checkBounds(value, argument, name) ?? validate(value, name, sent);
   return problem === undefined ? { value: coerceValue(value, argument) } : { problem };
 }
 

@@ -25,18 +25,19 @@ const SEPARATORS = 2;
  */
 const DEFAULT_ITEM_TEXT = 256;
 
-export const mostItems = ({ maxItems, mostItems }: Schema): number => maxItems ?? mostItems ?? DEFAULT_ITEMS;
+export const getMaxItems = ({ maxItems, itemLimit }: Schema): number =>
+  maxItems ?? itemLimit ?? DEFAULT_ITEMS;
 
 /**
  * Returns the maximum length of a text that represents a list: every item at its maximum, plus
  * separators.
  */
-export function mostListText(schema: Schema): number {
+export function getMaxListText(schema: Schema): number {
   const { items = {} } = schema;
-  return mostItems(schema) * (mostItemText(items) + SEPARATORS);
+  return getMaxItems(schema) * (getMaxItemText(items) + SEPARATORS);
 }
 
-function mostItemText({ type, maxLength, enum: choices }: Schema): number {
+function getMaxItemText({ type, maxLength, enum: choices }: Schema): number {
   if (maxLength !== undefined) return maxLength;
   if (choices !== undefined) return Math.max(...choices.map((choice) => String(choice).length));
   return type === "string" ? DEFAULT_ITEM_TEXT : MAX_SCALAR_TEXT;
@@ -91,9 +92,9 @@ export function checkTextLength(text: string, schema: Schema, name: string): Sch
 }
 
 export function checkItemCount(count: number, schema: Schema, name: string): SchemaProblem | undefined {
-  const most = mostItems(schema);
-  if (count <= most) return undefined;
-  return { code: "rest_too_many_items", message: `${name} must have at most ${countNoun(most, "item")}.` };
+  const max = getMaxItems(schema);
+  if (count <= max) return undefined;
+  return { code: "rest_too_many_items", message: `${name} must have at most ${countNoun(max, "item")}.` };
 }
 
 /** Returns the number of code points, without a copy of the text. */
@@ -117,10 +118,10 @@ const isSeparator = (code: number): boolean =>
  * Splits a text at commas and white space. Stops after `most` + 1 parts, so that the caller sees
  * that there are too many.
  */
-export function splitList(text: string, most: number): string[] {
+export function splitList(text: string, max: number): string[] {
   const parts: string[] = [];
   let start = 0;
-  for (let at = 0; at <= text.length && parts.length <= most; at += 1) {
+  for (let at = 0; at <= text.length && parts.length <= max; at += 1) {
     if (at < text.length && !isSeparator(text.charCodeAt(at))) continue;
     if (at > start) parts.push(text.slice(start, at));
     start = at + 1;

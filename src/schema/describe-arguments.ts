@@ -22,8 +22,8 @@ export function describeSchema(schema: Schema): JsonObject {
     const value = schema[keyword];
     if (value !== undefined) described[keyword] = value as Json;
   }
-  const { items, mostItems, properties, additionalProperties, oneOf, anyOf } = schema;
-  if (mostItems !== undefined) described["x-maxItems"] = mostItems;
+  const { items, itemLimit, properties, additionalProperties, oneOf, anyOf } = schema;
+  if (itemLimit !== undefined) described["x-maxItems"] = itemLimit;
   if (items !== undefined) described["items"] = describeSchema(items);
   if (properties !== undefined) {
     const told = Object.entries(properties).filter(([, member]) => member.undescribed !== true);
@@ -107,9 +107,9 @@ const text: KeywordCheck = {
 };
 const number: KeywordCheck = { accepts: (value) => typeof value === "number", what: "a number" };
 const flag: KeywordCheck = { accepts: (value) => typeof value === "boolean", what: "true or false" };
-const count = (most: number): KeywordCheck => ({
-  accepts: (value) => Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= most,
-  what: `a whole number from 0 to ${most}`,
+const count = (max: number): KeywordCheck => ({
+  accepts: (value) => Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= max,
+  what: `a whole number from 0 to ${max}`,
 });
 
 const alternatives: KeywordCheck = {
@@ -200,8 +200,8 @@ function findMistake(schema: JsonObject): SchemaMistake | undefined {
     if (level > MAX_LEVELS) return { path, message: `has more than ${MAX_LEVELS} levels` };
     if (seen > MAX_SCHEMAS) return { path, message: `is one of more than ${MAX_SCHEMAS} schemas` };
     if (!isObject(inner)) return { path, message: "must be a schema" };
-    const own = findKeywordMistake(inner, path);
-    if (own !== undefined) return own;
+    const found = findKeywordMistake(inner, path);
+    if (found !== undefined) return found;
     for (const [name, member] of listInnerSchemas(inner)) {
       const mistake = find(member, joinPath(path, name), level + 1);
       if (mistake !== undefined) return mistake;
@@ -219,8 +219,8 @@ function findKeywordMistake(schema: JsonObject, path: string): SchemaMistake | u
   for (const [keyword, value] of Object.entries(schema)) {
     const check = Object.hasOwn(KEYWORD_CHECKS, keyword) ? KEYWORD_CHECKS[keyword] : undefined;
     if (check === undefined) {
-      const known = Object.keys(KEYWORD_CHECKS).join(", ");
-      return { path: joinPath(path, keyword), message: `is not supported; the keywords are ${known}` };
+      const keywords = Object.keys(KEYWORD_CHECKS).join(", ");
+      return { path: joinPath(path, keyword), message: `is not supported; the keywords are ${keywords}` };
     }
     if (!check.accepts(value)) return { path: joinPath(path, keyword), message: `must be ${check.what}` };
   }

@@ -26,13 +26,13 @@ const BACKSLASH = 0x5c;
 const isOpening = (byte: number): boolean => byte === 0x7b || byte === 0x5b;
 
 /**
- * True if JSON text in UTF-8 may hold more than `most` values. Takes one pass over the bytes,
+ * True if JSON text in UTF-8 may hold more than `max` values. Takes one pass over the bytes,
  * before parsing: each value but the first follows a comma or an opening bracket.
  */
-export function hasMoreValues(json: Uint8Array, most: number): boolean {
+export function hasMoreValues(json: Uint8Array, max: number): boolean {
   let seen = 1;
   let isInText = false;
-  for (let at = 0; at < json.length && seen <= most; at += 1) {
+  for (let at = 0; at < json.length && seen <= max; at += 1) {
     const byte = json[at] ?? 0;
     if (isInText) {
       if (byte === BACKSLASH) at += 1;
@@ -40,12 +40,12 @@ export function hasMoreValues(json: Uint8Array, most: number): boolean {
     } else if (byte === QUOTE) isInText = true;
     else if (byte === COMMA || isOpening(byte)) seen += 1;
   }
-  return seen > most;
+  return seen > max;
 }
 
-export const tooManyValues = (most: number): SchemaProblem => ({
+export const tooManyValues = (max: number): SchemaProblem => ({
   code: "rest_too_many_values",
-  message: `No more than ${most} values are accepted.`,
+  message: `No more than ${max} values are accepted.`,
 });
 
 /**
@@ -86,14 +86,14 @@ const isContainer = (value: unknown): value is object => typeof value === "objec
 
 /**
  * Returns a copy of a value that a host wrote, as JSON stores it. `undefined` if it is not JSON,
- * has more than 2 000 values or 40 levels, or more than `most` characters.
+ * has more than 2 000 values or 40 levels, or more than `max` characters.
  */
-export function copyJson(value: unknown, most: number): Json | undefined {
+export function copyJson(value: unknown, max: number): Json | undefined {
   if (checkJsonLimits(value, { levels: 40, nodes: 2_000 }) !== undefined) return undefined;
   try {
     // Not of a bigint.
     const text: string | undefined = JSON.stringify(value);
-    return text === undefined || text.length > most ? undefined : (JSON.parse(text) as Json);
+    return text === undefined || text.length > max ? undefined : (JSON.parse(text) as Json);
   } catch {
     return undefined;
   }

@@ -41,7 +41,7 @@ export interface Schema {
    * writes it as `x-maxItems`, because clients compare the keywords of WordPress. OpenAPI writes it
    * as `maxItems`.
    */
-  readonly mostItems?: number;
+  readonly itemLimit?: number;
   readonly uniqueItems?: boolean;
   readonly maxProperties?: number;
   readonly properties?: { readonly [name: string]: Schema };
@@ -92,10 +92,10 @@ export interface SchemaProblem {
 export interface Argument extends Schema {
   readonly required?: boolean;
   /**
-   * Replaces the check against the schema. `given` has all arguments as they were received,
+   * Replaces the check against the schema. `values` has all arguments as they were received,
    * including those of the path.
    */
-  readonly validate?: (value: Json, name: string, given: JsonObject) => SchemaProblem | undefined;
+  readonly validate?: (value: Json, name: string, values: JsonObject) => SchemaProblem | undefined;
   /**
    * Replaces the coercion by the schema. It runs after every argument was found valid, and must not
    * reject anything: that is the task of `validate`.

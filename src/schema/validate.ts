@@ -9,9 +9,9 @@ import {
   checkTextLength,
   countCharacters,
   countNoun,
+  getMaxItems,
+  getMaxListText,
   MAX_SCALAR_TEXT,
-  mostItems,
-  mostListText,
   splitList,
 } from "./bounds.js";
 import { checkFormat, cleanUri } from "./formats.js";
@@ -114,10 +114,10 @@ const READERS: { [type in JsonType]: Reader } = {
   array: (value, schema, name) => {
     const tooLong =
       typeof value === "string"
-        ? checkTextLength(value, { maxLength: mostListText(schema) }, shorten(name))
+        ? checkTextLength(value, { maxLength: getMaxListText(schema) }, shorten(name))
         : undefined;
     if (tooLong !== undefined) return { problem: tooLong };
-    const list = toList(value, mostItems(schema));
+    const list = toList(value, getMaxItems(schema));
     if (list === undefined) return wrongType("array", name);
     const tooMany = checkItemCount(list.length, schema, shorten(name));
     if (tooMany !== undefined) return { problem: tooMany };
@@ -139,15 +139,15 @@ const READERS: { [type in JsonType]: Reader } = {
   },
 
   object: (value, schema, name) => {
-    const given = toObject(value);
-    if (given === undefined) return wrongType("object", name);
+    const members = toObject(value);
+    if (members === undefined) return wrongType("object", name);
     const { properties = {}, additionalProperties = true } = schema;
-    const missing = requiredNames(schema).find((property) => !Object.hasOwn(given, property));
+    const missing = requiredNames(schema).find((property) => !Object.hasOwn(members, property));
     if (missing !== undefined) {
       return failed("rest_property_required", name, `must have the property ${shorten(missing)}.`);
     }
     const object: { [property: string]: Json } = Object.create(null);
-    for (const [property, member] of Object.entries(given)) {
+    for (const [property, member] of Object.entries(members)) {
       const inner = Object.hasOwn(properties, property) ? properties[property] : additionalProperties;
       if (inner === false) {
         const code = "rest_additional_properties_forbidden";
@@ -247,9 +247,9 @@ function outOfBounds(schema: Schema, name: string): Failed {
 
 /** Returns the first of the types that the value has, and prefers the types of its own form. */
 function chooseType(value: Json, types: readonly JsonType[]): JsonType | undefined {
-  const own = ownTypes(value);
+  const itemTypes = ownTypes(value);
   return (
-    types.find((type) => own.includes(type) && HAS_TYPE[type](value)) ??
+    types.find((type) => itemTypes.includes(type) && HAS_TYPE[type](value)) ??
     types.find((type) => HAS_TYPE[type](value))
   );
 }
@@ -303,19 +303,19 @@ const INDEX = /^(?:0|-?[1-9]\d{0,14})$/;
 const MAX_INDEX = 16;
 
 /**
- * Returns the items of a value. Looks at no more than `most` + 1 items of an object or a text: the
+ * Returns the items of a value. Looks at no more than `max` + 1 items of an object or a text: the
  * caller rejects that many.
  */
-function toList(value: Json, most: number): readonly Json[] | undefined {
+function toList(value: Json, max: number): readonly Json[] | undefined {
   if (value === null) return undefined;
   if (typeof value === "object") {
     if (isList(value)) return value;
-    const names = Object.keys(value).slice(0, most + 1);
+    const names = Object.keys(value).slice(0, max + 1);
     if (!names.every((name) => name.length <= MAX_INDEX && INDEX.test(name))) return undefined;
     return names.map((name) => value[name] as Json);
   }
   if (typeof value === "boolean") return value ? ["1"] : [];
-  return splitList(String(value), most);
+  return splitList(String(value), max);
 }
 
 function toObject(value: Json): JsonObject | undefined {

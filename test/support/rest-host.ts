@@ -143,9 +143,9 @@ export function notesRoutes(notes: Map<number, Note>, log: string[] = []): reado
     permit: () => {},
     handle: (request) => ({ status: 200, headers: {}, body: { json: answer(request) as JsonObject } }),
   });
-  const authors = json(({ values, given }) => {
+  const authors = json(({ values, input }) => {
     log.push("author");
-    return { id: values["id"] ?? null, context: given["context"] ?? null };
+    return { id: values["id"] ?? null, context: input["context"] ?? null };
   });
   const tags: RestEndpoint = {
     ...json(() => ({})),

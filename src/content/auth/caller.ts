@@ -53,17 +53,17 @@ export function createAuthorization({
   model: ContentModel;
 }): (user: User | null) => Caller {
   const { types, taxonomies } = model;
-  const known: KnownCapabilities = {
+  const table: KnownCapabilities = {
     names: new Map([...types, ...taxonomies].map(([of, { capabilities }]) => [of, capabilities])),
     editing: [
       ...new Set([...types.values()].flatMap(({ capabilities }) => capabilities["edit_posts"] ?? [])),
     ],
   };
-  const anonymous = createCaller(null, [], known);
+  const anonymous = createCaller(null, [], table);
   return (user) => {
     if (user === null) return anonymous;
     const granted = user.roles.flatMap((name) => roles.get(name) ?? []);
-    return createCaller(user, granted, known);
+    return createCaller(user, granted, table);
   };
 }
 

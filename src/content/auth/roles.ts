@@ -98,10 +98,10 @@ export function readRoles(options: RoleOptions = {}): Roles {
     return [...capabilities, ...listCapabilities(inherits, `roles.${name}.inherits`, [...heirs, name])];
   };
 
-  const own = Object.keys(options).map(
+  const custom = Object.keys(options).map(
     (name) => [name, new Set(listCapabilities(name, `roles.${name}`, []))] as const,
   );
-  return new Map([...standardRoles, ...own]);
+  return new Map([...standardRoles, ...custom]);
 }
 
 function checkRole(name: string, role: unknown): void {

@@ -91,7 +91,7 @@ const MOVED_CATEGORIES: { [category: string]: string } = {
  */
 const optionSchema = ({ properties = {} }: Schema): Schema => ({
   type: "array",
-  mostItems: COUNTS.members,
+  itemLimit: COUNTS.members,
   items: {
     type: "object",
     additionalProperties: false,
@@ -129,8 +129,8 @@ export function blockPatternRoutes(
   { patterns = [], patternCategories = [] }: EditorOptions,
   namespace: string,
 ): RestRoute[] {
-  const read = (field: string, given: unknown, schema: Schema, maxCharacters: number): JsonObject[] =>
-    (readPlainOption(field, given, optionSchema(schema), maxCharacters) as JsonObject[]).map((option) =>
+  const read = (field: string, value: unknown, schema: Schema, maxCharacters: number): JsonObject[] =>
+    (readPlainOption(field, value, optionSchema(schema), maxCharacters) as JsonObject[]).map((option) =>
       toFields(option, schema),
     );
   return [

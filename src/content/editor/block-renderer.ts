@@ -57,13 +57,13 @@ function toChecked({ type, enum: choices }: Schema): Schema {
   };
 }
 
-function readAttributeValues(given: Json, type: JsonObject | undefined): ReadResult {
+function readAttributeValues(value: Json, type: JsonObject | undefined): ReadResult {
   const bounded: Schema = { type: "object", maxProperties: COUNTS.members };
-  if (type === undefined) return readValue(given, bounded, "attributes");
+  if (type === undefined) return readValue(value, bounded, "attributes");
   const properties = Object.fromEntries(
     Object.entries(readAttributes(type)).map(([name, schema]) => [name, toChecked(schema)]),
   );
-  return readValue(given, { ...bounded, properties, additionalProperties: false }, "attributes");
+  return readValue(value, { ...bounded, properties, additionalProperties: false }, "attributes");
 }
 
 const withDefaults = (values: JsonObject, type: JsonObject | undefined): JsonObject => {
@@ -85,7 +85,7 @@ export function blockRendererRoutes(
     type: "object",
     default: [],
     maxProperties: COUNTS.members,
-    validate: (value, _, given) => readAttributeValues(value, types.get(nameOf(given))).problem,
+    validate: (value, _, values) => readAttributeValues(value, types.get(nameOf(values))).problem,
     sanitize: (value) => value,
   };
   const word = (description: string): Argument => ({
@@ -137,11 +137,11 @@ export function blockRendererRoutes(
       const isStatic = type !== undefined && type["isDynamic"] !== true;
       if (render === undefined || isStatic) throw invalidBlock();
       const read = readAttributeValues(request.values["attributes"] ?? {}, type);
-      const given = read.problem === undefined ? (read.value as JsonObject) : {};
+      const attributes = read.problem === undefined ? (read.value as JsonObject) : {};
       const post = await load(request);
       const html = await render({
         name,
-        attributes: withDefaults(given, type),
+        attributes: withDefaults(attributes, type),
         post,
         content: "",
         user: request.caller.user as User,

@@ -26,9 +26,9 @@ const MAX_CHARACTERS = 4_194_304;
 const NAME = /^[a-z][a-z0-9-]*\/[a-z][a-z0-9-]*$/;
 
 /** @throws PostbellError `invalid_option` */
-export function readBlockTypes(given: unknown): BlockTypes {
+export function readBlockTypes(value: unknown): BlockTypes {
   const field = "editor.blockTypes";
-  const list = readPlainOption(field, given, BLOCK_TYPES_OPTION, MAX_CHARACTERS) as BlockTypeRecord[];
+  const list = readPlainOption(field, value, BLOCK_TYPES_OPTION, MAX_CHARACTERS) as BlockTypeRecord[];
   const types = new Map<string, BlockTypeRecord>();
   for (const [at, type] of list.entries()) {
     const path = `${field}[${at}].name`;
@@ -136,7 +136,7 @@ const object = (description: string, more: Schema = {}): Schema =>
 const innerBlocks: Schema = {
   description: "The list of inner blocks used in the example.",
   type: "array",
-  mostItems: COUNTS.members,
+  itemLimit: COUNTS.members,
   items: {
     type: "object",
     properties: {
@@ -169,7 +169,7 @@ const example: Schema = {
 const styles: Schema = {
   description: "Block style variations.",
   type: "array",
-  mostItems: COUNTS.members,
+  itemLimit: COUNTS.members,
   default: [],
   items: {
     type: "object",
@@ -193,7 +193,7 @@ const styles: Schema = {
 const variations: Schema = {
   description: "Block variations.",
   type: "array",
-  mostItems: COUNTS.members,
+  itemLimit: COUNTS.members,
   default: [],
   items: {
     type: "object",
@@ -219,7 +219,7 @@ const variations: Schema = {
         description:
           "The list of scopes where the variation is applicable. When not provided, it assumes all available scopes.",
         type: ["array", "null"],
-        mostItems: 3,
+        itemLimit: 3,
         items: { type: "string", enum: ["block", "inserter", "transform"] },
       },
       keywords: { description: "Block keywords.", ...NAMES },
@@ -287,7 +287,7 @@ const DEPRECATED: { [field: string]: string } = {
 /** The schema of the option `editor.blockTypes`: the fields under the names of `block.json`. */
 const BLOCK_TYPES_OPTION: Schema = {
   type: "array",
-  mostItems: COUNTS.members,
+  itemLimit: COUNTS.members,
   items: {
     type: "object",
     additionalProperties: false,

@@ -167,9 +167,9 @@ export type RenderBlock = (
 const invalid = (field: string, problem: string): PostbellError =>
   new PostbellError("invalid_option", `createContent: ${problem}`, { field });
 
-function toJson(given: unknown): string | undefined {
+function toJson(value: unknown): string | undefined {
   try {
-    return JSON.stringify(given);
+    return JSON.stringify(value);
   } catch {
     return undefined;
   }
@@ -180,8 +180,8 @@ function toJson(given: unknown): string | undefined {
  *
  * @throws PostbellError `invalid_option`; the message names the member that does not fit
  */
-export function readPlainOption(field: string, given: unknown, schema: Schema, maxCharacters: number): Json {
-  const text = toJson(given);
+export function readPlainOption(field: string, value: unknown, schema: Schema, maxCharacters: number): Json {
+  const text = toJson(value);
   if (text === undefined) throw invalid(field, `${field} must be plain data that JSON can hold.`);
   if (text.length > maxCharacters) {
     throw invalid(

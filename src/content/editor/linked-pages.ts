@@ -280,9 +280,9 @@ export const urlDetailsRoute = (pages: LinkedPages | undefined, policy: AddressP
         "rest_cannot_view_url_details",
         "Sorry, you are not allowed to process remote URLs.",
       ),
-      async handle({ given }) {
+      async handle({ input }) {
         // The URL as the client sent it: it was checked before anything repaired it.
-        const details = (await pages?.find(toText(given["url"]))) ?? "no_response";
+        const details = (await pages?.find(toText(input["url"]))) ?? "no_response";
         if (details === "busy") throw tooMany();
         if (typeof details === "string") throw new RestError(404, details, FAILURES[details]);
         return { status: 200, headers: {}, body: { json: { ...details } } };

@@ -103,8 +103,8 @@ const create = (request: RestRequest, resource: PostResource, base: PostBase): P
     if (existing !== undefined) return existing;
     const menu = findClassicMenu(base);
     const texts = (menu && (await convertMenu(menu, base))) ?? DEFAULT_MENU;
-    const given = { ...texts, status: "publish" };
-    const values = await sanitiseValues(given, request, resource.type, site);
+    const fields = { ...texts, status: "publish" };
+    const values = await sanitiseValues(fields, request, resource.type, site);
     const id = await transaction.newId("post");
     const change = { values, previous: null, id, dates: resolvePostDates(values, site) };
     transaction.putPost(resource.type.write(change, resource.createWriteContext(request)));

@@ -109,10 +109,10 @@ const THEME_SCHEMA: Schema = {
 const toHeader = (raw: string, rendered = escapeHtml(raw)): JsonObject => ({ raw, rendered });
 
 const supportsOf = ({ formats = [], ...supports }: ThemeSupports): JsonObject => {
-  const given: ThemeSupports = { ...supports, formats: ["standard", ...formats] };
+  const all: ThemeSupports = { ...supports, formats: ["standard", ...formats] };
   return Object.fromEntries(
     Object.entries(FEATURES).map(([feature, { default: absent = false }]) => {
-      const value = (given as JsonObject)[feature] ?? absent;
+      const value = (all as JsonObject)[feature] ?? absent;
       return [feature, feature === "formats" ? [...new Set(value as string[])] : value];
     }),
   );
@@ -125,8 +125,8 @@ const STYLESHEET = /^[\w-]+$/;
  *
  * @throws PostbellError `invalid_option`
  */
-export function readTheme(given: EditorTheme | undefined, site: Site): JsonObject {
-  const option = readPlainOption("editor.theme", given ?? {}, OPTION, MAX_CHARACTERS) as EditorTheme;
+export function readTheme(theme: EditorTheme | undefined, site: Site): JsonObject {
+  const option = readPlainOption("editor.theme", theme ?? {}, OPTION, MAX_CHARACTERS) as EditorTheme;
   const { stylesheet = "default", name = "Default", author = "", authorUri = "", tags = [] } = option;
   if (!STYLESHEET.test(stylesheet)) {
     throw new PostbellError(
@@ -259,7 +259,7 @@ export function themeRoutes(theme: JsonObject, namespace: string): RestRoute[] {
       status: {
         description: "Limit result set to themes assigned one or more statuses.",
         type: "array",
-        mostItems: STATUSES.length,
+        itemLimit: STATUSES.length,
         items: { type: "string", enum: STATUSES },
       },
     },

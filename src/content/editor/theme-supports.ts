@@ -70,7 +70,7 @@ const number: Schema = { type: "number" };
 const integer: Schema = { type: "integer" };
 const boolean: Schema = { type: "boolean" };
 const choice = (...values: string[]): Schema => ({ type: "string", enum: values });
-const listOf = (items: Schema): Schema => ({ items, mostItems: COUNTS.members });
+const listOf = (items: Schema): Schema => ({ items, itemLimit: COUNTS.members });
 
 const flag = (description: string): Schema => ({ description, type: "boolean", default: false });
 

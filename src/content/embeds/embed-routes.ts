@@ -64,12 +64,12 @@ const URL_ARGUMENT: Argument = {
 };
 
 export const embedRoutes = (
-  own: OwnEmbeds,
+  ownEmbeds: OwnEmbeds,
   /** `undefined`: embeds of other sites are turned off. */
   foreign: ForeignEmbeds | undefined,
 ): RestRoute[] => [
-  toRoute("/embed", createOwnEndpoint(own)),
-  toRoute("/proxy", createProxyEndpoint(own, foreign)),
+  toRoute("/embed", createOwnEndpoint(ownEmbeds)),
+  toRoute("/proxy", createProxyEndpoint(ownEmbeds, foreign)),
 ];
 
 const toRoute = (path: string, endpoint: RestEndpoint): RestRoute => ({
@@ -79,7 +79,7 @@ const toRoute = (path: string, endpoint: RestEndpoint): RestRoute => ({
 });
 
 /** Describes a post of this site to another one. */
-const createOwnEndpoint = (own: OwnEmbeds): RestEndpoint => ({
+const createOwnEndpoint = (ownEmbeds: OwnEmbeds): RestEndpoint => ({
   methods: ["GET"],
   args: {
     url: URL_ARGUMENT,
@@ -99,7 +99,7 @@ const createOwnEndpoint = (own: OwnEmbeds): RestEndpoint => ({
   },
   permit: () => {},
   async handle({ values }) {
-    const embed = await own.find(toText(values["url"]), parsePixels(values["maxwidth"]));
+    const embed = await ownEmbeds.find(toText(values["url"]), parsePixels(values["maxwidth"]));
     // As in WordPress, any other format means JSON.
     if (values["format"] !== "xml") {
       if (embed === undefined) throw notFound();
@@ -142,7 +142,7 @@ const PROXY_ARGUMENTS: RestEndpoint["args"] = {
 };
 
 /** Fetches the embed of any page for the site's editors. */
-const createProxyEndpoint = (own: OwnEmbeds, foreign: ForeignEmbeds | undefined): RestEndpoint => ({
+const createProxyEndpoint = (ownEmbeds: OwnEmbeds, foreign: ForeignEmbeds | undefined): RestEndpoint => ({
   methods: ["GET"],
   args: PROXY_ARGUMENTS,
   described: {
@@ -156,13 +156,13 @@ const createProxyEndpoint = (own: OwnEmbeds, foreign: ForeignEmbeds | undefined)
     throw refusal(caller, "rest_forbidden", "Sorry, you are not allowed to make proxied oEmbed requests.");
   },
   // As in WordPress, the response is JSON whatever the format.
-  async handle({ values, given }) {
+  async handle({ values, input }) {
     // The URL as the client sent it: it is checked before anything repairs it.
-    const url = toText(given["url"]);
+    const url = toText(input["url"]);
     const maxWidth = Number(values["maxwidth"]);
     const maxHeight = values["maxheight"];
-    const embed = own.isOwn(url)
-      ? await own.find(url, maxWidth)
+    const embed = ownEmbeds.isOwn(url)
+      ? await ownEmbeds.find(url, maxWidth)
       : await foreign?.find({
           url,
           maxWidth: clampPixels(maxWidth),

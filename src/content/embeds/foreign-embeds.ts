@@ -121,15 +121,15 @@ function createEmbedClient(options: EmbedClientOptions): EmbedClient {
     async fetch(query, getTimeLeft) {
       const { url, maxWidth, maxHeight } = query;
       const page = parseUrl(url);
-      const known = page && findEndpoint(page);
+      const found = page && findEndpoint(page);
       const mayDiscover = query.discover && options.discover;
-      const endpoint = known ?? (mayDiscover ? await discover(url, getTimeLeft()) : undefined);
+      const endpoint = found ?? (mayDiscover ? await discover(url, getTimeLeft()) : undefined);
       const target = endpoint === undefined ? undefined : parseUrl(endpoint);
       if (target === undefined) return NO_EMBED;
-      addParameters(target, query, known !== undefined);
+      addParameters(target, query, found !== undefined);
       const foreign = await getForeign(target.href, getTimeLeft());
       if (foreign === undefined) return NO_EMBED;
-      const isKnown = known !== undefined;
+      const isKnown = found !== undefined;
       const embed = sandboxEmbed(foreign, { page: url, maxWidth, maxHeight, isKnown, isAllowed, isOwn });
       return embed === undefined ? NO_EMBED : { value: embed, ageMs: readAge(foreign.cache_age) };
     },

@@ -37,18 +37,18 @@ const UNKNOWN_SANDBOX = "allow-scripts";
 const KNOWN_SANDBOX = "allow-scripts allow-same-origin allow-popups allow-presentation";
 
 /**
- * How much of a text is read for one of `most` characters: tags and blanks in it may take as much
+ * How much of a text is read for one of `max` characters: tags and blanks in it may take as much
  * again.
  */
 const READ_PER_CHARACTER = 8;
 
-const oneLine = (text: string, most: number): string => {
-  const read = text.slice(0, READ_PER_CHARACTER * most);
+const oneLine = (text: string, max: number): string => {
+  const read = text.slice(0, READ_PER_CHARACTER * max);
   const isCut = read.length < text.length;
   const line = stripAll(isCut ? withoutOpenTag(read) : read);
-  if (line === "" || (!isCut && line.length <= most)) return line;
+  if (line === "" || (!isCut && line.length <= max)) return line;
   // Cut between characters, not inside one.
-  return `${line.slice(0, most - 1).replace(/[\ud800-\udbff]$/, "")}…`;
+  return `${line.slice(0, max - 1).replace(/[\ud800-\udbff]$/, "")}…`;
 };
 
 /** Half a tag at the end of a text would be shown as text. */

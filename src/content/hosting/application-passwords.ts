@@ -26,11 +26,11 @@ import {
 } from "../repository/small-records.js";
 import { RestError } from "../rest/error.js";
 
-const MOST_PER_USER = 100;
+const MAX_PER_USER = 100;
 const DAY_MS = 86_400_000;
 /** How long a verified password needs no hash. It is still compared with what is stored. */
 const VERIFIED_MS = 300_000;
-const MOST_VERIFIED = 1_000;
+const MAX_VERIFIED = 1_000;
 const FIND_USER_MS = 5_000;
 /** Each hash takes 16 MiB and a thread of Node's pool, which has four. */
 const HASHES = { running: 2, waiting: 64 };
@@ -82,13 +82,13 @@ export function createApplicationPasswords(options: ApplicationPasswordOptions):
 
   async function check(header: string, baseUrl: string, address?: string): Promise<Checked> {
     if (!config.allowHttp && !baseUrl.startsWith("https://")) return HTTPS_ONLY;
-    const given = readCredentials(header);
-    const attempt = limits.begin(address, given?.name);
-    let isWrong = given === undefined;
+    const credentials = readCredentials(header);
+    const attempt = limits.begin(address, credentials?.name);
+    let isWrong = credentials === undefined;
     try {
-      if (given === undefined) return attempt.isAllowed ? WRONG : TOO_MANY;
-      const user = await find(given.name);
-      const found = await verify(user?.id, given.password, attempt.isAllowed);
+      if (credentials === undefined) return attempt.isAllowed ? WRONG : TOO_MANY;
+      const user = await find(credentials.name);
+      const found = await verify(user?.id, credentials.password, attempt.isAllowed);
       if (found === "limited") return TOO_MANY;
       isWrong = found === undefined || user === null;
       if (found === undefined || user === null) return WRONG;
@@ -135,7 +135,7 @@ export function createApplicationPasswords(options: ApplicationPasswordOptions):
       hash,
     };
     await records.change(userId, (passwords) => {
-      if (passwords.length >= MOST_PER_USER) throw tooManyPasswords();
+      if (passwords.length >= MAX_PER_USER) throw tooManyPasswords();
       if (passwords.some((one) => one.selector === selector)) throw busy();
       return [...passwords, created];
     });
@@ -179,7 +179,7 @@ const tooManyPasswords = (): RestError =>
   new RestError(
     400,
     "application_password_limit_reached",
-    `A user can have at most ${MOST_PER_USER} application passwords; delete one first.`,
+    `A user can have at most ${MAX_PER_USER} application passwords; delete one first.`,
   );
 
 /** Too many hashes at once, or the first characters of a new password were taken. */
@@ -281,7 +281,7 @@ const NOBODY = 0;
 function createVerifier({ read }: PasswordRecords, hashes: ConcurrencyLimit, clock: Clock) {
   const secret = randomBytes(32);
   /** The moment of the hash, by stored hash and given password. */
-  const verified = new LRUCache<string, number>({ max: MOST_VERIFIED });
+  const verified = new LRUCache<string, number>({ max: MAX_VERIFIED });
   const running = new Map<string, Promise<boolean>>();
 
   return async (userId: number | undefined, password: string, mayHash: boolean) => {

@@ -53,8 +53,8 @@ const byteLength = (secret: string | Uint8Array): number =>
 export const nonceOptions = {
   secret: value<string | Uint8Array | undefined>(
     `a key of at least ${MIN_SECRET_BYTES} bytes, such as randomBytes(32)`,
-    (given) =>
-      (typeof given === "string" || given instanceof Uint8Array) && byteLength(given) >= MIN_SECRET_BYTES,
+    (value) =>
+      (typeof value === "string" || value instanceof Uint8Array) && byteLength(value) >= MIN_SECRET_BYTES,
     undefined,
   ),
   lifetimeMs: wholeNumber("ms", 24 * HOUR_MS, { min: 2_000, max: 30 * 24 * HOUR_MS }),
@@ -105,8 +105,8 @@ export function createNonces(options: NonceOptions): Nonces {
   });
 }
 
-function isEqual(expected: string, given: unknown): boolean {
-  if (typeof given !== "string" || given.length !== NONCE_LENGTH) return false;
-  const bytes = Buffer.from(given);
+function isEqual(expected: string, actual: unknown): boolean {
+  if (typeof actual !== "string" || actual.length !== NONCE_LENGTH) return false;
+  const bytes = Buffer.from(actual);
   return bytes.length === NONCE_LENGTH && timingSafeEqual(Buffer.from(expected), bytes);
 }

@@ -22,8 +22,8 @@ export function rewriteRestRoute(target: string, prefix: string): string | undef
   if (start < 0 || !target.includes(NAME, start)) return undefined;
   const parameters = target.slice(start + 1).split("&");
   // Of several, the last one counts, as in PHP.
-  const given = parameters.findLast((parameter) => parameter.startsWith(NAME));
-  const route = given === undefined ? undefined : decode(given.slice(NAME.length));
+  const value = parameters.findLast((parameter) => parameter.startsWith(NAME));
+  const route = value === undefined ? undefined : decode(value.slice(NAME.length));
   if (route === undefined || !route.startsWith("/") || leavesPrefix(route)) return undefined;
   const path = prefix + route.split("/").map(encodeURIComponent).join("/");
   const others = parameters.filter((parameter) => !parameter.startsWith(NAME));

@@ -39,8 +39,8 @@ export function createEditImage(
 
   /** Stores the file as a new media item. Missing texts come from the source. */
   async function storeItem(request: RestRequest, source: Post, file: MediaFile): Promise<number> {
-    const given = { ...readTexts(source), ...withoutNull(request.values) };
-    const values = await sanitiseValues(given, request, type, site);
+    const fields = { ...readTexts(source), ...withoutNull(request.values) };
+    const values = await sanitiseValues(fields, request, type, site);
     return repository.change(async (transaction) => {
       permissions.update(request, await load(source.id));
       const id = await transaction.newId("post");

@@ -55,8 +55,8 @@ const withoutExtension = (name: string): string =>
  * Derives a media item's title from the file name that the client sent: removes folders, the
  * extension and invisible characters. May be empty.
  */
-export const titleFromFileName = (given: string): string =>
-  withoutExtension(lastSegment(given)).replace(UNSEEN, "").trim();
+export const titleFromFileName = (name: string): string =>
+  withoutExtension(lastSegment(name)).replace(UNSEEN, "").trim();
 
 /**
  * The base of the stored name, to which the extension of its type is added: letters, digits, `.`,
@@ -65,8 +65,8 @@ export const titleFromFileName = (given: string): string =>
  * signs vanish, and a part that could pass for an extension (`x.php.png`) is marked: `x.php_`.
  * Linear.
  */
-export function toBaseName(given: string): string {
-  const cleaned = normaliseBounded(withoutExtension(lastSegment(given)), "NFC")
+export function toBaseName(fileName: string): string {
+  const cleaned = normaliseBounded(withoutExtension(lastSegment(fileName)), "NFC")
     .replace(/%20|[\s+]/g, "-")
     .replace(UNSEEN, "")
     .replace(/\p{L}\p{M}*/gu, withoutAccents)
@@ -109,12 +109,12 @@ function shortened(name: string): string {
 }
 
 /** At most so many bytes; never ends inside a character. */
-function beginning(text: string, most: number): string {
+function beginning(text: string, max: number): string {
   let bytes = 0;
   let end = 0;
   for (const character of text) {
     bytes += Buffer.byteLength(character);
-    if (bytes > most) break;
+    if (bytes > max) break;
     end += character.length;
   }
   return text.slice(0, end);

@@ -151,7 +151,7 @@ function hasChanged(
     return getStoredSecond(file) > (parseSecond(unmodifiedSince) ?? Number.POSITIVE_INFINITY);
   }
   // The comparison is strong: a weak tag never equals the tag of a file.
-  return match.trim() !== "*" && !match.split(",").some((given) => given.trim() === file.tag);
+  return match.trim() !== "*" && !match.split(",").some((tag) => tag.trim() === file.tag);
 }
 
 /** Evaluates `If-None-Match`, or else `If-Modified-Since`. */

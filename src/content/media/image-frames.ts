@@ -9,19 +9,19 @@ const [AVIS, ANMF, ACTL, IDAT] = [chunkType("avis"), chunkType("ANMF"), chunkTyp
 
 /**
  * 1 for an image that stands still, or that breaks off. Frames of AVIF are not counted: 2 stands
- * for any number of them. Counts no further than the first frame beyond `most`; infinite for a file
+ * for any number of them. Counts no further than the first frame beyond `max`; infinite for a file
  * of more than a million chunks, which no honest one has.
  *
  * Guarantee: linear in the length of `bytes`, and at most a million steps.
  */
-export function frameCount(mimeType: string, bytes: Uint8Array, most = Number.POSITIVE_INFINITY): number {
+export function frameCount(mimeType: string, bytes: Uint8Array, max = Number.POSITIVE_INFINITY): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   try {
     switch (mimeType) {
       case "image/gif":
-        return gifFrames(view, most);
+        return gifFrames(view, max);
       case "image/webp":
-        return webpFrames(view, most);
+        return webpFrames(view, max);
       case "image/png":
         return pngFrames(view);
       case "image/avif":
@@ -36,10 +36,10 @@ export function frameCount(mimeType: string, bytes: Uint8Array, most = Number.PO
   }
 }
 
-function webpFrames(view: DataView, most: number): number {
+function webpFrames(view: DataView, max: number): number {
   let count = 0;
   let steps = 0;
-  for (let at = 12; at + 8 <= view.byteLength && count <= most; steps += 1) {
+  for (let at = 12; at + 8 <= view.byteLength && count <= max; steps += 1) {
     if (steps === MAX_CHUNKS) return Number.POSITIVE_INFINITY;
     if (view.getUint32(at) === ANMF) count += 1;
     const length = view.getUint32(at + 4, true);
@@ -66,7 +66,7 @@ const IMAGE = 0x2c;
 
 const paletteBytes = (packed: number): number => ((packed & 0x80) === 0 ? 0 : 3 << ((packed & 7) + 1));
 
-function gifFrames(view: DataView, most: number): number {
+function gifFrames(view: DataView, max: number): number {
   let count = 0;
   let steps = 0;
   let at = 13 + paletteBytes(view.getUint8(10));
@@ -81,7 +81,7 @@ function gifFrames(view: DataView, most: number): number {
     }
   };
   try {
-    while (count <= most) {
+    while (count <= max) {
       if (steps === MAX_CHUNKS) return Number.POSITIVE_INFINITY;
       const kind = view.getUint8(at);
       if (kind === EXTENSION) at += 2;

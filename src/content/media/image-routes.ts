@@ -135,7 +135,7 @@ const modifiers: Argument = {
   description: "Array of image edits.",
   type: "array",
   minItems: 1,
-  mostItems: COUNTS.edits,
+  itemLimit: COUNTS.edits,
   items: {
     description: "Image edit.",
     type: "object",

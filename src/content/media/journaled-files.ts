@@ -77,12 +77,12 @@ export function createJournaledFiles({
   }
 
   function arm(afterMs: number): void {
-    const own = clock.setTimeout(() => {
+    const current = clock.setTimeout(() => {
       void sweep().then(() => {
-        if (timer === own) arm(SWEEP_EVERY_MS);
+        if (timer === current) arm(SWEEP_EVERY_MS);
       });
     }, afterMs);
-    timer = own;
+    timer = current;
   }
 
   return {

@@ -31,10 +31,10 @@ import { missingSizes, uploadedImage } from "./image-versions.js";
  * Whoever attaches an item to a post must be allowed to edit that post. As in WordPress, nobody may
  * upload to a post that does not exist.
  */
-function authorizeAttaching({ values, given, caller }: RestRequest, { index, may }: PermissionView): void {
+function authorizeAttaching({ values, input, caller }: RestRequest, { index, may }: PermissionView): void {
   const item = index.post(Number(values["id"] ?? 0));
   // A value that is not valid counts as well: `Allow` then lists no upload.
-  const wanted = values["post"] ?? given["post"];
+  const wanted = values["post"] ?? input["post"];
   if (wanted === undefined || wanted === null || Number(wanted) === 0) return;
   const parent = index.post(Number(wanted));
   const isAllowed =

@@ -102,9 +102,9 @@ export function detectMediaType(name: string, head: Uint8Array): MediaType | und
   if (mimeType === undefined || expected === undefined) return undefined;
   const format = detectFormat(head);
   if (format === expected) return { mimeType, extension, isText: format === "text" };
-  const own = format && IMAGE_EXTENSIONS[format];
-  if (own === undefined || IMAGE_EXTENSIONS[expected] === undefined) return undefined;
-  return { mimeType: TYPES.get(own)?.[0] ?? mimeType, extension: own, isText: false };
+  const actual = format && IMAGE_EXTENSIONS[format];
+  if (actual === undefined || IMAGE_EXTENSIONS[expected] === undefined) return undefined;
+  return { mimeType: TYPES.get(actual)?.[0] ?? mimeType, extension: actual, isText: false };
 }
 
 const TEXT_HEAD_BYTES = 1_024;

@@ -108,8 +108,8 @@ async function* checkBytes(
   }
 }
 
-const isDigest = (given: string, actual: Buffer): boolean =>
-  given.toLowerCase() === actual.toString("hex") || given === actual.toString("base64");
+const isDigest = (expected: string, actual: Buffer): boolean =>
+  expected.toLowerCase() === actual.toString("hex") || expected === actual.toString("base64");
 
 /** WordPress responds with the same code and the status 500. */
 const refused = (): RestError =>
@@ -119,11 +119,11 @@ const refused = (): RestError =>
     "Sorry, you are not allowed to upload this file type, or its content does not fit its name.",
   );
 
-const tooManyPixels = (most: number): RestError =>
+const tooManyPixels = (max: number): RestError =>
   new RestError(
     400,
     "rest_upload_image_too_large",
-    `The image is too large: at most ${Math.floor(most / 1_000_000)} million pixels are accepted.`,
+    `The image is too large: at most ${Math.floor(max / 1_000_000)} million pixels are accepted.`,
   );
 
 export const noData = (): RestError => new RestError(400, "rest_upload_no_data", "No data supplied.");

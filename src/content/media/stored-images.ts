@@ -18,10 +18,10 @@ import { readStoredBytes, readStoredImageSize } from "./staged-upload.js";
 export interface StoredImage {
   file: MediaFile;
   /**
-   * Removes the files that were stored for it, except those of `kept`. Must be called if no record
+   * Removes the files that were stored for it, except those of `except`. Must be called if no record
    * names them. Never rejects.
    */
-  discard: (kept?: MediaFile | null) => Promise<void>;
+  discard: (except?: MediaFile | null) => Promise<void>;
 }
 
 export interface StoredImages {
@@ -118,7 +118,7 @@ export function createStoredImages({
             ? replaceShown(completed, version)
             : { ...completed, sizes: { ...completed.sizes, [size]: { ...version, mimeType } } };
       }
-      return { file: completed, discard: (kept) => remove(listUnnamed(stored, kept)) };
+      return { file: completed, discard: (except) => remove(listUnnamed(stored, except)) };
     } catch (error) {
       await remove(stored);
       throw error;
@@ -154,9 +154,9 @@ export function createStoredImages({
         const whole = await complete(image, mimeType);
         return {
           file: whole.file,
-          discard: async (kept) => {
-            await whole.discard(kept);
-            await remove(listUnnamed([name], kept));
+          discard: async (except) => {
+            await whole.discard(except);
+            await remove(listUnnamed([name], except));
           },
         };
       } catch (error) {
@@ -188,8 +188,8 @@ async function isAnimated(files: FileStore, file: MediaFile, mimeType: string): 
   return frameCount(mimeType, head, 1) > 1;
 }
 
-const listUnnamed = (names: string[], kept: MediaFile | null | undefined): string[] => {
-  const owned = new Set(kept ? listFileNames(kept) : []);
+const listUnnamed = (names: string[], except: MediaFile | null | undefined): string[] => {
+  const owned = new Set(except ? listFileNames(except) : []);
   return names.filter((name) => !owned.has(name));
 };
 

@@ -29,8 +29,8 @@ export function createCreatePost(
   const { type, permissions } = resource;
 
   const store = async (request: RestRequest, file: NewMediaFile | undefined): Promise<number> => {
-    const given = { ...request.values, ...file?.values };
-    const values = await sanitiseValues(given, request, type, site);
+    const sent = { ...request.values, ...file?.values };
+    const values = await sanitiseValues(sent, request, type, site);
     return repository.changeTogether(async (transaction) => {
       const dates = resolvePostDates(values, site);
       const id = await transaction.newId("post");
@@ -43,7 +43,7 @@ export function createCreatePost(
 
   return async (request) => {
     // Like WordPress, looks for the record 0 then.
-    if (request.isGiven("id") && request.given["id"] !== null) permissions.find(0);
+    if (request.isGiven("id") && request.input["id"] !== null) permissions.find(0);
     await assertAuthorExists(request, type, users);
     const file = await type.uploads?.take(request);
     const id = await store(request, file).catch(async (error: unknown) => {
@@ -192,12 +192,12 @@ function parsePrecondition(headers: Record<string, string>): number {
 }
 
 /**
- * Compares `known` with `modified_gmt`, both in whole seconds. NaN sets no condition. WordPress has
+ * Compares `since` with `modified_gmt`, both in whole seconds. NaN sets no condition. WordPress has
  * no preconditions.
  *
  * @throws RestError 412 `rest_precondition_failed`
  */
-export function assertUnmodified(known: number, { modifiedGmt }: PostColumns): void {
-  if (Number.isNaN(known) || Math.floor(modifiedGmt / 1000) * 1000 <= known) return;
+export function assertUnmodified(since: number, { modifiedGmt }: PostColumns): void {
+  if (Number.isNaN(since) || Math.floor(modifiedGmt / 1000) * 1000 <= since) return;
   throw new RestError(412, "rest_precondition_failed", "The item was changed since then.");
 }

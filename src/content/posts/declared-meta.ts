@@ -97,8 +97,8 @@ const refuse = (field: string, message: string): never => {
   });
 };
 
-const isObject = (given: unknown): boolean =>
-  typeof given === "object" && given !== null && !Array.isArray(given);
+const isObject = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const CONTEXTS: unknown[] = ["view", "edit", "embed"];
 
@@ -106,7 +106,7 @@ const keyOptions = {
   type: oneOf(["string", "boolean", "integer", "number", "array", "object"], "string"),
   description: value<string>(
     "a text of at most 1000 characters",
-    (given) => typeof given === "string" && given.length <= 1_000,
+    (value) => typeof value === "string" && value.length <= 1_000,
     "",
   ),
   single: flag(false),
@@ -114,18 +114,18 @@ const keyOptions = {
   schema: value<JsonObject>("an object of JSON Schema's keywords", isObject, Object.freeze({})),
   context: value<NonNullable<MetaKey["context"]>>(
     "a list of 'view', 'edit' and 'embed'",
-    (given) =>
-      Array.isArray(given) &&
-      given.length > 0 &&
-      given.length <= CONTEXTS.length &&
-      given.every((one) => CONTEXTS.includes(one)),
+    (value) =>
+      Array.isArray(value) &&
+      value.length > 0 &&
+      value.length <= CONTEXTS.length &&
+      value.every((one) => CONTEXTS.includes(one)),
     Object.freeze(["view", "edit"] as const),
   ),
   revisions: flag(false),
   canWrite: value<MetaKey["canWrite"]>(
     "the name of a capability or a function",
-    (given) =>
-      typeof given === "function" || (typeof given === "string" && given !== "" && given.length <= 255),
+    (value) =>
+      typeof value === "function" || (typeof value === "string" && value !== "" && value.length <= 255),
     undefined,
   ),
 };
@@ -188,7 +188,7 @@ function refuseName(name: string, path: string, builtIn: MetaFields): void {
   }
 }
 
-function declareKey(given: unknown, name: string, path: string): MetaField {
+function declareKey(value: unknown, name: string, path: string): MetaField {
   const {
     type,
     description,
@@ -198,14 +198,14 @@ function declareKey(given: unknown, name: string, path: string): MetaField {
     revisions,
     canWrite,
     default: wanted,
-  } = readOptions("createContent", keyOptions, given, path);
+  } = readOptions("createContent", keyOptions, value, path);
   const parsed = parseSchema(more, type);
   if (parsed.mistake !== undefined) {
     const { path: where, message } = parsed.mistake;
     return refuse(`${path}.schema${where === "" ? "" : `.${where}`}`, `${message}.`);
   }
   const inner: Schema = { ...(description === "" ? {} : { description }), ...parsed.schema };
-  const schema: Schema = single ? inner : { type: "array", items: inner, mostItems: 1_000 };
+  const schema: Schema = single ? inner : { type: "array", items: inner, itemLimit: 1_000 };
   const initial = wanted === undefined ? undefined : readDefault(wanted, inner, `${path}.default`);
   const shown = single ? (initial ?? getEmpty(inner)) : initial === undefined ? [] : [initial];
   return {
@@ -228,8 +228,8 @@ function getEmpty(schema: Schema): Json {
   return validateValue(empty, schema, "") === undefined ? (JSON.parse(JSON.stringify(empty)) as Json) : null;
 }
 
-function readDefault(given: unknown, schema: Schema, path: string): Json {
-  const copy = copyJson(given, MAX_VALUE);
+function readDefault(value: unknown, schema: Schema, path: string): Json {
+  const copy = copyJson(value, MAX_VALUE);
   if (copy === undefined) return refuse(path, "must be a small value of JSON.");
   try {
     return readDeclared(copy, path, schema);

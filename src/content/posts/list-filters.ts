@@ -109,7 +109,7 @@ const FILTERS_AFTER_TERMS: { [name: string]: ListFilter } = {
     argument: {
       description: "Limit result set to items assigned one or more given formats.",
       type: "array",
-      mostItems: COUNTS.names,
+      itemLimit: COUNTS.names,
       uniqueItems: true,
       items: { type: "string", enum: POST_FORMATS },
     },
@@ -121,7 +121,7 @@ const FILTERS_AFTER_TERMS: { [name: string]: ListFilter } = {
     argument: {
       description: "Limit result set to attachments of a particular media type or media types.",
       type: "array",
-      mostItems: COUNTS.names,
+      itemLimit: COUNTS.names,
       items: { type: "string", enum: MEDIA_KINDS },
       default: null,
     },

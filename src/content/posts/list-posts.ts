@@ -55,19 +55,19 @@ export function createListPosts(
       const posts = loaded.flatMap((post) => (isVisible(post) ? [post] : []));
       const unlocked = password === undefined ? undefined : passwords.open(posts, password);
       const byId = new Map(posts.map((post) => [post.id, post]));
-      for (const [at, known] of cached.entries()) {
+      for (const [at, found] of cached.entries()) {
         const post = byId.get(slice[at] ?? 0);
         const item =
-          known ?? (post && (await renderer.render(post, { ...view, isUnlocked: unlocked?.has(post.id) })));
+          found ?? (post && (await renderer.render(post, { ...view, isUnlocked: unlocked?.has(post.id) })));
         if (item !== undefined) await add(item);
       }
     }
   }
 
   return async (request) => {
-    const { values, caller, url, query: given } = request;
+    const { values, caller, url, query } = request;
     const { ids, total } = await index.find(toQuery(values, caller), repository.texts);
-    const selection = parseFields(request.given["_fields"]);
+    const selection = parseFields(request.input["_fields"]);
     const view = {
       context: readContext(request),
       caller,
@@ -76,10 +76,10 @@ export function createListPosts(
       excerptLength: readExcerptLength(values),
     };
     // An editor of a post sees its texts without the password.
-    const password = view.context === "edit" ? undefined : readPassword(given);
+    const password = view.context === "edit" ? undefined : readPassword(query);
     return {
       status: 200,
-      headers: pageHeaders({ values, total, given, url: url(`/${namespace}/${collection.base}`) }),
+      headers: pageHeaders({ values, total, query, url: url(`/${namespace}/${collection.base}`) }),
       body: {
         items: await lists.collect(selection, (limit) => renderPosts({ ids, view, password }, limit)),
       },
@@ -107,8 +107,8 @@ function assertOrderPossible(values: Values): void {
 }
 
 function readStatuses(values: Values, { list }: Collection): PostStatus[] {
-  const given = (values["status"] ?? []) as (PostStatus | "any")[];
-  const statuses = given.length > 0 ? given : [list.status as PostStatus];
+  const wanted = (values["status"] ?? []) as (PostStatus | "any")[];
+  const statuses = wanted.length > 0 ? wanted : [list.status as PostStatus];
   return [...new Set(statuses.flatMap((status) => (status === "any" ? ANY_STATUS : [status])))];
 }
 

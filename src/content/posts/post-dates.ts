@@ -21,21 +21,21 @@ export function resolvePostDates(values: Values, site: Site): PostDates {
   const { date, date_gmt: dateGmt } = values;
   const isReset = date === null || dateGmt === null;
   const text = typeof date === "string" ? { date } : typeof dateGmt === "string" ? { dateGmt } : undefined;
-  if (text === undefined || isReset) return { given: null, isReset };
-  const given = toDateFields(text, site.zone);
-  if (given === undefined) throw new RestError(400, "rest_invalid_date", "The date is invalid.");
-  return { given, isReset };
+  if (text === undefined || isReset) return { sent: null, isReset };
+  const sent = toDateFields(text, site.zone);
+  if (sent === undefined) throw new RestError(400, "rest_invalid_date", "The date is invalid.");
+  return { sent, isReset };
 }
 
 function setPublicationDate(
   post: FieldTarget["post"],
-  { previous, dates: { given, isReset } }: PostChange,
+  { previous, dates: { sent, isReset } }: PostChange,
   { site, now }: { site: Site; now: number },
 ): void {
   const isFloatingDraft = previous !== null && FLOATING.has(previous.status) && previous.dateGmt === null;
-  if (given !== null) {
-    post.date = given.date;
-    post.dateGmt = given.dateGmt;
+  if (sent !== null) {
+    post.date = sent.date;
+    post.dateGmt = sent.dateGmt;
   } else if (isReset || isFloatingDraft || previous === null) {
     post.date = site.zone.toLocal(now);
     post.dateGmt = null;

@@ -8,14 +8,14 @@ type Protected = { id: number; password: string };
 
 export interface Passwords {
   /**
-   * Returns the ids of the `posts` that `given` unlocks. A wrong password counts against every post
+   * Returns the ids of the `posts` that `password` unlocks. A wrong password counts against every post
    * that it was tried on, even if it unlocks others. Posts without a password do not count.
    *
    * Compares in constant time. Compares nothing if one of the posts has no attempt left.
    *
    * @throws RestError 429 `rest_too_many_passwords`
    */
-  open: (posts: Protected[], given: string) => Set<number>;
+  open: (posts: Protected[], password: string) => Set<number>;
 }
 
 /** The number of wrong attempts on a post at a moment. It decreases evenly over time. */
@@ -50,12 +50,12 @@ export function createPasswords({
 
   const remaining = ({ count, at }: Attempts, now: number): number => Math.max(0, count - (now - at) * perMs);
   const getCount = (id: number, now: number): number => {
-    const known = attempts.get(id);
-    return known === undefined ? 0 : remaining(known, now);
+    const window = attempts.get(id);
+    return window === undefined ? 0 : remaining(window, now);
   };
 
   function dropExpired(now: number): void {
-    for (const [id, known] of attempts) if (remaining(known, now) === 0) attempts.delete(id);
+    for (const [id, window] of attempts) if (remaining(window, now) === 0) attempts.delete(id);
   }
 
   /** Returns the milliseconds until each of `ids` has an attempt left; 0 if they have one now. */
@@ -69,14 +69,14 @@ export function createPasswords({
   }
 
   return {
-    open(posts, given) {
+    open(posts, sent) {
       const closed = posts.filter(({ password }) => password !== "");
       if (closed.length === 0) return new Set();
       const now = clock.monotonic();
       const ids = closed.map(({ id }) => id);
       const wait = perMinute === 0 ? 0 : getWait(ids, now);
       if (wait > 0) throw tooMany(Math.ceil(wait / 1000));
-      const wanted = digest(given);
+      const wanted = digest(sent);
       const opened = new Set<number>();
       for (const { id, password } of closed) {
         if (timingSafeEqual(wanted, digest(password))) opened.add(id);

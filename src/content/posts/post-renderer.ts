@@ -98,10 +98,10 @@ export function createPostRenderer({
   const knownActions = new WeakMap<Caller, Map<PostType, string[]>>();
 
   const listActionsOnce = (type: PostType, caller: Caller): string[] => {
-    const known = knownActions.get(caller) ?? new Map<PostType, string[]>();
-    knownActions.set(caller, known);
-    const actions = known.get(type) ?? listActions(postTypes.get(type), caller);
-    known.set(type, actions);
+    const byType = knownActions.get(caller) ?? new Map<PostType, string[]>();
+    knownActions.set(caller, byType);
+    const actions = byType.get(type) ?? listActions(postTypes.get(type), caller);
+    byType.set(type, actions);
     return actions;
   };
 
@@ -249,14 +249,14 @@ function createRenderedPosts({
     async shareRendering(key, versions, render) {
       const other = inProgress.get(key);
       if (other !== undefined && areCurrent(other.versions)) return other.item;
-      const own = { item: render(), versions };
-      inProgress.set(key, own);
+      const entry = { item: render(), versions };
+      inProgress.set(key, entry);
       try {
-        const item = await own.item;
+        const item = await entry.item;
         cache.set(key, { item, versions });
         return item;
       } finally {
-        if (inProgress.get(key) === own) inProgress.delete(key);
+        if (inProgress.get(key) === entry) inProgress.delete(key);
       }
     },
   };

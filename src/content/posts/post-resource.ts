@@ -167,8 +167,8 @@ function createPostPermissions(handler: PostTypeHandler, index: SiteIndex): Post
       if (!may(caller, "read", post)) throw refusal(caller, "rest_forbidden", FORBIDDEN);
     },
     create(request) {
-      const { given, caller } = request;
-      if (given["id"]) {
+      const { input, caller } = request;
+      if (input["id"]) {
         throw new RestError(400, "rest_post_exists", "Cannot create existing post.");
       }
       authorizeValues(request);
@@ -227,8 +227,8 @@ function authorizeTerms(
     const value = values[base];
     if (!isGiven(base) || value === null || value === undefined) continue;
     const ids = Array.isArray(value) ? (value as number[]) : [Number(value)];
-    const known = ids.filter((id) => index.term(id)?.taxonomy === taxonomy);
-    if (known.length > 0 && !caller.canOf(taxonomy, "assign_terms")) {
+    const existing = ids.filter((id) => index.term(id)?.taxonomy === taxonomy);
+    if (existing.length > 0 && !caller.canOf(taxonomy, "assign_terms")) {
       throw refusal(
         caller,
         "rest_cannot_assign_term",

@@ -211,7 +211,7 @@ const columnArguments = ({ list }: Collection): Arguments => ({
   search_columns: {
     description: "Array of column names to be searched.",
     type: "array",
-    mostItems: COUNTS.names,
+    itemLimit: COUNTS.names,
     default: [],
     items: { type: "string", enum: Object.keys(SEARCH_COLUMNS) },
   },
@@ -219,7 +219,7 @@ const columnArguments = ({ list }: Collection): Arguments => ({
   status: {
     description: "Limit result set to posts assigned one or more statuses.",
     type: "array",
-    mostItems: COUNTS.names,
+    itemLimit: COUNTS.names,
     default: list.status,
     items: { type: "string", enum: list.statuses },
   },
@@ -255,12 +255,12 @@ function createReadPost(
    * about it from `Allow`.
    */
   const isUnlocked = async ({ query, values, caller, state }: RestRequest): Promise<boolean> => {
-    const given = readPassword(query);
-    if (given === undefined || state === undefined) return true;
+    const password = readPassword(query);
+    if (password === undefined || state === undefined) return true;
     if (state.matchedPassword === undefined) {
       const post = await load(Number(values["id"]));
       // Any password is wrong for a caller who could not read the post with the right one either.
-      const isRight = permissions.may(caller, "read", post) && passwords.open([post], given).has(post.id);
+      const isRight = permissions.may(caller, "read", post) && passwords.open([post], password).has(post.id);
       state.matchedPassword = isRight ? post.password : null;
     }
     return state.matchedPassword !== null;

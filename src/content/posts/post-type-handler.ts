@@ -110,12 +110,12 @@ export function writeArguments(
   { collection, fields }: PostTypeHandler,
   overrides: Arguments = {},
 ): Arguments {
-  const own = [...fields].flatMap(([name, field]) => {
+  const entries = [...fields].flatMap(([name, field]) => {
     if (field.schema.readonly === true) return [];
     const { context: _, required: __, ...schema } = describeField(field, collection);
     return [[name, { ...schema, ...field.argument, ...overrides[name] } as Argument] as const];
   });
-  return Object.fromEntries(own);
+  return Object.fromEntries(entries);
 }
 
 /**
@@ -130,8 +130,8 @@ const readId = ({ id }: JsonObject): number => (typeof id === "number" ? id : Nu
  */
 export const orUnchanged =
   (schema: Schema, stored: (id: number) => string | undefined): NonNullable<Argument["validate"]> =>
-  (value, name, given) =>
-    value === stored(readId(given)) ? undefined : validateValue(value, schema, name);
+  (value, name, values) =>
+    value === stored(readId(values)) ? undefined : validateValue(value, schema, name);
 
 /**
  * Returns the part of a field's value that `context` shows. Drops members without a schema. As in
@@ -173,7 +173,7 @@ export interface WriteContext {
 
 export interface PostDates {
   /** The date that `date` or `date_gmt` names, in both forms, epoch ms. */
-  given: { date: number; dateGmt: number } | null;
+  sent: { date: number; dateGmt: number } | null;
   /** True if one of them is `null`: the date becomes now, and floats in a draft. */
   isReset: boolean;
 }

@@ -114,11 +114,11 @@ const OWN_RULES: RulesByType = {
  * A field that the type defines differently keeps the place of the shared one. The terms of
  * declared taxonomies stand before the last shared field.
  */
-function listFields(collection: Collection, own: PostFields): Map<string, PostField> {
+function listFields(collection: Collection, typeFields: PostFields): Map<string, PostField> {
   const shared = Object.entries<SharedPostField>(postFields).filter(([, field]) =>
     isSelected(field, collection),
   );
-  const fields: PostFields = { ...Object.fromEntries(shared), ...own };
+  const fields: PostFields = { ...Object.fromEntries(shared), ...typeFields };
   const added = collection.taxonomies
     .filter(({ base }) => !Object.hasOwn(fields, base))
     .map(({ taxonomy, base }) => [base, createTermField(taxonomy)] as const);
@@ -142,9 +142,9 @@ const selectShownFields = (
 
 function createPostType(
   collection: Collection,
-  { fields: own = {}, ...rules }: PostTypeRules,
+  { fields: typeFields = {}, ...rules }: PostTypeRules,
 ): PostTypeHandler {
-  const fields = listFields(collection, own);
+  const fields = listFields(collection, typeFields);
   const handler: PostTypeHandler = {
     write: (change, context) => applyPostValues(change, context, handler),
     ...rules,

@@ -249,12 +249,12 @@ export function writeMeta(
   fields: MetaFields,
   writer?: PostWriter,
 ): JsonObject {
-  const given =
+  const input =
     typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
   const written: { [name: string]: Json } = { ...stored };
   let isDeclared = false;
   for (const [name, field] of Object.entries(fields)) {
-    const meta = Object.hasOwn(given, name) ? given[name] : undefined;
+    const meta = Object.hasOwn(input, name) ? input[name] : undefined;
     if (meta === undefined) continue;
     if (field.declared === undefined) written[name] = readBuiltIn(meta, name, field);
     else {
@@ -329,7 +329,7 @@ export function readDeclared(value: Json, name: string, schema: Schema): Json {
 function refuseLargeMeta(written: JsonObject, fields: MetaFields): void {
   const builtIn = (name: string): boolean =>
     Object.hasOwn(fields, name) && fields[name]?.declared === undefined;
-  const own = Object.entries(written).filter(([name]) => !builtIn(name));
-  if (Buffer.byteLength(JSON.stringify(own)) <= MAX_VALUES) return;
+  const custom = Object.entries(written).filter(([name]) => !builtIn(name));
+  if (Buffer.byteLength(JSON.stringify(custom)) <= MAX_VALUES) return;
   throw invalid({ code: "rest_too_long", message: `All of meta must have at most ${MAX_VALUES} bytes.` });
 }

@@ -168,7 +168,7 @@ interface Slice {
 }
 
 interface Picked {
-  kept: Sequence<PostRow>;
+  rows: Sequence<PostRow>;
   count: number;
 }
 
@@ -248,16 +248,16 @@ function sliceRange(
 function pickRows({ rows, start, end }: Slice, tests: RowTest[], keep: number): Picked {
   if (tests.length === 0) {
     const isWhole = start === 0 && end === rows.length;
-    return { kept: isWhole ? rows : rows.slice(start, Math.min(end, start + keep)), count: end - start };
+    return { rows: isWhole ? rows : rows.slice(start, Math.min(end, start + keep)), count: end - start };
   }
-  const kept: PostRow[] = [];
+  const page: PostRow[] = [];
   let count = 0;
   rows.forEach(start, end, (row) => {
     if (!tests.every((test) => test(row))) return;
     count += 1;
-    if (kept.length < keep) kept.push(row);
+    if (page.length < keep) page.push(row);
   });
-  return { kept, count };
+  return { rows: page, count };
 }
 
 /** Picks the rows of `slices` that pass all checks, except those that the indexes already cover. */
@@ -275,7 +275,7 @@ function pickSlices(
 }
 
 const toFound = (picked: Picked[], compare: Compare<PostRow>): Found => ({
-  lists: picked.map(({ kept }) => kept),
+  lists: picked.map(({ rows }) => rows),
   compare,
   total: picked.reduce((sum, { count }) => sum + count, 0),
 });
@@ -307,7 +307,7 @@ function runPlan(indexes: Indexes, plan: Plan, keep: number): Found {
     const inRange = slices.reduce((sum, { start, end }) => sum + end - start, 0);
     if (inRange * FEW_BY_DATE < countRows(indexes, scan.sources)) {
       const picked = pickSlices(scan, slices, { isRanged: true, keep: Number.POSITIVE_INFINITY });
-      const rows = picked.flatMap(({ kept }) => kept.slice());
+      const rows = picked.flatMap((one) => one.rows.slice());
       return { lists: [rows.sort(compare)], compare, total: rows.length };
     }
   }

@@ -91,9 +91,9 @@ export function createStatusPartitions(isOrphan: (row: PostRow) => boolean): Sta
       for (const row of rows) {
         for (const part of toParts(row)) {
           const key = toKey(row.columns.type, row.status, part);
-          const known = changes.get(key) ?? { removed: [], added: [] };
-          known[side].push(row);
-          changes.set(key, known);
+          const found = changes.get(key) ?? { removed: [], added: [] };
+          found[side].push(row);
+          changes.set(key, found);
         }
       }
     };
@@ -113,8 +113,8 @@ export function createStatusPartitions(isOrphan: (row: PostRow) => boolean): Sta
     changeOrphans: (removed, added) => change(removed, added, () => ["orphan"]),
     list(type, status, part, ordering) {
       const lists = parts.get(toKey(type, status, part));
-      const known = lists?.get(ordering);
-      if (known || !lists) return known ?? new SortedList();
+      const found = lists?.get(ordering);
+      if (found || !lists) return found ?? new SortedList();
       const sorted = lists.get(DEFAULT_ORDERING)?.slice().sort(compareBy(ordering));
       const created = new SortedList(sorted);
       lists.set(ordering, created);
@@ -185,9 +185,9 @@ export function createTermIndex(): TermIndex {
     remove,
     has: (taxonomy, id) => terms.get(id)?.taxonomy === taxonomy,
     all(taxonomy) {
-      const known = lists.get(taxonomy) ?? resolve(byTaxonomy.get(taxonomy));
-      lists.set(taxonomy, known);
-      return known;
+      const found = lists.get(taxonomy) ?? resolve(byTaxonomy.get(taxonomy));
+      lists.set(taxonomy, found);
+      return found;
     },
     below,
     withSlug: (taxonomy, slug) => resolve(bySlug.get(`${taxonomy}/${slug}`)),

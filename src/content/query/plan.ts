@@ -59,13 +59,17 @@ export interface Plan {
 
 function toAccessPath(
   group: AccessPath,
-  own: VisibilityScope | undefined,
+  scope: VisibilityScope | undefined,
   inherited?: VisibilityScope,
 ): AccessPath[] {
-  if (own === undefined && inherited === undefined) return [];
-  if (own === "all" || inherited === "all") return [group];
+  if (scope === undefined && inherited === undefined) return [];
+  if (scope === "all" || inherited === "all") return [group];
   return [
-    { ...group, ...(own && { author: own.author }), ...(inherited && { inheritedAuthor: inherited.author }) },
+    {
+      ...group,
+      ...(scope && { author: scope.author }),
+      ...(inherited && { inheritedAuthor: inherited.author }),
+    },
   ];
 }
 

@@ -86,8 +86,8 @@ const isStopWord = (term: string): boolean => /^[a-z-]?$/.test(term) || STOP_WOR
 export function parseSearch(text: string): ParsedSearch {
   const sentence = fold(text.replace(/[\r\n]/g, ""));
   const parts = splitSearch(sentence);
-  const kept = parts.map(removeQuotes).filter((term) => !isStopWord(term));
-  const terms = kept.length === 0 || kept.length >= MANY_TERMS ? [sentence] : kept;
+  const words = parts.map(removeQuotes).filter((term) => !isStopWord(term));
+  const terms = words.length === 0 || words.length >= MANY_TERMS ? [sentence] : words;
   return {
     terms: terms.map((term) => {
       const isExcluded = term.startsWith("-");

@@ -148,8 +148,8 @@ export function createPostSlugs(): PostSlugs {
 
   function listKeys(post: SluggedPost): string[] {
     if (post.slug === "") return [];
-    const own = `${getScope(post)}${post.slug}`;
-    return isAddressed(post.type) ? [own, post.slug] : [own];
+    const key = `${getScope(post)}${post.slug}`;
+    return isAddressed(post.type) ? [key, post.slug] : [key];
   }
 
   return {

@@ -33,7 +33,7 @@ function countBeforeInArray<T>(list: Sequence<T>, isBefore: (item: T) => boolean
 }
 
 /** Longer chunks slow down changes, shorter ones look-ups. 60 000 items make about 200 chunks. */
-const MOST_IN_CHUNK = 512;
+const MAX_IN_CHUNK = 512;
 
 /** With more changes at once, one pass over the list is cheaper than a search for each of them. */
 const ONE_BY_ONE = 32;
@@ -111,8 +111,8 @@ export class SortedList<T> implements Sequence<T> {
 
   #fill(sorted: T[]): void {
     this.#chunks.length = 0;
-    for (let start = 0; start < sorted.length; start += MOST_IN_CHUNK)
-      this.#chunks.push(sorted.slice(start, start + MOST_IN_CHUNK));
+    for (let start = 0; start < sorted.length; start += MAX_IN_CHUNK)
+      this.#chunks.push(sorted.slice(start, start + MAX_IN_CHUNK));
     this.#length = sorted.length;
     this.#changedFrom(0);
   }
@@ -138,7 +138,7 @@ export class SortedList<T> implements Sequence<T> {
       0,
       item,
     );
-    if (chunk.length > MOST_IN_CHUNK) this.#chunks.splice(place + 1, 0, chunk.splice(MOST_IN_CHUNK / 2));
+    if (chunk.length > MAX_IN_CHUNK) this.#chunks.splice(place + 1, 0, chunk.splice(MAX_IN_CHUNK / 2));
   }
 
   #remove(compare: Compare<T>, item: T): void {
@@ -152,7 +152,7 @@ export class SortedList<T> implements Sequence<T> {
     this.#changedFrom(place);
     // Short chunks are merged, so that removals do not leave many of them.
     const next = this.#chunks[place + 1];
-    if (next !== undefined && chunk.length + next.length <= MOST_IN_CHUNK / 2) {
+    if (next !== undefined && chunk.length + next.length <= MAX_IN_CHUNK / 2) {
       chunk.push(...next);
       this.#chunks.splice(place + 1, 1);
     } else if (chunk.length === 0) this.#chunks.splice(place, 1);

@@ -52,14 +52,14 @@ export function createChangePoller({
   }
 
   function arm(): void {
-    const own = clock.setTimeout(() => {
+    const current = clock.setTimeout(() => {
       poll()
         .catch((error: unknown) => logger.warn({ error }, "the changes of the content could not be read"))
         .finally(() => {
-          if (timer === own) arm();
+          if (timer === current) arm();
         });
     }, POLL_EVERY_MS);
-    timer = own;
+    timer = current;
   }
 
   return {

@@ -52,7 +52,7 @@ type Decide<T> = (transaction: Transaction) => Promise<T> | T;
 
 const MAX_ATTEMPTS = 20;
 /** More rows would make the indexes sort whole lists again. */
-const MOST_TOGETHER = 16;
+const MAX_TOGETHER = 16;
 
 /** Settles the changes in order. `error`: those that wrote something were not stored. */
 function settleAll(decided: DecidedChange[], error?: unknown): void {
@@ -83,11 +83,11 @@ interface DecidedChange extends OpenTransaction {
 function allocateTogether(store: ContentStore): ContentStore["allocate"] {
   const open = new Map<string, { count: number; first: Promise<number> }>();
   return async (kind, count) => {
-    const known = open.get(kind) ?? { count: 0, first: Promise.resolve().then(() => allocate(kind)) };
-    const before = known.count;
-    known.count += count;
-    open.set(kind, known);
-    return (await known.first) + before;
+    const found = open.get(kind) ?? { count: 0, first: Promise.resolve().then(() => allocate(kind)) };
+    const before = found.count;
+    found.count += count;
+    open.set(kind, found);
+    return (await found.first) + before;
   };
 
   function allocate(kind: string): Promise<number> {
@@ -120,7 +120,7 @@ export function createContentRepository({
   const cache = createRecordCache({ store, index, cacheCharacters, lookedUp });
   const waiting: WaitingChange[] = [];
   let isCommitting = false;
-  let mostTogether = MOST_TOGETHER;
+  let mostTogether = MAX_TOGETHER;
 
   /**
    * Makes committed writes visible in this process. If the storage is unavailable, the change has
@@ -204,7 +204,7 @@ export function createContentRepository({
     const decided = await Promise.all(changes.map((change) => decideChange(change, allocate)));
     const count = countCompatible(decided);
     waiting.unshift(...changes.slice(count));
-    mostTogether = count < changes.length ? count : Math.min(2 * mostTogether, MOST_TOGETHER);
+    mostTogether = count < changes.length ? count : Math.min(2 * mostTogether, MAX_TOGETHER);
     await commitDecided(decided.slice(0, count));
   }
 

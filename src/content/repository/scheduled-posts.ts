@@ -88,15 +88,15 @@ export function createScheduledPosts({
   }
 
   function arm(afterMs: number): void {
-    const own = clock.setTimeout(() => {
+    const current = clock.setTimeout(() => {
       void check().then(() => {
         // Stopped meanwhile, and perhaps started again, which has a timer of its own.
-        if (timer !== own) return;
+        if (timer !== current) return;
         // A post that is still due was refused by the storage.
         arm(isDue() ? CHECK_EVERY_MS : untilNext());
       });
     }, afterMs);
-    timer = own;
+    timer = current;
   }
 
   const untilNext = (): number =>

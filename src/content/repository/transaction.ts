@@ -105,7 +105,7 @@ export function openTransaction(
 }
 
 /** The most characters of texts that are committed together: a storage stores them in one step. */
-const MOST_CHARACTERS = 1_048_576;
+const MAX_CHARACTERS = 1_048_576;
 
 const countCharacters = ({ writes }: OpenTransaction): number =>
   writes.reduce((sum, { record }) => sum + (record?.body.length ?? 0) + (record?.columns?.length ?? 0), 0);
@@ -121,20 +121,20 @@ export function countCompatible(transactions: OpenTransaction[]): number {
   const names = new Set<string>();
   let characters = 0;
 
-  const conflicts = (one: OpenTransaction, own: string[]): boolean =>
+  const conflicts = (one: OpenTransaction, uniqueNames: string[]): boolean =>
     one.writes.some(({ key }) => written.has(key) || expected.has(key)) ||
     [...one.expected.values()].some(
       ({ key, version }) => written.has(key) || (expected.get(key) ?? version) !== version,
     ) ||
-    own.some((name) => names.has(name));
+    uniqueNames.some((name) => names.has(name));
 
   for (const [count, one] of transactions.entries()) {
-    const own = [...one.slugs, ...one.writes.flatMap(({ record }) => record?.unique ?? [])];
+    const uniqueNames = [...one.slugs, ...one.writes.flatMap(({ record }) => record?.unique ?? [])];
     characters += countCharacters(one);
-    if (count > 0 && (characters > MOST_CHARACTERS || conflicts(one, own))) return count;
+    if (count > 0 && (characters > MAX_CHARACTERS || conflicts(one, uniqueNames))) return count;
     for (const { key } of one.writes) written.add(key);
     for (const { key, version } of one.expected.values()) expected.set(key, version);
-    for (const name of own) names.add(name);
+    for (const name of uniqueNames) names.add(name);
   }
   return transactions.length;
 }

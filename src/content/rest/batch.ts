@@ -82,7 +82,7 @@ export function batchRoute({
   const handle = async (request: RestRequest): Promise<RestResponse> => {
     const items = request.values["requests"] as JsonObject[];
     // As they were sent, since the schema turns a list into an object.
-    const sent = Object.values((request.given["requests"] ?? []) as JsonObject[]);
+    const sent = Object.values((request.input["requests"] ?? []) as JsonObject[]);
     const calls = items.map((item, at) =>
       validateItem(pipeline().find, { ...item, body: sent[at]?.["body"] ?? null }, request),
     );
@@ -109,10 +109,10 @@ export function batchRoute({
 }
 
 function envelop({ status, headers, body, isError }: RouteOutcome, { call }: BatchItem): JsonObject {
-  const given = mergeParameters(call.body, call.query);
-  const fields = isError ? undefined : parseFields(given["_fields"]);
+  const input = mergeParameters(call.body, call.query);
+  const fields = isError ? undefined : parseFields(input["_fields"]);
   return {
-    body: fields === undefined ? toJson(body) : chooseFields(body, fields, given["_embed"] !== undefined),
+    body: fields === undefined ? toJson(body) : chooseFields(body, fields, input["_embed"] !== undefined),
     status,
     headers: toWordPressNames(headers),
   };
@@ -205,7 +205,7 @@ const REQUESTS: Argument = {
         additionalProperties: {
           type: ["string", "array"],
           maxLength: LENGTHS.header,
-          mostItems: COUNTS.names,
+          itemLimit: COUNTS.names,
           items: { type: "string", maxLength: LENGTHS.header },
         },
       },

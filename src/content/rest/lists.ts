@@ -130,7 +130,7 @@ export function estimateSize(value: Json): number {
 // Pages of lists, and their headers: the total, and links to the pages before and after.
 
 /**
- * Builds `x-wp-total`, `x-wp-totalpages` and `link` of a list. `given`: the arguments of the query
+ * Builds `x-wp-total`, `x-wp-totalpages` and `link` of a list. `query`: the arguments of the query
  * as they came, which the links repeat.
  *
  * @throws RestError 400 with the code `invalidPage` for a page after the last one, unless the list
@@ -139,14 +139,14 @@ export function estimateSize(value: Json): number {
 export function pageHeaders({
   values,
   total,
-  given,
+  query,
   url,
   isOpenEnded = false,
   invalidPage = "rest_post_invalid_page_number",
 }: {
   values: { [name: string]: Json | undefined };
   total: number;
-  given: JsonObject;
+  query: JsonObject;
   url: string;
   /** True if a page after the last one is empty instead of an error. */
   isOpenEnded?: boolean;
@@ -163,7 +163,7 @@ export function pageHeaders({
     );
   }
   const to = (number: number, relation: string): string =>
-    `<${url}?${queryText({ ...given, page: String(number) })}>; rel="${relation}"`;
+    `<${url}?${queryText({ ...query, page: String(number) })}>; rel="${relation}"`;
   const links = [
     ...(page > 1 ? [to(Math.min(page - 1, pages), "prev")] : []),
     ...(page < pages ? [to(page + 1, "next")] : []),
@@ -185,7 +185,7 @@ export function respondWithPage<T>(
   const start = Math.max(0, Number(values["offset"] ?? (Number(values["page"]) - 1) * perPage));
   return {
     status: 200,
-    headers: pageHeaders({ values, total: found.length, given: query, url: url(path), isOpenEnded: true }),
+    headers: pageHeaders({ values, total: found.length, query, url: url(path), isOpenEnded: true }),
     body: { items: found.slice(start, start + perPage).map(itemOf) },
   };
 }

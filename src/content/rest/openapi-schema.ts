@@ -112,10 +112,10 @@ const listRequired = ({ required, properties = {} }: Schema): readonly string[] 
     ? required
     : Object.keys(properties).filter((name) => properties[name]?.required === true);
 
-function translateBounds({ maxLength, maxItems, mostItems, maxProperties }: Schema): JsonObject {
+function translateBounds({ maxLength, maxItems, itemLimit, maxProperties }: Schema): JsonObject {
   return {
     ...(maxLength === undefined ? {} : { maxLength }),
-    ...(mostItems === undefined || maxItems !== undefined ? {} : { maxItems: mostItems }),
+    ...(itemLimit === undefined || maxItems !== undefined ? {} : { maxItems: itemLimit }),
     ...(maxProperties === undefined ? {} : { maxProperties }),
   };
 }

@@ -229,12 +229,12 @@ export function invalidParams(params: JsonObject, details: JsonObject): RestErro
 
 export type ReadValues = { [name: string]: Json | undefined };
 
-/** `sent`: what the client sent, body over query. */
+/** `input`: what the client sent, body over query. */
 export function buildRestRequest(
   call: RouteCall,
   endpoint: RestEndpoint,
   values: ReadValues,
-  sent: JsonObject,
+  input: JsonObject,
 ): RestRequest {
   return {
     method: (endpoint.methods as string[]).includes(call.method)
@@ -242,8 +242,8 @@ export function buildRestRequest(
       : (endpoint.methods[0] as Method),
     path: call.path,
     values: Object.assign(Object.create(null), values, call.match?.parameters),
-    isGiven: (name) => name in sent,
-    given: sent,
+    isGiven: (name) => name in input,
+    input,
     query: call.query,
     caller: call.caller,
     url: (path) => call.baseUrl + path,

@@ -70,7 +70,7 @@ export interface RestRequest {
   /** True if the client sent the argument, in query or body, even as `null`. */
   isGiven: (name: string) => boolean;
   /** Everything the client sent, body over query, neither coerced nor checked. No prototype. */
-  given: JsonObject;
+  input: JsonObject;
   /** The arguments in the query alone, not coerced; for links to other pages of a list. */
   query: JsonObject;
   caller: Caller;

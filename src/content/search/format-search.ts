@@ -17,7 +17,7 @@ export function createFormatSearch({
   repository: ContentRepository;
   site: { termLink: Site["termLink"] };
 }): SearchHandler {
-  let known = { stamp: -1, used: new Map<PostFormat, Promise<boolean>>() };
+  let existing = { stamp: -1, used: new Map<PostFormat, Promise<boolean>>() };
 
   /** Looks at every post, so other requests take their turn before. */
   async function findFirst(format: PostFormat): Promise<boolean> {
@@ -40,8 +40,8 @@ export function createFormatSearch({
   /** The result is cached until something changes. */
   function isUsed(format: PostFormat): Promise<boolean> {
     const stamp = repository.stamp();
-    if (known.stamp !== stamp) known = { stamp, used: new Map() };
-    const { used } = known;
+    if (existing.stamp !== stamp) existing = { stamp, used: new Map() };
+    const { used } = existing;
     const cached = used.get(format);
     if (cached !== undefined) return cached;
     const found = findFirst(format);

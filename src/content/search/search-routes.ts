@@ -46,17 +46,17 @@ export function searchRoutes(base: ContentBase): RestRoute[] {
           described: { summary: "Search published content" },
           permit: () => {},
           async handle(request) {
-            const { values, given, query, url } = request;
+            const { values, input, query, url } = request;
             const handler = handlers.find(({ type }) => type === values["type"]) as SearchHandler;
             const { results, total } = await handler.find(toSearchQuery(request, handler));
             const headers = pageHeaders({
               values,
               total,
-              given: query,
+              query,
               url: url(`/${namespace}/search`),
               invalidPage: "rest_search_invalid_page_number",
             });
-            const items = await lists.collect(parseFields(given["_fields"]), async ({ add }) => {
+            const items = await lists.collect(parseFields(input["_fields"]), async ({ add }) => {
               for (const result of results) await add(toItem(result, request));
             });
             return { status: 200, headers, body: { items } };
@@ -109,7 +109,7 @@ const searchArguments = (handlers: SearchHandler[]): Arguments => ({
   subtype: {
     description: "Limit results to items of one or more object subtypes.",
     type: "array",
-    mostItems: COUNTS.names,
+    itemLimit: COUNTS.names,
     default: ANY,
     items: { type: "string", enum: [...listSubtypes(handlers), ANY] },
     late: true,

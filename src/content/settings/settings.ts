@@ -86,8 +86,8 @@ export function createSettings({
   /** Returns those values of the host's answer that may be stored, in the types of the settings. */
   function readAnswer(answer: unknown): SettingChanges {
     if (typeof answer !== "object" || answer === null) return {};
-    const given = Object.entries(answer).filter(([name]) => names.has(name as SettingName));
-    const accepted = (given as [WritableSetting, Json][]).map(([name, value]) => {
+    const entries = Object.entries(answer).filter(([name]) => names.has(name as SettingName));
+    const accepted = (entries as [WritableSetting, Json][]).map(([name, value]) => {
       if (value === INITIAL[name]) return [name, value];
       const read = readValue(value, settingFields[name].schema, name);
       if (read.problem === undefined) return [name, read.value];
@@ -227,7 +227,7 @@ const cannotUpdate = ({ caller }: RestRequest, name: SettingName): RestError =>
 
 /** Returns the given values of `names`, cleaned, of the settings that they would change. */
 function listChanges(
-  { values, isGiven, given }: RestRequest,
+  { values, isGiven, input }: RestRequest,
   settings: Settings,
   names: SettingName[] = SETTING_NAMES,
 ): { [name: string]: Json } {
@@ -237,7 +237,7 @@ function listChanges(
     names.flatMap((name) => {
       if (!isGiven(name)) return [];
       const { clean = (value: Json) => value } = fieldOf(name);
-      const value = given[name] === null ? initial[name] : clean(values[name] as Json);
+      const value = input[name] === null ? initial[name] : clean(values[name] as Json);
       // A client may send back what it has read.
       const isSame = value === current[name] || values[name] === current[name];
       return isSame ? [] : [[name, value]];

@@ -197,7 +197,7 @@ function createTermChanges(
     async write(request, findPrevious) {
       const sanitised = await sanitiseDescription(request);
       // Flat taxonomies have no such argument, and WordPress refuses it.
-      const { parent } = request.given;
+      const { parent } = request.input;
       const values = definition.isHierarchical || parent === undefined ? sanitised : { ...sanitised, parent };
       return repository.change(async (transaction) => {
         const previous = findPrevious();

@@ -96,15 +96,15 @@ function createList<T>(table: KeyedTable<T>, namespace: string): RestEndpoint {
 function createRead<T>(table: KeyedTable<T>, namespace: string): RestEndpoint {
   const { parameter, entries, refusals, canRead, canEdit } = table;
   const find = ({ values, caller }: RestRequest): T => {
-    const given = values[parameter] as string;
-    if (table.hidden.has(given)) throw refusal(caller, ...refusals.read);
-    const entry = entries.get(given);
+    const key = values[parameter] as string;
+    if (table.hidden.has(key)) throw refusal(caller, ...refusals.read);
+    const entry = entries.get(key);
     if (entry === undefined) throw new RestError(404, ...refusals.unknown);
     return entry;
   };
   const isUnknown = ({ values }: RestRequest): boolean => {
-    const given = values[parameter] as string;
-    return !table.hidden.has(given) && !entries.has(given);
+    const key = values[parameter] as string;
+    return !table.hidden.has(key) && !entries.has(key);
   };
   const name = { description: table.parameterDescription, type: "string", maxLength: LENGTHS.name } as const;
   return {

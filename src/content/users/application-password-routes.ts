@@ -126,7 +126,7 @@ const appIdArgument: Argument = {
       { type: "string", enum: [""] },
     ],
   },
-  validate: (given) => (given === "" ? undefined : validateValue(given, APP_ID, "app_id")),
+  validate: (value) => (value === "" ? undefined : validateValue(value, APP_ID, "app_id")),
 };
 
 const USER_ID: Argument = { description: "Unique identifier for the user.", type: "integer" };

@@ -64,14 +64,14 @@ export const userListArguments = ({ types }: ContentModel): Arguments => ({
     description: "Limit result set to users who have published posts.",
     type: ["boolean", "array"],
     items: { type: "string", enum: [...types.keys()] },
-    mostItems: types.size,
+    itemLimit: types.size,
   },
   search_columns: {
     description: "Array of column names to be searched.",
     type: "array",
     default: [],
     items: { type: "string", enum: SEARCH_COLUMNS },
-    mostItems: NAMES.mostItems,
+    itemLimit: NAMES.itemLimit,
   },
 });
 

@@ -79,11 +79,11 @@ function isUser({ id, slug, name, roles, avatarUrls, ...rest }: Partial<User>): 
   return avatarUrls === undefined || avatarUrls === null || Object.values(avatarUrls).every(isText);
 }
 
-/** Returns a frozen copy of a user, or `undefined` if `given` is not a user. */
-function readUser(given: unknown): User | undefined {
-  if (typeof given !== "object" || given === null) return undefined;
-  if (!isUser(given as Partial<User>)) return undefined;
-  const { id, slug, name, roles, description, url, email, avatarUrls } = given as User;
+/** Returns a frozen copy of a user, or `undefined` if it is not a user. */
+function readUser(value: unknown): User | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  if (!isUser(value as Partial<User>)) return undefined;
+  const { id, slug, name, roles, description, url, email, avatarUrls } = value as User;
   return Object.freeze({
     id,
     slug,
@@ -127,10 +127,10 @@ export function createUsers({
   return createHostUsers(source, clock, logger);
 }
 
-function createListedUsers(given: User[]): Users {
+function createListedUsers(users: User[]): Users {
   const byId = new Map<number, User>();
   const slugs = new Set<string>();
-  for (const [at, entry] of given.entries()) {
+  for (const [at, entry] of users.entries()) {
     const field = `users[${at}]`;
     const user = readUser(entry);
     if (user === undefined) {
@@ -189,8 +189,8 @@ function createHostUsers(source: UserSource, clock: Clock, logger: Logger): User
     });
   }
 
-  function checkUser(given: unknown): User {
-    const user = readUser(given);
+  function checkUser(value: unknown): User {
+    const user = readUser(value);
     if (user === undefined) throw new Error("the host's function returned an invalid user");
     return user;
   }
@@ -213,9 +213,9 @@ function createHostUsers(source: UserSource, clock: Clock, logger: Logger): User
     get: (id: number) =>
       callHost(
         () => source.get(id),
-        (given) => {
-          if (given === null || given === undefined) return null;
-          const user = checkUser(given);
+        (value) => {
+          if (value === null || value === undefined) return null;
+          const user = checkUser(value);
           if (user.id !== id)
             throw new Error(`the host's function returned user ${user.id} for the id ${id}`);
           return user;
@@ -308,8 +308,8 @@ export function createUserVisibility({ repository, users }: UserVisibilityOption
       }
       const { lists } = cache;
       const key = [...new Set(types)].sort().join();
-      const known = lists.get(key);
-      if (known !== undefined) return known;
+      const found = lists.get(key);
+      if (found !== undefined) return found;
       const publishers: User[] = [];
       for (const user of everybody) if (await hasPublished(user, types)) publishers.push(user);
       lists.set(key, publishers);

@@ -78,21 +78,21 @@ export const userArguments: Arguments = {
   },
 };
 
-const isSameSet = (given: Json | undefined, roles: readonly string[]): boolean =>
-  Array.isArray(given) &&
-  given.length === roles.length &&
-  given.every((role) => roles.includes(String(role)));
+const isSameSet = (value: Json | undefined, roles: readonly string[]): boolean =>
+  Array.isArray(value) &&
+  value.length === roles.length &&
+  value.every((role) => roles.includes(String(role)));
 
 /**
  * Refuses values that differ from those of the host. `null` changes nothing.
  *
  * @throws RestError 400 `rest_user_invalid_argument`
  */
-function refuseHostFields({ values, given, isGiven }: RestRequest, user: User): void {
-  const isSet = (name: string): boolean => isGiven(name) && given[name] !== null;
+function refuseHostFields({ values, input, isGiven }: RestRequest, user: User): void {
+  const isSet = (name: string): boolean => isGiven(name) && input[name] !== null;
   const changed =
     UNKNOWN_FIELDS.find(isSet) ??
-    HOST_FIELDS.find((name) => isSet(name) && ![given[name], values[name]].includes(user[name] ?? "")) ??
+    HOST_FIELDS.find((name) => isSet(name) && ![input[name], values[name]].includes(user[name] ?? "")) ??
     (isSet("roles") && !isSameSet(values["roles"], user.roles) ? "roles" : undefined);
   if (changed === undefined) return;
   const message = `The field ${changed} of a user cannot be changed here; the website keeps it.`;
@@ -109,20 +109,20 @@ function refuseHostFields({ values, given, isGiven }: RestRequest, user: User): 
 function readPreferences({ values }: RestRequest): JsonObject | null | undefined {
   const meta = values["meta"];
   const isObject = typeof meta === "object" && meta !== null && !Array.isArray(meta);
-  const given = isObject && Object.hasOwn(meta, NAME) ? (meta as JsonObject)[NAME] : undefined;
-  if (given === undefined || given === null) return given;
-  const tooDeep = checkJsonLimits(given, { levels: MAX_LEVELS });
+  const value = isObject && Object.hasOwn(meta, NAME) ? (meta as JsonObject)[NAME] : undefined;
+  if (value === undefined || value === null) return value;
+  const tooDeep = checkJsonLimits(value, { levels: MAX_LEVELS });
   if (tooDeep !== undefined) throw invalidParams({ meta: `${PATH}: ${tooDeep.message}` }, {});
-  if (JSON.stringify(given).length > MAX_PREFERENCES) {
+  if (JSON.stringify(value).length > MAX_PREFERENCES) {
     throw new RestError(
       413,
       "rest_text_too_large",
       `${PATH} must have at most ${MAX_PREFERENCES} characters.`,
     );
   }
-  const problem = validateValue(given, PREFERENCES, PATH);
+  const problem = validateValue(value, PREFERENCES, PATH);
   if (problem !== undefined) throw new RestError(400, problem.code, problem.message);
-  return coerceValue(given, PREFERENCES) as JsonObject;
+  return coerceValue(value, PREFERENCES) as JsonObject;
 }
 
 const NAME = "persisted_preferences";

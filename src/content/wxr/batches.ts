@@ -13,13 +13,13 @@ export function splitIntoBatches<T>(
   let batch: T[] = [];
   let total = 0;
   for (const entry of entries) {
-    const own = getWeight(entry);
-    if (batch.length > 0 && (batch.length >= count || total + own > weight)) {
+    const size = getWeight(entry);
+    if (batch.length > 0 && (batch.length >= count || total + size > weight)) {
       batches.push(batch);
       [batch, total] = [[], 0];
     }
     batch.push(entry);
-    total += own;
+    total += size;
   }
   return batch.length === 0 ? batches : [...batches, batch];
 }

@@ -39,7 +39,7 @@ const CONCURRENCY = 4;
 const RETRIES = 2;
 const PAUSE_MS = 1_000;
 /** A site that is gone does not delay the import: after so many files in a row, none is retried. */
-const MOST_IN_VAIN = 20;
+const MAX_IN_VAIN = 20;
 
 export function createFileImport({
   clock,
@@ -84,7 +84,7 @@ export function createFileImport({
       const upload = await retry(() => stageOnce(file), {
         clock,
         signal,
-        retries: inVain < MOST_IN_VAIN ? RETRIES : 0,
+        retries: inVain < MAX_IN_VAIN ? RETRIES : 0,
         shouldRetry: mayPass,
         pauseMs: (count) => PAUSE_MS * 2 ** (count - 1) * (0.5 + clock.random()),
       });

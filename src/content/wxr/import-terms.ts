@@ -133,11 +133,11 @@ export function createTermImport({
 }
 
 function resolveParent(entry: PendingTerm, tree: TermTree): ImportNote[] {
-  const known = tree.find(entry);
+  const found = tree.find(entry);
   const parent = tree.find({ taxonomy: entry.taxonomy, slug: entry.parent });
-  if (known === undefined) return [];
-  if (parent !== undefined && tree.canHaveParent(known.id, parent)) {
-    const { importedOpen: _, ...resolved } = known;
+  if (found === undefined) return [];
+  if (parent !== undefined && tree.canHaveParent(found.id, parent)) {
+    const { importedOpen: _, ...resolved } = found;
     tree.put({ ...resolved, parent: parent.id });
     return [];
   }
@@ -163,20 +163,20 @@ interface StoredTerm {
 function storeTerm(term: WxrTerm, description: string, createId: () => number, tree: TermTree): StoredTerm {
   const { taxonomy, line, size } = term;
   const slug = termSlugKey(term);
-  const known = tree.find({ taxonomy, slug });
+  const found = tree.find({ taxonomy, slug });
   const state = getImportState(term, "term");
-  if (known !== undefined && !needsImport(known, state)) return { result: "unchanged" };
-  const id = known?.id ?? createId();
+  if (found !== undefined && !needsImport(found, state)) return { result: "unchanged" };
+  const id = found?.id ?? createId();
   const { isHierarchical } = getTaxonomy(tree.model, taxonomy);
   const parentSlug = isHierarchical ? getParentSlug(term) : "";
   const parent = findParent({ taxonomy, slug: parentSlug }, id, tree);
   const isOpen = parentSlug !== "" && parent === undefined;
-  const base = known ?? { id, version: 0, taxonomy, slug, name: "", description: "", meta: {}, parent: 0 };
+  const base = found ?? { id, version: 0, taxonomy, slug, name: "", description: "", meta: {}, parent: 0 };
   const written = buildTerm({ ...term, description }, base, state, { parent, isOpen });
   const pending = isOpen ? { pending: { taxonomy, slug, parent: parentSlug, line, size } } : {};
-  if (known !== undefined && isSameRecord(known, written)) return { result: "unchanged", ...pending };
+  if (found !== undefined && isSameRecord(found, written)) return { result: "unchanged", ...pending };
   tree.put(written);
-  return { result: known === undefined ? "created" : "updated", ...pending };
+  return { result: found === undefined ? "created" : "updated", ...pending };
 }
 
 /** False for a term that was made on this site, or that the file has not changed since. */

@@ -265,7 +265,7 @@ async function createAuthorMapping({
       field: `authors.${login}`,
     });
   }
-  const given = new Map(Object.entries(authors));
+  const authorIds = new Map(Object.entries(authors));
   const all = await users.all();
   const bySlug = new Map(all.toReversed().map((user) => [user.slug, user]));
   const byEmail = new Map(all.toReversed().map((user) => [user.email?.toLowerCase() ?? "", user]));
@@ -288,8 +288,8 @@ async function createAuthorMapping({
   return {
     add: (author) => added.set(author.login, author),
     getUserId(login) {
-      const known = given.get(login) ?? found.get(login);
-      if (known !== undefined) return known;
+      const existing = authorIds.get(login) ?? found.get(login);
+      if (existing !== undefined) return existing;
       const id = findUser(login)?.id ?? as;
       // Cached for authors of the file only: items may name any number of other logins.
       if (added.has(login)) found.set(login, id);

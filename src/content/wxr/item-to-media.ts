@@ -43,10 +43,10 @@ const toImageMetadata = (imageMeta: PhpArray): ImageMetadata | undefined =>
 
 /** Returns what the item says about its file, and the type that the name of the file implies. */
 export function toMedia(item: WxrItem, meta: Map<string, string>): { media: MediaFile; mimeType: string } {
-  const known = toArray(unserializePhp(meta.get("_wp_attachment_metadata") ?? ""));
-  const name = toFileName(meta.get("_wp_attached_file") ?? toText(known.get("file")), item.attachmentUrl);
+  const found = toArray(unserializePhp(meta.get("_wp_attachment_metadata") ?? ""));
+  const name = toFileName(meta.get("_wp_attached_file") ?? toText(found.get("file")), item.attachmentUrl);
   const folder = name.slice(0, name.lastIndexOf("/") + 1);
-  const sizes = [...toArray(known.get("sizes"))].slice(0, MAX_SIZES).flatMap(([size, value]) => {
+  const sizes = [...toArray(found.get("sizes"))].slice(0, MAX_SIZES).flatMap(([size, value]) => {
     const version = toArray(value);
     const file = folder + toText(version.get("file"));
     if (!/^[\w-]{1,64}$/.test(size) || !isFileName(file)) return [];
@@ -54,15 +54,15 @@ export function toMedia(item: WxrItem, meta: Map<string, string>): { media: Medi
     const bytes = toCount(version.get("filesize"));
     return [[size, { name: file, width, height, mimeType: findMimeType(file) ?? "", bytes }] as const];
   });
-  const metadata = toImageMetadata(toArray(known.get("image_meta")));
+  const metadata = toImageMetadata(toArray(found.get("image_meta")));
   return {
     mimeType: findMimeType(name) ?? "",
     media: {
       name,
-      bytes: toCount(known.get("filesize")),
+      bytes: toCount(found.get("filesize")),
       altText: stripAll(meta.get("_wp_attachment_image_alt") ?? ""),
-      width: toCount(known.get("width")),
-      height: toCount(known.get("height")),
+      width: toCount(found.get("width")),
+      height: toCount(found.get("height")),
       sizes: Object.fromEntries(sizes),
       elsewhere: toWebUrl(item.attachmentUrl),
       ...(metadata === undefined ? {} : { metadata }),

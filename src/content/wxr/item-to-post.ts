@@ -177,10 +177,10 @@ const toReferences = (item: WxrItem, meta: MetaValues, { menu, media }: TypedPar
  * unknown status, such as one of a plug-in, becomes a draft.
  */
 function toStatus({ type, status }: WxrItem): PostStatus {
-  const known = STATUSES.find((name) => name === status) ?? "draft";
-  if (type === "nav_menu_item") return known === "publish" ? "publish" : "draft";
-  if (type !== "attachment") return known === "inherit" ? "draft" : known;
-  return known === "private" || known === "trash" ? known : "inherit";
+  const found = STATUSES.find((name) => name === status) ?? "draft";
+  if (type === "nav_menu_item") return found === "publish" ? "publish" : "draft";
+  if (type !== "attachment") return found === "inherit" ? "draft" : found;
+  return found === "private" || found === "trash" ? found : "inherit";
 }
 
 /**
@@ -236,8 +236,8 @@ function toMeta(
 ): { meta: JsonObject; refused: string[] } {
   const texts = new Map<string, string[]>();
   for (const { name, value } of rows) {
-    const known = texts.get(name);
-    if (known !== undefined) known.push(value);
+    const found = texts.get(name);
+    if (found !== undefined) found.push(value);
     else if (Object.hasOwn(fields, name)) texts.set(name, [value]);
   }
   let meta = stored;
@@ -287,7 +287,7 @@ const TYPES: MenuItem["type"][] = ["taxonomy", "post_type", "post_type_archive",
 /** `parent` is the id in the file of the parent menu item. */
 function toMenuItem(item: WxrItem, meta: Map<string, string>): { menuItem: MenuItem; parent: number } {
   const text = (name: string): string => meta.get(`_menu_item_${name}`) ?? "";
-  const type = TYPES.find((known) => known === text("type")) ?? "custom";
+  const type = TYPES.find((name) => name === text("type")) ?? "custom";
   const classes = unserializePhp(text("classes"));
   const names =
     classes instanceof Map ? [...classes.values()].filter((name) => typeof name === "string") : [];

@@ -88,14 +88,14 @@ export function createApi(base: URL, signal?: AbortSignal): Api {
     url: (path) => new URL(path, base).href,
     headers: HEADERS,
     get<T>(path: string, query: Record<string, string | number | undefined> = {}) {
-      const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
+      const entries = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
       const search = new URLSearchParams(
-        given.map(([name, value]): [string, string] => [name, String(value)]),
+        entries.map(([name, value]): [string, string] => [name, String(value)]),
       );
-      return call(given.length === 0 ? path : `${path}?${search}`, {}) as Promise<T>;
+      return call(entries.length === 0 ? path : `${path}?${search}`, {}) as Promise<T>;
     },
-    send<T>(method: string, path: string, body: unknown = {}, own: Record<string, string> = {}) {
-      const headers = { ...own, ...HEADERS, "content-type": "application/json" };
+    send<T>(method: string, path: string, body: unknown = {}, extraHeaders: Record<string, string> = {}) {
+      const headers = { ...extraHeaders, ...HEADERS, "content-type": "application/json" };
       return call(path, { method, headers, body: JSON.stringify(body) }) as Promise<T>;
     },
   };

@@ -24,8 +24,8 @@ function usePreference<T extends string>(
 ): [T, (choice: T) => void] {
   const [choice, setChoice] = useState<T>(() => {
     try {
-      const kept = localStorage.getItem(key);
-      return isValid(kept) ? kept : otherwise;
+      const stored = localStorage.getItem(key);
+      return isValid(stored) ? stored : otherwise;
     } catch {
       // A browser may refuse storage to a page in a frame.
       return otherwise;

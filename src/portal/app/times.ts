@@ -141,6 +141,6 @@ export function summariseHours(hours: Hour[], zone: Zone): string {
     (found, hour) => (hour.failed > (found?.failed ?? 0) ? hour : found),
     undefined,
   );
-  const most = worst === undefined ? "" : `, the most at ${formatTime(worst.from, zone)}`;
-  return `In ${hours.length} hours ${delivered} delivered, ${failed} failed attempts${most}.`;
+  const peak = worst === undefined ? "" : `, the most at ${formatTime(worst.from, zone)}`;
+  return `In ${hours.length} hours ${delivered} delivered, ${failed} failed attempts${peak}.`;
 }

@@ -39,8 +39,8 @@ export function useResource<T>(
 
   const reload = useCallback(async (): Promise<void> => {
     latest.current += 1;
-    const [own, { signal }] = [latest.current, controller.current];
-    const isOvertaken = (): boolean => own !== latest.current || signal.aborted;
+    const [request, { signal }] = [latest.current, controller.current];
+    const isOvertaken = (): boolean => request !== latest.current || signal.aborted;
     let found: T;
     try {
       found = await newestRead.current(api.within(signal));
@@ -60,9 +60,9 @@ export function useResource<T>(
 
   // The caller names the inputs of `read`.
   useEffect(() => {
-    const own = new AbortController();
-    controller.current = own;
-    const { signal } = own;
+    const next = new AbortController();
+    controller.current = next;
+    const { signal } = next;
     let hasFailed = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const plan = (): void => {
@@ -88,7 +88,7 @@ export function useResource<T>(
       })
       .then(plan);
     return () => {
-      own.abort();
+      next.abort();
       clearTimeout(timer);
     };
   }, [reload, report, everyMs, ...inputs]);

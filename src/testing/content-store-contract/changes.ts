@@ -136,10 +136,10 @@ export function testLoading(it: DeclareContentTest): void {
     for (let first = 0; first < writes.length; first += 100)
       await s.commit(...writes.slice(first, first + 100));
     const asked = writes.flatMap((write, place) => (place % 7 ? [write.key] : [write.key, `none/${place}`]));
-    const known = new Map(writes.map((write) => [write.key, toRecord(write)]));
+    const records = new Map(writes.map((write) => [write.key, toRecord(write)]));
     assert.deepEqual(
       await s.peer.read(asked),
-      asked.map((key) => known.get(key)),
+      asked.map((key) => records.get(key)),
     );
     assert.deepEqual(await s.peer.read([]), []);
   });

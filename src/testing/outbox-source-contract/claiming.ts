@@ -39,10 +39,10 @@ export function testClaiming(it: DeclareSourceTest): void {
     source,
     add,
   }) => {
-    const given = randomUUID();
+    const uuid = randomUUID();
     const occurredAt = "2026-11-20T09:30:00.000Z";
-    const [id] = await add([{ ...buildEvent("p1"), id: given.toUpperCase(), occurredAt }]);
-    assert.equal(id, given);
+    const [id] = await add([{ ...buildEvent("p1"), id: uuid.toUpperCase(), occurredAt }]);
+    assert.equal(id, uuid);
     const { event, addedAt, key, ...claim } = await claimOne(source);
     assert.deepEqual(claim, { id, claims: 1, retries: 0, unsureMs: null });
     assert.deepEqual(JSON.parse(event), { ...buildEvent("p1"), occurredAt });

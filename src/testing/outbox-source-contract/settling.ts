@@ -31,9 +31,9 @@ export function testRemoving(it: DeclareSourceTest): void {
   it("many rows are removed at once, and no others", async ({ source, add }) => {
     await add(buildEvents(37));
     const claims = await source.claim({ limit: 37, leaseMs: ROW_LEASE_MS });
-    const kept = claims.slice(0, 4).map(({ key }) => key);
+    const keys = claims.slice(0, 4).map(({ key }) => key);
     await source.remove(claims.slice(4).map(({ key }) => key));
-    assert.equal((await source.stats()).waiting, kept.length);
+    assert.equal((await source.stats()).waiting, keys.length);
   });
 }
 

@@ -64,7 +64,7 @@ export function testEndpointLimit(it: DeclareTest): void {
         await repeat(8, () => s.emit());
         const claims = [...(await s.claim()), ...(await s.claim({ by: s.peer }))];
         for (const { id } of webhooks) {
-          assert.equal(listWebhookIds(claims).filter((own) => own === id).length, perEndpoint);
+          assert.equal(listWebhookIds(claims).filter((webhookId) => webhookId === id).length, perEndpoint);
         }
         const [first] = claims;
         assert.ok(first);

@@ -38,8 +38,8 @@ export function testStaleSettlements(it: DeclareTest): void {
     assert.deepEqual(await s.claim({ by: s.peer }), []);
     for (const claim of abandoned) {
       const outcome = { state: "pending", step: 0, dueAt: s.now(), postponed: 0, crashes: 0 } as const;
-      const given = { startedAt: null, attempt: null, endpoint: null };
-      assert.equal(await s.settle(claim, outcome, given), "settled");
+      const fields = { startedAt: null, attempt: null, endpoint: null };
+      assert.equal(await s.settle(claim, outcome, fields), "settled");
     }
     assert.equal((await s.store.stats()).leased, 0);
     const taken = await s.claim({ by: s.peer });

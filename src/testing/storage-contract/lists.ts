@@ -21,7 +21,7 @@ const takeId = (s: Scenario, event: EventRecord) => s.append({ ...event, digest:
 
 export function testLists(it: DeclareTest): void {
   it("a list of events has a result for each, whatever their accounts", async (s) => {
-    const own = await s.register();
+    const webhook = await s.register();
     const other = await s.register({ account: "hospital" });
     const events = [0, 1, 2, 3, 4, 5].map((index) =>
       s.buildEvent({ account: index % 2 === 0 ? "clinic" : "hospital" }),
@@ -29,7 +29,7 @@ export function testLists(it: DeclareTest): void {
     const { results } = await s.appendAll(events);
     assert.deepEqual(
       results.map((result) => "deliveries" in result && result.deliveries.map(({ id }) => id)),
-      events.map(({ account, id }) => [`${account === "clinic" ? own.id : other.id}.${id}`]),
+      events.map(({ account, id }) => [`${account === "clinic" ? webhook.id : other.id}.${id}`]),
     );
     const claimed = (await s.claim()).map(({ event }) => event.id).sort();
     assert.deepEqual(claimed, events.map(({ id }) => id).sort());
@@ -58,8 +58,8 @@ export function testLists(it: DeclareTest): void {
     await takeId(s, events[2] as EventRecord);
     const response = await s.appendAll(events, { by: s.peer });
     assert.deepEqual(listResults(response), ["stored", "stored", "conflict"]);
-    const kept = await Promise.all(events.map((event) => isKept(s, event)));
-    assert.deepEqual(kept, [true, true, true, false, false]);
+    const stored = await Promise.all(events.map((event) => isKept(s, event)));
+    assert.deepEqual(stored, [true, true, true, false, false]);
     assert.equal((await s.claim()).length, 3);
   });
 

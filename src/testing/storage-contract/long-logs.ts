@@ -116,9 +116,9 @@ interface NewEntries {
 }
 
 /** Adds `count` entries in one call, a second after the ones before. */
-export async function addEntries(s: Scenario, by: WebhookStore, given: NewEntries): Promise<AuditRecord[]> {
+export async function addEntries(s: Scenario, by: WebhookStore, entries: NewEntries): Promise<AuditRecord[]> {
   await s.advance(SECOND_MS);
-  return addEntriesNow(s, by, given);
+  return addEntriesNow(s, by, entries);
 }
 
 /** @param call tells the entries apart from those of other calls in the same millisecond. */
@@ -236,8 +236,8 @@ export function testAuditLog(it: DeclareTest): void {
         );
       const foreign = await s.store.listAuditEntries?.({ account: "hospital", limit: 1 });
       const cursor = foreign?.next ?? undefined;
-      const own = await s.store.listAuditEntries?.({ account: "clinic", cursor, limit: 5 });
-      assert.ok(own?.entries.every(({ account }) => account === "clinic"));
+      const page = await s.store.listAuditEntries?.({ account: "clinic", cursor, limit: 5 });
+      assert.ok(page?.entries.every(({ account }) => account === "clinic"));
     },
   );
 }

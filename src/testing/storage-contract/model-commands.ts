@@ -19,7 +19,7 @@ async function createWebhook({ s, webhooks, pick, pickProcess }: Model): Promise
   const account = pick(ACCOUNTS) ?? "";
   const eventTypes = pick(EVENT_TYPES) ?? null;
   const webhook = s.buildWebhook({ account, eventTypes });
-  const others = [...webhooks.values()].filter((own) => own.account === account);
+  const others = [...webhooks.values()].filter((webhook) => webhook.account === account);
   const enabled = others.filter(({ status }) => status === "ENABLED");
   const { result } = await s.createWebhook(webhook, { by: pickProcess() });
   if (others.length < ACCOUNT_LIMIT) {
@@ -65,7 +65,10 @@ async function appendEvent(model: Model): Promise<void> {
   const response = await s.append(event, { by: pickProcess(), rememberMs: REMEMBER_MS, claim });
   assert.ok(response.result === "stored");
   const receivers = [...webhooks.values()].filter(
-    (own) => own.account === account && own.status === "ENABLED" && subscribes(own.eventTypes, event.type),
+    (webhook) =>
+      webhook.account === account &&
+      webhook.status === "ENABLED" &&
+      subscribes(webhook.eventTypes, event.type),
   );
   assert.deepEqual(response.deliveries.map(({ webhookId }) => webhookId).sort(), listIds(receivers));
   events.set(event.id, event);
@@ -124,7 +127,10 @@ async function resendDelivery(model: Model): Promise<void> {
   const id = await s.resend(delivery.id, { by: pickProcess() });
   const pending = model
     .listDeliveries()
-    .find((own) => own.webhookId === webhookId && own.eventId === eventId && own.state === "pending");
+    .find(
+      (delivery) =>
+        delivery.webhookId === webhookId && delivery.eventId === eventId && delivery.state === "pending",
+    );
   assert.ok(id !== undefined);
   if (!pending) addModelDelivery(model, { id, webhookId, eventId });
   else {
@@ -146,7 +152,10 @@ async function recoverWebhook(model: Model): Promise<void> {
       subscribes(eventTypes, event.type) &&
       model
         .listDeliveries()
-        .every((own) => own.webhookId !== webhookId || own.eventId !== event.id || own.state === "failed"),
+        .every(
+          (delivery) =>
+            delivery.webhookId !== webhookId || delivery.eventId !== event.id || delivery.state === "failed",
+        ),
   );
   // Fewer than `missed`: a storage does not keep events of an account without webhooks, and the
   // model does not know which ones those are.

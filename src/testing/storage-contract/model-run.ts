@@ -20,8 +20,8 @@ async function runRandomCommand(model: Model): Promise<void> {
 
 /** Compares two random deliveries with the model, or all of them. */
 async function checkDeliveries({ s, pick, listDeliveries }: Model, isComplete: boolean): Promise<void> {
-  const known = listDeliveries();
-  for (const expected of isComplete ? known : [pick(known), pick(known)]) {
+  const deliveries = listDeliveries();
+  for (const expected of isComplete ? deliveries : [pick(deliveries), pick(deliveries)]) {
     if (!expected) continue;
     const found = await s.store.getDelivery(expected.id);
     assert.ok(found, "no delivery is lost");
@@ -31,26 +31,28 @@ async function checkDeliveries({ s, pick, listDeliveries }: Model, isComplete: b
 
 async function checkLogs({ s, webhooks, listDeliveries }: Model): Promise<void> {
   for (const { id: webhookId } of webhooks.values()) {
-    const own = listDeliveries().filter((delivery) => delivery.webhookId === webhookId);
+    const deliveries = listDeliveries().filter((delivery) => delivery.webhookId === webhookId);
     const log = await readDeliveryLog(s, { webhookId }, 1_000);
-    assert.deepEqual(listIds(log), listIds(own), "the log of a webhook has exactly its deliveries");
+    assert.deepEqual(listIds(log), listIds(deliveries), "the log of a webhook has exactly its deliveries");
   }
 }
 
 async function checkStats(model: Model): Promise<void> {
   const { webhooks, pickProcess, isLeased } = model;
-  const known = model.listDeliveries();
+  const deliveries = model.listDeliveries();
   const stats = await pickProcess().stats();
-  const pending = known.filter(({ state }) => state === "pending");
+  const pending = deliveries.filter(({ state }) => state === "pending");
   assert.deepEqual(
     [stats.webhooks, stats.pending, stats.ended],
-    [webhooks.size, pending.length, known.length - pending.length],
+    [webhooks.size, pending.length, deliveries.length - pending.length],
   );
   const webhook = model.pickWebhook();
   const counts = webhook && (await pickProcess().deliveryStats(webhook.id, model.s.now()));
   for (const state of counts ? (["pending", "delivered", "failed", "withheld"] as const) : []) {
-    const own = known.filter((delivery) => delivery.webhookId === webhook?.id && delivery.state === state);
-    assert.equal(counts?.[state], own.length);
+    const matching = deliveries.filter(
+      (delivery) => delivery.webhookId === webhook?.id && delivery.state === state,
+    );
+    assert.equal(counts?.[state], matching.length);
   }
   // A lease that has expired may or may not have been freed yet.
   const claimed = pending.filter(({ token }) => token !== null);

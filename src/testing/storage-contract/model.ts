@@ -105,20 +105,22 @@ export function addModelDelivery(
 export function addClaims(model: Model, claims: readonly Claim[]): void {
   const { s, webhooks, deliveries, events, isLeased } = model;
   for (const claim of claims) {
-    const known = deliveries.get(claim.id);
-    assert.ok(known, "only stored deliveries are claimed");
-    assert.equal(known.state, "pending");
-    assert.ok(!isLeased(known), "one process holds a delivery");
-    assert.ok(known.token !== null || known.dueAt <= s.now(), "no delivery is claimed early");
-    assert.equal(claim.isRecovered, known.token !== null || claim.crashes > 0);
-    assert.deepEqual(claim.event, events.get(known.eventId));
-    assert.equal(claim.webhook.status, webhooks.get(known.webhookId)?.status);
-    known.token = claim.token;
-    known.leaseUntil = s.now() + LEASE_MS;
+    const found = deliveries.get(claim.id);
+    assert.ok(found, "only stored deliveries are claimed");
+    assert.equal(found.state, "pending");
+    assert.ok(!isLeased(found), "one process holds a delivery");
+    assert.ok(found.token !== null || found.dueAt <= s.now(), "no delivery is claimed early");
+    assert.equal(claim.isRecovered, found.token !== null || claim.crashes > 0);
+    assert.deepEqual(claim.event, events.get(found.eventId));
+    assert.equal(claim.webhook.status, webhooks.get(found.webhookId)?.status);
+    found.token = claim.token;
+    found.leaseUntil = s.now() + LEASE_MS;
     model.claims.push(claim);
   }
   for (const { id } of webhooks.values()) {
-    const leased = model.listDeliveries().filter((own) => own.webhookId === id && isLeased(own));
+    const leased = model
+      .listDeliveries()
+      .filter((delivery) => delivery.webhookId === id && isLeased(delivery));
     assert.ok(leased.length <= PER_ENDPOINT, "the limit per endpoint holds over all processes");
   }
 }
@@ -132,21 +134,21 @@ function chooseOutcome(kind: number, step: number, dueAt: number): Settlement["o
 /** Settles a claim, possibly late. `kind` (0 to 9) chooses the outcome; 0 is delivered. */
 export async function settleClaim(model: Model, claim: Claim, kind: number): Promise<void> {
   const { s, deliveries, below, isLeased, pickProcess } = model;
-  const known = deliveries.get(claim.id);
+  const found = deliveries.get(claim.id);
   const dueAt = s.now() + below(10) * MINUTE_MS;
   const outcome = chooseOutcome(kind, claim.step, dueAt);
-  const isLate = known?.token === claim.token && !isLeased(known);
+  const isLate = found?.token === claim.token && !isLeased(found);
   const result = await s.settle(claim, outcome, { by: pickProcess() });
-  if (!known || known.state === "delivered" || known.state === "withheld")
+  if (!found || found.state === "delivered" || found.state === "withheld")
     return assert.equal(result, "gone");
   if (outcome.state !== "delivered") {
-    if (known.state === "failed") return assert.equal(result, "gone");
-    if (known.token !== claim.token) return assert.equal(result, "stale");
+    if (found.state === "failed") return assert.equal(result, "gone");
+    if (found.token !== claim.token) return assert.equal(result, "stale");
     if (isLate && result === "stale") return;
   }
   assert.equal(result, "settled");
-  known.state = outcome.state;
-  known.token = null;
-  known.dueAt = dueAt;
-  known.attempts += 1;
+  found.state = outcome.state;
+  found.token = null;
+  found.dueAt = dueAt;
+  found.attempts += 1;
 }

@@ -9,7 +9,7 @@ import type { DeclareTest } from "./fixture.js";
 export function testWebhookRemoval(it: DeclareTest): void {
   it("removing a webhook removes its deliveries and no others", async (s) => {
     const gone = await s.register();
-    const kept = await s.register();
+    const remaining = await s.register();
     await s.emit();
     await s.emit();
     assert.equal(await s.remove(gone.id), true);
@@ -18,7 +18,7 @@ export function testWebhookRemoval(it: DeclareTest): void {
     assert.deepEqual((await s.store.listDeliveries({ webhookId: gone.id, limit: 5 })).deliveries, []);
     assert.equal((await s.update(gone.id, { status: "ENABLED" })).result, "not_found");
     const claims = await s.claim();
-    assert.deepEqual(new Set(claims.map(({ webhook }) => webhook.id)), new Set([kept.id]));
+    assert.deepEqual(new Set(claims.map(({ webhook }) => webhook.id)), new Set([remaining.id]));
     await s.tidy();
     assert.equal((await s.store.stats()).pending, 2);
   });

@@ -181,9 +181,9 @@ export function testWebhookDetails(it: DeclareTest): void {
 /** Lists are stable while webhooks come and go. */
 export function testWebhookPages(it: DeclareTest): void {
   it("an account's webhooks are listed oldest first, page by page", async (s) => {
-    const own = await repeat(5, () => s.register());
+    const webhooks = await repeat(5, () => s.register());
     await s.register({ account: "hospital" });
-    for (const limit of [1, 2, 5, 6]) assert.deepEqual(await readWebhookList(s, "clinic", limit), own);
+    for (const limit of [1, 2, 5, 6]) assert.deepEqual(await readWebhookList(s, "clinic", limit), webhooks);
     assert.deepEqual(await s.store.listWebhooks({ account: "nobody", limit: 5 }), {
       webhooks: [],
       next: null,
@@ -191,8 +191,8 @@ export function testWebhookPages(it: DeclareTest): void {
   });
 
   it("creating and removing webhooks between two pages skips and repeats nothing", async (s) => {
-    const own = await repeat(6, () => s.register());
-    const [first, second] = own;
+    const webhooks = await repeat(6, () => s.register());
+    const [first, second] = webhooks;
     assert.ok(first && second);
     let pages = 0;
     const seen = await readWebhookList(s, "clinic", 2, async () => {
@@ -201,7 +201,7 @@ export function testWebhookPages(it: DeclareTest): void {
       await s.remove(second.id);
       await s.register();
     });
-    assert.deepEqual(seen.slice(0, 6), own);
+    assert.deepEqual(seen.slice(0, 6), webhooks);
     assert.equal(seen.length, 7);
   });
 

@@ -104,13 +104,13 @@ export function findTargetLink(view: MenuItemView, to: (path: string) => string)
 /** Returns the keys of the target and of the records above it, which its address is made of. */
 export function listTargetKeys(post: Post, index: SiteIndex): string[] {
   // The target may be gone, or may not exist yet.
-  const own = post.target === "" ? [] : [post.target];
+  const targets = post.target === "" ? [] : [post.target];
   const target = findTarget({ post, index });
-  if (target === undefined) return own;
+  if (target === undefined) return targets;
   if ("post" in target) {
     const { id } = target.post;
-    return [...own, ...[id, ...listAncestors(target.post, index)].map((above) => `post/${above}`)];
+    return [...targets, ...[id, ...listAncestors(target.post, index)].map((above) => `post/${above}`)];
   }
   const terms = [target.term, ...listTermAncestors(target.term, index)];
-  return [...own, ...terms.map(({ id }) => `term/${id}`)];
+  return [...targets, ...terms.map(({ id }) => `term/${id}`)];
 }

@@ -48,7 +48,7 @@ function createListAutosaves(renderer: RevisionRenderer, { repository, lists }: 
       .filter((autosave) => autosave !== undefined)
       .sort((a, b) => b.date - a.date || b.id - a.id);
     const view = { context: readContext(request), url };
-    const items = await lists.collect(parseFields(request.given["_fields"]), async ({ add }) => {
+    const items = await lists.collect(parseFields(request.input["_fields"]), async ({ add }) => {
       for (const autosave of autosaves) await add(await renderer.render(autosave, parent, view));
     });
     return { status: 200, headers: {}, body: { items } };
@@ -102,9 +102,9 @@ function createCreateAutosave(
       const isOwnDraft = DRAFT_STATUSES.has(previous.status) && previous.author === caller.id;
       if (!isOwnDraft) return saveAutosave(transaction, values, previous, context);
       // Nobody else reads the draft: its author's autosave changes it, and leaves no revision.
-      const own = selectAutosavedValues(values, type);
-      const dates = resolvePostDates(own, site);
-      const post = type.write({ values: own, previous, id, dates }, context);
+      const autosaved = selectAutosavedValues(values, type);
+      const dates = resolvePostDates(autosaved, site);
+      const post = type.write({ values: autosaved, previous, id, dates }, context);
       transaction.putPost(post);
       resource.expectUnchangedAncestors(transaction, post);
       return undefined;
@@ -236,13 +236,13 @@ function createSaveAutosave(type: PostTypeHandler, repository: ContentRepository
     const { caller, now, site, collection } = context;
     assertSavable(values, post, type, context);
     const knownId = post.autosaves[caller.id];
-    const [known] = knownId === undefined ? [] : await repository.revisions([knownId]);
-    const id = known?.id ?? (await transaction.newId("post"));
-    const written = writeTexts(known ?? createAutosave(id, post, context), { values, post, type }, context);
-    if (known !== undefined && !differs(written, values, post, collection)) return known;
+    const [found] = knownId === undefined ? [] : await repository.revisions([knownId]);
+    const id = found?.id ?? (await transaction.newId("post"));
+    const written = writeTexts(found ?? createAutosave(id, post, context), { values, post, type }, context);
+    if (found !== undefined && !differs(written, values, post, collection)) return found;
     const revision: Revision = { ...written, date: site.zone.toLocal(now), dateGmt: now };
-    transaction.putRevision(revision, known?.version ?? 0);
-    if (known === undefined) {
+    transaction.putRevision(revision, found?.version ?? 0);
+    if (found === undefined) {
       transaction.putBookkeeping({
         ...post,
         revisions: [...post.revisions, id],

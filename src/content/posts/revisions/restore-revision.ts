@@ -17,14 +17,14 @@ import { createRevisionPermissions } from "./revision-permissions.js";
  * `caller`. If that changes the post, it leaves a new revision.
  *
  * @throws RestError 404 for an unknown post or revision, or a revision of another post; 401 or 403
- * `rest_cannot_edit`; 412 if the post was changed since `known`; 400 if an update would be refused
+ * `rest_cannot_edit`; 412 if the post was changed since `since`; 400 if an update would be refused
  */
 export type RestoreRevision = (
   postId: number,
   revisionId: number,
   caller: Caller,
   /** Epoch ms of the state that the caller has seen. Default: not checked. */
-  known?: number,
+  since?: number,
 ) => Promise<void>;
 
 const notFound = (): RestError => new RestError(404, "rest_post_invalid_id", "Invalid post ID.");
@@ -35,28 +35,30 @@ export function createRestoreRevision({
   site,
   keepRevision,
 }: Pick<PostBase, "repository" | "postTypes" | "site" | "keepRevision">): RestoreRevision {
-  async function load(postId: number, caller: Caller, known: number): Promise<Post> {
+  async function load(postId: number, caller: Caller, since: number): Promise<Post> {
     // A record of a type that the site has no longer is not in the index.
     const [post] = repository.index.post(postId) === undefined ? [] : await repository.posts([postId]);
     if (post === undefined || !postTypes.get(post.type).collection.hasRevisions) throw notFound();
     if (!caller.may("edit", post)) {
       throw refusal(caller, "rest_cannot_edit", "Sorry, you are not allowed to edit this post.");
     }
-    assertUnmodified(known, post);
+    assertUnmodified(since, post);
     return post;
   }
 
-  return (postId, revisionId, caller, known = Number.NaN) =>
+  return (postId, revisionId, caller, since = Number.NaN) =>
     repository.change(async (transaction) => {
-      const previous = await load(postId, caller, known);
+      const previous = await load(postId, caller, since);
       const type = postTypes.get(previous.type);
       const { find } = createRevisionPermissions(previous.type, { repository, what: "revisions" });
       const revision = await find(revisionId, previous);
       const { title, content, excerpt } = revision;
       // Fields that revisions no longer hold stay as they are.
       const { meta: fields } = type.collection;
-      const kept = Object.entries(revision.meta).filter(([name]) => fields[name]?.isRevisioned === true);
-      const meta = Object.fromEntries(kept);
+      const revisioned = Object.entries(revision.meta).filter(
+        ([name]) => fields[name]?.isRevisioned === true,
+      );
+      const meta = Object.fromEntries(revisioned);
       const request = { caller, sanitised: { characters: 0 } };
       const values = await sanitiseValues({ title, content, excerpt, meta }, request, type, site);
       const context = {

@@ -139,14 +139,14 @@ function createListRevisions(
   }
 
   return async (request) => {
-    const { values, url, query: given } = request;
+    const { values, url } = request;
     const query = toRevisionQuery(values);
     const parent = await loadParent(Number(values["parent"]));
     const ids = sortEntries(await loadEntries(parent, query), query);
     const { start, end, perPage } = toRevisionPage(values, ids.length);
     const view = { context: readContext(request), url };
     const listed = ids.slice(start, end);
-    const items = await lists.collect(parseFields(request.given["_fields"]), async ({ add }) => {
+    const items = await lists.collect(parseFields(request.input["_fields"]), async ({ add }) => {
       for (let from = 0; from < listed.length; from += BATCH) {
         for (const revision of await repository.revisions(listed.slice(from, from + BATCH))) {
           // A revision that was removed in the meantime is left out.
@@ -159,7 +159,7 @@ function createListRevisions(
       headers: pageHeaders({
         values: { ...values, per_page: perPage },
         total: ids.length,
-        given,
+        query: request.query,
         url: url(`/${namespace}/${base}/${parent.id}/revisions`),
         isOpenEnded: true,
       }),

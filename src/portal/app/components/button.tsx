@@ -12,19 +12,19 @@ const REST_MS = 2_000;
  * Runs an action once at a time and announces its errors. `restMs`: how long it then does nothing.
  */
 export function useAction<A extends unknown[]>(
-  act: (...given: A) => Promise<unknown>,
+  act: (...parameters: A) => Promise<unknown>,
   restMs = 0,
-): [isRunning: boolean, run: (...given: A) => void, isResting: boolean] {
+): [isRunning: boolean, run: (...parameters: A) => void, isResting: boolean] {
   const { fail } = usePage();
   const [isRunning, setRunning] = useState(false);
   const [isResting, setResting] = useState(false);
   // The state lags behind two clicks in a row.
   const isStarted = useRef(false);
-  const run = (...given: A): void => {
+  const run = (...parameters: A): void => {
     if (isStarted.current) return;
     isStarted.current = true;
     setRunning(true);
-    act(...given)
+    act(...parameters)
       .catch(fail)
       .finally(() => {
         setRunning(false);

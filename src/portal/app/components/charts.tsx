@@ -91,10 +91,10 @@ interface ChartProps<T extends Slot> {
 /** Moves between the links of a row with the arrow keys, so that the row is one stop of the Tab key. */
 function moveFocus(event: KeyboardEvent): void {
   const links = [...(event.currentTarget as HTMLElement).querySelectorAll("a")];
-  const own = links.indexOf(event.target as HTMLAnchorElement);
+  const index = links.indexOf(event.target as HTMLAnchorElement);
   const moves: Record<string, number> = {
-    ArrowLeft: own - 1,
-    ArrowRight: own + 1,
+    ArrowLeft: index - 1,
+    ArrowRight: index + 1,
     Home: 0,
     End: links.length - 1,
   };

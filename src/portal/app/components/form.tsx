@@ -218,7 +218,7 @@ export function SelectField({
   );
 }
 
-type OwnAttributes = Pick<
+type PlainAttributes = Pick<
   InputHTMLAttributes,
   "autocomplete" | "class" | "inputMode" | "maxLength" | "placeholder" | "size" | "step"
 >;
@@ -230,8 +230,8 @@ export function TextField({
   hint,
   onChange,
   type = "text",
-  ...own
-}: OwnAttributes & {
+  ...inputAttributes
+}: PlainAttributes & {
   type?: "datetime-local" | "search" | "text" | "url";
   label: string;
   value: string;
@@ -244,7 +244,7 @@ export function TextField({
       {(attributes) => (
         <input
           {...attributes}
-          {...own}
+          {...inputAttributes}
           // The types of Preact join each type of an input with its roles; there is no role here.
           type={type as "text"}
           onInput={(event) => onChange(event.currentTarget.value)}

@@ -59,9 +59,9 @@ export function Table<T extends { key: string }>({
         <thead role="rowgroup">
           {/* biome-ignore lint/a11y/noRedundantRoles: as above. */}
           <tr role="row">
-            {columns.map(({ name, isUnnamed, isNumber, class: own }) => (
+            {columns.map(({ name, isUnnamed, isNumber, class: css }) => (
               // biome-ignore lint/a11y/noRedundantRoles: as above.
-              <th role="columnheader" scope="col" key={name} class={joinClasses(isNumber && "number", own)}>
+              <th role="columnheader" scope="col" key={name} class={joinClasses(isNumber && "number", css)}>
                 {isUnnamed ? <span class="unseen">{name}</span> : name}
               </th>
             ))}
@@ -72,10 +72,10 @@ export function Table<T extends { key: string }>({
           {rows.map((row) => (
             // biome-ignore lint/a11y/noRedundantRoles: as above.
             <tr role="row" key={row.key}>
-              {columns.map(({ name, isUnnamed, isNumber, class: own, cell }) =>
+              {columns.map(({ name, isUnnamed, isNumber, class: css, cell }) =>
                 name === header ? (
                   // biome-ignore lint/a11y/noRedundantRoles: as above.
-                  <th role="rowheader" scope="row" key={name} class={own}>
+                  <th role="rowheader" scope="row" key={name} class={css}>
                     {cell(row)}
                   </th>
                 ) : (
@@ -84,7 +84,7 @@ export function Table<T extends { key: string }>({
                     role="cell"
                     key={name}
                     data-column={isUnnamed ? undefined : name}
-                    class={joinClasses(isNumber && "number", own)}
+                    class={joinClasses(isNumber && "number", css)}
                   >
                     {cell(row)}
                   </td>

@@ -44,8 +44,8 @@ interface ListPage {
 type Row = RecordJson & { key: string };
 
 function buildAddress({ name }: Kind, query: Record<string, string>): string {
-  const given = Object.entries(query).filter(([, value]) => value !== "");
-  return `#/${name}${given.length === 0 ? "" : `?${new URLSearchParams(given)}`}`;
+  const entries = Object.entries(query).filter(([, value]) => value !== "");
+  return `#/${name}${entries.length === 0 ? "" : `?${new URLSearchParams(entries)}`}`;
 }
 
 async function readListPage(api: Api, kind: Kind, filter: Filter, number: number): Promise<ListPage> {

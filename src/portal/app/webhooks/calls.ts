@@ -138,13 +138,13 @@ const PATIENCE_MS = 40_000;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * Waits for the next attempt of a delivery that has `known` attempts. Returns `undefined` if it
+ * Waits for the next attempt of a delivery that has `count` attempts. Returns `undefined` if it
  * does not come in time, because the delivery waits for a free slot.
  */
-async function waitForAttempt({ get }: Api, path: string, known: number): Promise<AttemptJson | undefined> {
+async function waitForAttempt({ get }: Api, path: string, count: number): Promise<AttemptJson | undefined> {
   for (let waited = 0; waited < PATIENCE_MS; waited += POLL_MS) {
     const { attempts } = await get<DeliveryJson>(path);
-    if (attempts.length > known) return attempts.at(-1);
+    if (attempts.length > count) return attempts.at(-1);
     await pause(POLL_MS);
   }
   return undefined;
@@ -164,8 +164,8 @@ export async function resendDelivery(api: Api, webhookId: string, deliveryId: st
   const path = deliveryPath(webhookId, deliveryId);
   const before = await api.get<DeliveryJson>(path);
   const { id } = await api.send<{ id: string }>("POST", `${path}/resend`);
-  const known = id === deliveryId ? before.attempts.length : 0;
-  return { id, attempt: await waitForAttempt(api, deliveryPath(webhookId, id), known) };
+  const count = id === deliveryId ? before.attempts.length : 0;
+  return { id, attempt: await waitForAttempt(api, deliveryPath(webhookId, id), count) };
 }
 
 /** Sends a test and waits for the result. */

@@ -134,9 +134,9 @@ export function DeliveryFilters(props: FilterProps) {
   const { zone } = usePage();
   const [isBetween, setBetween] = useState(false);
   const types = useResource((api) => api.get<EventTypesJson>("v1/event-types"), []);
-  const known = [...(types.data?.eventTypes ?? []), TEST_TYPE];
+  const names = [...(types.data?.eventTypes ?? []), TEST_TYPE];
   const { state, type = "", period = "", since, until } = address;
-  if (type !== "" && !known.includes(type)) known.push(type);
+  if (type !== "" && !names.includes(type)) names.push(type);
   const isTimed = since !== undefined || until !== undefined;
   const choosePeriod = (value: string): void => {
     setBetween(value === BETWEEN);
@@ -153,7 +153,7 @@ export function DeliveryFilters(props: FilterProps) {
           label="Event type"
           value={type}
           onChange={(value) => change({ ...address, type: value || undefined })}
-          options={[["", "Any"], ...known.map((name) => [name, name] as const)]}
+          options={[["", "Any"], ...names.map((name) => [name, name] as const)]}
         />
         <SelectField
           label="Created"

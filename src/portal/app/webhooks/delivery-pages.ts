@@ -55,8 +55,8 @@ export function parseListAddress(query: URLSearchParams): ListAddress {
 
 /** Returns `path` with a query: what {@link parseListAddress} reads. */
 export function formatListAddress(path: string, address: ListAddress): string {
-  const given = Object.entries(address).filter((entry): entry is [string, string] => Boolean(entry[1]));
-  return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
+  const entries = Object.entries(address).filter((entry): entry is [string, string] => Boolean(entry[1]));
+  return entries.length === 0 ? path : `${path}?${new URLSearchParams(entries)}`;
 }
 
 /** An event ID, alone or within the id of a delivery. */

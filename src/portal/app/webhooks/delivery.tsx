@@ -244,17 +244,18 @@ export function keepPlace(id: string): void {
 
 /** Returns the place in the list that is shown now, if the visitor comes back to it. */
 export function takePlace(): ListPlace | undefined {
-  const kept = (history.state as { place?: ListPlace } | null)?.place;
-  const place = kept ?? (isReturning ? lastPlace : undefined);
+  const saved = (history.state as { place?: ListPlace } | null)?.place;
+  const place = saved ?? (isReturning ? lastPlace : undefined);
   isReturning = false;
   return place?.hash === location.hash ? place : undefined;
 }
 
 export function DeliveryView({ params: { webhookId = "", deliveryId = "" } }: ViewProps) {
   const { go } = usePage();
-  const own = `#/webhooks/${webhookId}/deliveries`;
+  const listLink = `#/webhooks/${webhookId}/deliveries`;
   const path = lastPlace?.hash.split("?", 1)[0];
-  const back = lastPlace !== undefined && (path === own || path === "#/deliveries") ? lastPlace.hash : own;
+  const back =
+    lastPlace !== undefined && (path === listLink || path === "#/deliveries") ? lastPlace.hash : listLink;
   return (
     <>
       <p>
@@ -266,7 +267,7 @@ export function DeliveryView({ params: { webhookId = "", deliveryId = "" } }: Vi
           }}
         >
           <ChevronLeft class="icon" aria-hidden="true" />
-          {path === "#/deliveries" && back !== own ? "All deliveries" : "Deliveries of this webhook"}
+          {path === "#/deliveries" && back !== listLink ? "All deliveries" : "Deliveries of this webhook"}
         </a>
       </p>
       <DeliveryDetails

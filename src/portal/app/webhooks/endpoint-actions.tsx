@@ -139,7 +139,7 @@ export function TestMenu(tab: TabProps) {
 }
 
 /** The most deliveries that one press attempts again; the others keep their schedule. */
-const MOST_RETRIED = 100;
+const MAX_RETRIED = 100;
 
 /**
  * Retries what failed or was missed since the endpoint began to fail, and makes an attempt of each
@@ -149,14 +149,8 @@ async function retryFailed(api: Api, { id, createdDate, stats }: WebhookWithStat
   const waiting =
     stats.pending === 0
       ? []
-      : (
-          await findDeliveries(
-            api,
-            id,
-            { state: "pending" },
-            { limit: Math.min(stats.pending, MOST_RETRIED) },
-          )
-        ).deliveries;
+      : (await findDeliveries(api, id, { state: "pending" }, { limit: Math.min(stats.pending, MAX_RETRIED) }))
+          .deliveries;
   const body = { since: stats.health.failingSince ?? createdDate };
   let { count } = await api.send<{ count: number }>("POST", `${webhookPath(id)}/recover`, body);
   for (const delivery of waiting.filter(({ attemptCount }) => attemptCount > 0)) {

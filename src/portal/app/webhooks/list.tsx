@@ -44,7 +44,7 @@ const PER_PAGE = 100;
 const MAX_PAGES = 20; // Of a search, which finds what is not on the first one.
 const REFRESH_MS = 10_000;
 const HOURS = 24;
-const MOST_URGENT = 5; // In the block at the top.
+const MAX_URGENT = 5; // In the block at the top.
 const SEARCH_LENGTH = 200;
 
 /** What a webhook is called: its description, or its address. */
@@ -105,11 +105,11 @@ function NeedsAttention({
     <section class="card attention" aria-labelledby="attention">
       <h2 id="attention">Needs attention</h2>
       <ul>
-        {urgent.slice(0, MOST_URGENT).map((webhook) => (
+        {urgent.slice(0, MAX_URGENT).map((webhook) => (
           <AttentionItem key={webhook.id} webhook={webhook} reload={reload} />
         ))}
       </ul>
-      {urgent.length > MOST_URGENT && (
+      {urgent.length > MAX_URGENT && (
         <p>
           <a href="#/webhooks?health=attention">{`All ${urgent.length} that need attention`}</a>
         </p>
@@ -197,11 +197,11 @@ function matches({ text, health }: ListFilter, webhook: WebhookWithStatsJson): b
 function FilterBar({ text, health }: ListFilter) {
   const change = (changed: Partial<ListFilter>): void => {
     const next = { text, health, ...changed };
-    const given = [
+    const filters = [
       ["q", next.text],
       ["health", next.health],
     ].filter(([, value]) => value !== "");
-    location.replace(given.length === 0 ? "#/webhooks" : `#/webhooks?${new URLSearchParams(given)}`);
+    location.replace(filters.length === 0 ? "#/webhooks" : `#/webhooks?${new URLSearchParams(filters)}`);
   };
   return (
     <search class="list-filter">
