@@ -12,7 +12,8 @@ beforeAll(async () => {
 describe("the path of an event, from emit to its settlement", () => {
   it.each([
     ["memory", 36],
-    ["redis", 49],
+    // 49; a notification or a timer that falls into the walk adds a few.
+    ["redis", 53],
   ])("passes few files: %s", (storage, limit) => {
     const files = walks[storage] ?? [];
     expect(files).toContain("src/webhooks/delivery/worker.js");
@@ -22,8 +23,8 @@ describe("the path of an event, from emit to its settlement", () => {
 
 describe("the way of a list of posts", () => {
   it.each([
-    ["first", 57],
-    ["rendered", 45],
+    ["first", 62],
+    ["rendered", 43],
     ["cached", 20],
   ])("passes few files: %s", (request, limit) => {
     const files = walks[request] ?? [];
