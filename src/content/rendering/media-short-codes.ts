@@ -8,6 +8,7 @@ import type { SiteIndex } from "../query/site-index.js";
 import type { Post } from "../records/records.js";
 import type { Site } from "../site.js";
 import { cleanClasses } from "../text/markup.js";
+import { fold } from "../text/normalise.js";
 import type { ShortCodeAttributes } from "../text/short-codes.js";
 import { texturise } from "../text/typography.js";
 import { escapeAttribute, escapeUrl, renderImage } from "./image-markup.js";
@@ -66,13 +67,18 @@ function renderCaption({ attributes, content }: BuiltInCall): string {
   );
 }
 
+function compareTitles(a: Post, b: Post): number {
+  const [first, second] = [fold(a.title), fold(b.title)];
+  return first < second ? -1 : Number(first > second);
+}
+
 const ORDERS: { [name: string]: (a: Post, b: Post) => number } = {
   ID: (a, b) => a.id - b.id,
   id: (a, b) => a.id - b.id,
   date: (a, b) => a.date - b.date,
   post_date: (a, b) => a.date - b.date,
-  title: (a, b) => a.title.localeCompare(b.title, "en"),
-  post_title: (a, b) => a.title.localeCompare(b.title, "en"),
+  title: compareTitles,
+  post_title: compareTitles,
 };
 
 /** The media of a gallery or a playlist, in its order. */
@@ -142,7 +148,7 @@ const findType = (url: string, types: Map<string, string>): string | undefined =
 
 const isTrue = (text = ""): boolean => !/^(?:|0|false)$/i.test(text);
 
-/** The addresses that a player plays, each with its type; a link instead of a player; or nothing. */
+/** The addresses that a player plays, with their types; a link instead of a player; or nothing. */
 async function findSources(
   { attributes, post, site, records }: BuiltInCall,
   types: Map<string, string>,
