@@ -17,7 +17,7 @@ interface Block {
   parts: (string | Block)[];
 }
 
-/** What a block is rendered with. */
+/** The attributes and the content that a block is rendered with. */
 export interface BlockCall {
   attributes: JsonObject;
   /** The post whose content it stands in, or the one of a list that is being shown. */

@@ -43,7 +43,10 @@ export interface ListLimits {
   refuseBeyond: (characters: number) => void;
 }
 
-/** `maxCharacters`: the characters of the texts in one response, which is about the number of its bytes. */
+/**
+ * `maxCharacters`: the characters of the texts in one response, which is about the number of its
+ * bytes.
+ */
 export function createListLimits(maxCharacters: number): ListLimits {
   const places = createConcurrencyLimit({ running: LARGE_AT_ONCE, waiting: LARGE_WAITING });
 

@@ -125,7 +125,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   return { find, serve, dispatch, refuse, fail, renderJson, renderResponse };
 }
 
-/** What the stages have found out so far. The response to a call that failed needs it, too. */
+/** The findings of the stages so far. The response to a call that failed needs them, too. */
 interface Progress {
   call: RouteCall;
   valid?: ValidCall | undefined;
@@ -213,8 +213,8 @@ export interface ValidCall {
 }
 
 /**
- * @throws RestError 404 `rest_no_route`, 400 `rest_invalid_param`, `rest_missing_callback_param`, or
- *   the error of the endpoint's `check`
+ * @throws RestError 404 `rest_no_route`, 400 `rest_invalid_param`, `rest_missing_callback_param`,
+ *   or the error of the endpoint's `check`
  */
 export function validate(call: RouteCall): ValidCall {
   const endpoint = call.match?.row.byMethod.get(call.method);

@@ -36,7 +36,9 @@ const OVERHEAD_BYTES = 2048;
 /** A response larger than this part of the cache is not stored. */
 const MAX_SHARE = 1 / 8;
 
-/** Returns the function that looks a request up. A request that is not cacheable has an empty slot. */
+/**
+ * Returns the function that looks a request up. A request that is not cacheable has an empty slot.
+ */
 export function createResponseCache({
   bytes,
   buildKey,

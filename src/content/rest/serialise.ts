@@ -83,8 +83,9 @@ export async function select(
 }
 
 /**
- * Returns the selected members. As in WordPress, `_fields` filters the links of list entries like any member. A single record has
- * all its links or none: they are added after the filter, also if `_embedded` asks for them.
+ * Returns the selected members. As in WordPress, `_fields` filters the links of list entries like
+ * any member. A single record has all its links or none: they are added after the filter, also if
+ * `_embedded` asks for them.
  */
 export function chooseFields(body: RestBody, fields: FieldSelection, isEmbedding: boolean): Json {
   const asksForLinks = fields.has("_links") || (isEmbedding && fields.has("_embedded"));

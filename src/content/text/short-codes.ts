@@ -24,7 +24,7 @@ interface ShortCode {
   attributes: string;
   /** The number of the tag that ends it; `undefined` for a short code that encloses nothing. */
   end?: number;
-  /** What it encloses, if that belongs to this tag: the URL of an embed. */
+  /** The enclosed text, if that belongs to this tag: the URL of an embed. */
   enclosed?: string;
 }
 

@@ -124,8 +124,8 @@ function replaceDouble(open: OpenQuotes, before: string, after: string): string 
 }
 
 /**
- * The words that WordPress knows to begin with an apostrophe. In lower case only; a longer word that
- * begins like one counts, too.
+ * The words that WordPress knows to begin with an apostrophe. In lower case only; a longer word
+ * that begins like one counts, too.
  */
 const ELIDED = /^(?:tain't|twere|twas|tis|twill|til|bout|nuff|round|cause|em)/;
 

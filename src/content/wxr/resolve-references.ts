@@ -120,8 +120,8 @@ export function withUnresolved(
 }
 
 /**
- * Sets the open references of a post whose targets are here now. The result may have another parent,
- * and is not placed there yet.
+ * Sets the open references of a post whose targets are here now. The result may have another
+ * parent, and is not placed there yet.
  */
 export function resolveOpen(whole: Post, getId: (identity: string) => number | undefined): Post {
   const { importedOpen = {}, ...post } = whole;

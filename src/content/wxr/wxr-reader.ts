@@ -125,7 +125,7 @@ export function createWxrReader({
   function open(name: string, attributes: sax.Tag["attributes"]): void {
     depth += 1;
     if (depth > MAX_PARSED_DEPTH) throw fail(DEEP);
-    // Text and elements are not mixed, and an entry is in the channel: otherwise an end tag is missing.
+    // Text and elements are not mixed, and an entry is in the channel. Or an end tag is missing.
     if (parts !== undefined)
       collector.refuse(`it is damaged in line ${parser.line + 1} (unexpected ${name})`);
     if (isEntry(name) && path.length > 2) path.length = 2;

@@ -18,14 +18,15 @@ const UNESCAPED = /&(?!#?\w{1,32};)|<(?![A-Za-z_:/](?:[^<>"']|"[^<"]*"|'[^<']*')
 /** The same in a text that may go on. */
 const UNESCAPED_SO_FAR = /&(?!#?\w{1,32};)|<(?![A-Za-z_:/](?:[^<>"']|"[^<"]*"|'[^<']*')*(?:>|["'][^<]*$|$))/g;
 const ROOT_END = /<\/rss\s*>/;
-/** What the next piece of the file may complete to markup, or to the end of a section. */
+/** The end that the next piece of the file may complete to markup, or to the end of a section. */
 const INCOMPLETE = /(?:&#?\w{0,32}|<[^<>]*)$/;
 const INCOMPLETE_END = /(?:\]{1,2}|-{1,2})$/;
 const MAX_INCOMPLETE = 4_096;
 
 /**
  * Creates a function that converts the bytes of one file to XML with the same lines. The bytes come
- * in order, split anywhere; `null` is the end. `warn` is called once for each line and kind of repair.
+ * in order, split anywhere; `null` is the end. `warn` is called once for each line and kind of
+ * repair.
  *
  * The function throws the error that `fail` returns for UTF-16, for a file without an rss element,
  * and for a document type or an encoding other than UTF-8 before that element.
@@ -63,7 +64,7 @@ export function createWxrText(fail: Fail, warn: Warn): (bytes: Uint8Array | null
     });
   }
 
-  /** Returns the rss element as far as it was read, after as many line feeds as came before it. */
+  /** Returns what was read of the rss element, after as many line feeds as came before it. */
   function skipPreface(text: string, isEnd: boolean): string {
     const searched = Math.max((preface ?? "").length - 4, 0);
     const whole = (preface ?? "") + text;
@@ -103,7 +104,7 @@ export function createWxrText(fail: Fail, warn: Warn): (bytes: Uint8Array | null
     line += countLines(text);
   }
 
-  /** Returns the text up to the next section or to the end of the open one, and where it goes on. */
+  /** Returns the text up to the next section or the end of the open one, and where it goes on. */
   function takeOne(text: string, at: number, isEnd: boolean): [taken: string, next: number] {
     const found = sectionEnd === undefined ? findSection(text, at) : find(text, sectionEnd, at);
     const isMarkup = sectionEnd === undefined;

@@ -113,7 +113,7 @@ describe("_embed", () => {
     }
   });
 
-  // A single record has its links beside the fields that are filtered; entries of a list have them within.
+  // A single record has its links beside the fields that are filtered; entries of a list within.
   it.each<[string, readonly string[], readonly string[]]>([
     ["id", ["id"], ["id"]],
     ["id,_links", ["id", "_links", "_embedded"], ["id", "_links", "_embedded"]],

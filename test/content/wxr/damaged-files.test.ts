@@ -36,7 +36,7 @@ interface ImportedPost {
   readonly meta: { readonly footnotes: string };
 }
 
-/** Exports a site that was imported, so that the damaged files are of the writer of the package too. */
+/** Exports an imported site, so that the damaged files are of the writer of the package too. */
 async function exportOnce(): Promise<string> {
   const content = contentSite();
   await content.import(bytesOf(ORIGINAL), { as: 1 });
