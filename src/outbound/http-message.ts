@@ -1,6 +1,6 @@
 /**
- * The messages of HTTP/1.1 (RFC 9112): writes requests, parses the heads of responses, and holds one
- * exchange, a request with what was received of its response.
+ * The messages of HTTP/1.1 (RFC 9112): writes requests, parses the heads of responses, and holds
+ * one exchange, a request with what was received of its response.
  */
 
 import { allocateBriefly } from "../core/bytes.js";

@@ -21,9 +21,8 @@ import type { Clock } from "../core/clock.js";
 import type { Logger } from "../core/logger.js";
 import type { DeliveryLogStore } from "./store/delivery-log-store.js";
 import type { DeliveryQueueStore } from "./store/delivery-queue-store.js";
-import type { EndpointHealthStore } from "./store/endpoint-health-store.js";
 import type { Retention } from "./store/records.js";
-import type { AuditLogStore, RegistrationStore } from "./store/registration-store.js";
+import type { AuditLogStore, EndpointHealthStore, RegistrationStore } from "./store/registration-store.js";
 
 export type {
   Claim,
@@ -49,7 +48,6 @@ export {
   FIRST_ATTEMPT_HEAD_START_MS,
   REMEMBER_MS,
 } from "./store/delivery-queue-store.js";
-export type { EndpointHealthStore } from "./store/endpoint-health-store.js";
 export {
   type Attempt,
   type AttemptSummary,
@@ -66,7 +64,12 @@ export {
   type WebhookRecord,
   type WebhookStatus,
 } from "./store/records.js";
-export type { AuditLogStore, AuditRecord, RegistrationStore } from "./store/registration-store.js";
+export type {
+  AuditLogStore,
+  AuditRecord,
+  EndpointHealthStore,
+  RegistrationStore,
+} from "./store/registration-store.js";
 
 /** The storage that `createWebhooks({ storage })` takes. Several services may share it. */
 export interface Storage {

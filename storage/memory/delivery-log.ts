@@ -11,8 +11,8 @@ import type {
 } from "../../src/webhooks/store.js";
 import { summariseAttempts } from "../queue/recent-attempts.js";
 import { enqueue, offer } from "./claim-order.js";
+import { collectPage, parsePageStart } from "./collections.js";
 import { addDelivery } from "./delivery-queue.js";
-import { collectPage, parsePageStart } from "./page.js";
 import type { Account, MemoryDelivery, MemoryEndpoint, MemoryEvent } from "./records.js";
 import { expire, makeRoom } from "./retention.js";
 import {

@@ -3,8 +3,7 @@
 import { changeDetails, pickDetails, rotateSecret } from "../../src/webhooks/store/records.js";
 import type { RegistrationStore, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { moveToLane, offer } from "./claim-order.js";
-import { FifoTimeQueue, OrderedRows, type Rows } from "./collections.js";
-import { collectPage, parsePageStart } from "./page.js";
+import { collectPage, FifoTimeQueue, OrderedRows, parsePageStart, type Rows } from "./collections.js";
 import type { MemoryEndpoint } from "./records.js";
 import { expire, freeRemoved } from "./retention.js";
 import {

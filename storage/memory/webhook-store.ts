@@ -2,9 +2,9 @@
 
 import { randomUUID } from "node:crypto";
 import type { StorageContext, StoreStats, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
+import { parsePageStart } from "./collections.js";
 import { createMemoryDeliveryLog } from "./delivery-log.js";
 import { createMemoryDeliveryQueue } from "./delivery-queue.js";
-import { parsePageStart } from "./page.js";
 import type { AuditRow } from "./records.js";
 import { createMemoryRegistry } from "./registry.js";
 import {

@@ -161,8 +161,8 @@ interface WaitingClaim {
 }
 
 /**
- * A FIFO queue of claims without a slot. Only for the fast lane: no delivery should wait behind slow
- * endpoints.
+ * A FIFO queue of claims without a slot. Only for the fast lane: no delivery should wait behind
+ * slow endpoints.
  */
 export class ClaimsAhead {
   #clock: Clock;

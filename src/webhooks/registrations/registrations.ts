@@ -174,7 +174,7 @@ function checkOverlap(overlapMs: number): void {
   throw invalidField("overlapMs", "overlapMs must be a whole number of milliseconds from 0 to 7 days.");
 }
 
-/** @param isForHost true if the caller is the host, who can change the options that a message names. */
+/** @param isForHost true if the caller is the host, who can change the options in a message. */
 export function createRegistrations(
   { store, config: { destinations, limits }, catalogue, audit }: ServiceBase,
   entitlement: Entitlement,

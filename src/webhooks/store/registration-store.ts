@@ -1,6 +1,9 @@
-/** The part of the port that keeps webhooks, and the log of what was done to them. */
+/**
+ * The parts of the port that keep webhooks, the health steps of failing endpoints, and the log of
+ * what was done to webhooks.
+ */
 
-import type { Page, WebhookChange, WebhookRecord } from "./records.js";
+import type { Page, WebhookChange, WebhookRecord, WebhookStatus } from "./records.js";
 
 /** Creates, reads, changes and removes webhooks. */
 export interface RegistrationStore {
@@ -94,4 +97,32 @@ export interface AuditLogStore {
   listAuditEntries?(
     request: { readonly account: string } & Page,
   ): Promise<{ readonly entries: readonly AuditRecord[]; readonly next: string | null }>;
+}
+
+/** Hands out the health steps that are due: warning an owner, disabling an endpoint. */
+export interface EndpointHealthStore {
+  /**
+   * Leases webhooks whose `noticeAt` has come, by moving it to `leaseUntil`. If the process dies,
+   * another one takes the step. `nextAt` as in `claim`.
+   */
+  claimHealthNotifications(request: {
+    readonly now: number;
+    readonly leaseUntil: number;
+    readonly limit: number;
+  }): Promise<{ readonly webhooks: readonly WebhookRecord[]; readonly nextAt: number | null }>;
+  /**
+   * Sets the given fields, if the webhook still fails since `failingSince` and has the status
+   * `from`. Returns false, and changes nothing, if it recovered, was changed or is gone. DISABLED
+   * set here leaves `failingSince` in place.
+   */
+  settleHealthNotification(request: {
+    readonly id: string;
+    readonly account: string;
+    readonly failingSince: number;
+    readonly from: WebhookStatus;
+    readonly status: WebhookStatus;
+    readonly warnedAt: number | null;
+    readonly noticeAt: number | null;
+    readonly now: number;
+  }): Promise<boolean>;
 }
