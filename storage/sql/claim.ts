@@ -13,6 +13,7 @@ import {
   lockEndpoints,
   offerEndpoint,
   reserveTurns,
+  SERVED_COLUMNS,
   saveEndpoints,
 } from "./endpoint-rows.js";
 import { type AfterCommit, type SqlStoreContext, writeAndWake } from "./store-context.js";
@@ -162,6 +163,7 @@ const postpone = (context: SqlStoreContext, positions: number[], now: number): P
     await saveEndpoints(
       transaction,
       rows.map((row) => ({ ...row, ready_at: now + UNREADABLE_MS, turn: reserveTurns(now, 1) })),
+      SERVED_COLUMNS,
     );
   });
 
@@ -283,7 +285,7 @@ async function serveRound(
     offerEndpoint(endpoint, heads[index]?.at ?? null, now, { perEndpoint, perSecond, turn: turn + index });
     return endpoint;
   });
-  await saveEndpoints(transaction, endpoints);
+  await saveEndpoints(transaction, endpoints, SERVED_COLUMNS);
   if (rows.length > 0) {
     const positions = JSON.stringify(rows.map(({ position }) => position));
     await transaction.insert(leases, ["token", "until", "deliveries"], [[token, leaseUntil, positions]]);

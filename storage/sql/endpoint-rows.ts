@@ -113,20 +113,38 @@ export async function offerAndSave(
     offerEndpoint(row, found.get(row.position) ?? null, now, { perEndpoint, perSecond, turn });
     if (isEarlier(row.ready_at, before)) noteWake(after, row.ready_at);
   }
-  await saveEndpoints(transaction, rows);
+  await saveEndpoints(transaction, rows, QUEUE_COLUMNS);
 }
 
-const CHANGING_COLUMNS = (Object.keys(endpoints.columns) as (keyof EndpointRow)[]).filter(
-  (column) => !["position", "id", "account"].includes(column),
+/** The columns that a claim changes, and those that a change of the webhook or its health does. */
+export const SERVED_COLUMNS = ["ready_at", "turn", "in_flight", "claimed_second", "claimed_count"] as const;
+export const HEALTH_COLUMNS = [
+  "status",
+  "updated_at",
+  "generation",
+  "failing_since",
+  "warned_at",
+  "notice_at",
+] as const;
+
+/** The columns that settlements and additions change. */
+const QUEUE_COLUMNS = (Object.keys(endpoints.columns) as (keyof EndpointRow)[]).filter(
+  (column) =>
+    !["position", "id", "account", "status", "updated_at", "generation"].includes(column) &&
+    !column.startsWith("claimed_"),
 );
 
-/** Writes endpoints that are locked. */
-export const saveEndpoints = (transaction: SqlTransaction, rows: EndpointRow[]): Promise<void> =>
+/** Writes columns of endpoints that are locked. */
+export const saveEndpoints = (
+  transaction: SqlTransaction,
+  rows: EndpointRow[],
+  columns: readonly (keyof EndpointRow)[],
+): Promise<void> =>
   transaction.update(
     endpoints,
     ["position"],
-    CHANGING_COLUMNS,
-    rows.map((row) => [row.position, ...CHANGING_COLUMNS.map((column) => row[column])]),
+    columns,
+    rows.map((row) => [row.position, ...columns.map((column) => row[column])]),
   );
 
 /** Writes hours of endpoints that are over. Those that they replace were 72 hours before, or more. */

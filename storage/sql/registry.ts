@@ -6,7 +6,14 @@ import type { RegistrationStore, WebhookRecord, WebhookStore } from "../../src/w
 import { validateCursor } from "../cursor.js";
 import { encodeAccount, encodeStoredText } from "../stored-text.js";
 import type { SqlTransaction } from "./database.js";
-import { lockEndpoint, offerAndSave, reserveTurns, saveEndpoints, type Writing } from "./endpoint-rows.js";
+import {
+  HEALTH_COLUMNS,
+  lockEndpoint,
+  offerAndSave,
+  reserveTurns,
+  saveEndpoints,
+  type Writing,
+} from "./endpoint-rows.js";
 import { type SqlStoreContext, writeAndWake } from "./store-context.js";
 import {
   CONFIG_COLUMNS,
@@ -166,11 +173,12 @@ async function changeWebhook(
   endpoint.failing_since = changed.failingSince;
   endpoint.warned_at = changed.warnedAt;
   endpoint.notice_at = changed.noticeAt;
+  await saveEndpoints(transaction, [endpoint], HEALTH_COLUMNS);
   if (startsAgain) {
     endpoint.lane = "slow";
     endpoint.slow_start = null;
     await offerAndSave(transaction, [endpoint], writing);
-  } else await saveEndpoints(transaction, [endpoint]);
+  }
   const webhook = { ...changed, eventTypes: changed.eventTypes && [...changed.eventTypes] };
   return { result: "updated", webhook };
 }

@@ -70,12 +70,28 @@ function listClaimed(
   for (const { id, account, token } of settlements) {
     const row = claimed.get(token)?.get(id);
     if (row === undefined || row.attempts === null || tokens.get(row.position) !== token) continue;
-    const { at, attempts, event_deliveries, ...columns } = row;
+    // Field by field: spreading a row of a driver takes ten times as long.
     found.set(id, {
       id,
       account,
-      row: { ...columns, state: "pending", reason: null, ended_at: null, queued_at: at, attempts },
-      isOnly: event_deliveries === 1,
+      row: {
+        position: row.position,
+        endpoint: row.endpoint,
+        event: row.event,
+        state: "pending",
+        reason: null,
+        started_at: row.started_at,
+        step: row.step,
+        due_at: row.due_at,
+        extra_at: row.extra_at,
+        ended_at: null,
+        postponed: row.postponed,
+        crashes: row.crashes,
+        is_recovered: row.is_recovered,
+        queued_at: row.at,
+        attempts: row.attempts,
+      },
+      isOnly: row.event_deliveries === 1,
       isInFlight: true,
       token,
       before: "pending",

@@ -16,7 +16,7 @@ import { type Changes, type CountChange, readAllChanges } from "./changes.js";
 import { claimDeliveries } from "./claim.js";
 import type { SqlTransaction } from "./database.js";
 import { createSqlDeliveryLog } from "./delivery-log.js";
-import { countSlots, getClaimed, lockEndpoint, saveEndpoints } from "./endpoint-rows.js";
+import { countSlots, getClaimed, HEALTH_COLUMNS, lockEndpoint, saveEndpoints } from "./endpoint-rows.js";
 import { createSqlRegistry } from "./registry.js";
 import { recover, resend } from "./resend.js";
 import { settleDeliveries } from "./settle.js";
@@ -203,6 +203,7 @@ async function claimSteps(
   await saveEndpoints(
     transaction,
     due.map((endpoint) => ({ ...endpoint, notice_at: leaseUntil })),
+    HEALTH_COLUMNS,
   );
   const rows = await readWebhooks(
     transaction,
@@ -239,7 +240,7 @@ function createSqlHealthNotifications(context: SqlStoreContext): HealthMethods {
           return false;
         const updatedAt = status === from ? endpoint.updated_at : Math.max(now, endpoint.updated_at + 1);
         const changed = { status, warned_at: warnedAt, notice_at: noticeAt, updated_at: updatedAt };
-        await saveEndpoints(transaction, [{ ...endpoint, ...changed }]);
+        await saveEndpoints(transaction, [{ ...endpoint, ...changed }], HEALTH_COLUMNS);
         if (noticeAt !== null) noteWake(after, noticeAt);
         return true;
       }),
