@@ -260,7 +260,7 @@ function toCollection(type: string, declared: DeclaredType): Omit<Collection, "t
     ...DECLARED,
     base,
     type,
-    labels: { ...labels, archives: `${labels.singular} Archives` },
+    labels: { ...labels, archives: labels.name },
     description,
     isHierarchical: declared.hierarchical,
     isViewable: declared.public,

@@ -90,7 +90,7 @@ const searchArguments = (handlers: SearchHandler[]): Arguments => ({
   context: {
     description: "Scope under which the request is made; determines fields present in response.",
     type: "string",
-    enum: ["embed", "view"],
+    enum: ["view", "embed"],
     default: "view",
   },
   ...pageArguments,

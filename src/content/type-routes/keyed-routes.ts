@@ -36,6 +36,8 @@ export interface KeyedTable<T> {
   hidden: Set<string>;
   /** True if `Allow` names GET for an unknown entry, as some routes of WordPress do. */
   isUnknownPermitted?: true;
+  /** True if `Allow` names GET for every entry: whoever may not read it is refused afterwards. */
+  isPermittedToAll?: true;
   canRead: (caller: Caller, entry: T) => boolean;
   canEdit: (caller: Caller, entry: T) => boolean;
   refusals: {
@@ -106,22 +108,25 @@ function createRead<T>(table: KeyedTable<T>, namespace: string): RestEndpoint {
     const key = values[parameter] as string;
     return !table.hidden.has(key) && !entries.has(key);
   };
+  function authorize(request: RestRequest): T {
+    const entry = find(request);
+    const { caller } = request;
+    if (!canRead(caller, entry)) throw refusal(caller, ...refusals.read);
+    if (isEdit(request) && !canEdit(caller, entry)) throw refusal(caller, ...refusals.edit);
+    return entry;
+  }
   const name = { description: table.parameterDescription, type: "string", maxLength: LENGTHS.name } as const;
   return {
     methods: ["GET"],
     args: { [parameter]: name, context: contextArgument },
     permit(request) {
-      if (table.isUnknownPermitted === true && isUnknown(request)) return;
-      const entry = find(request);
-      const { caller } = request;
-      if (!canRead(caller, entry)) throw refusal(caller, ...refusals.read);
-      if (isEdit(request) && !canEdit(caller, entry)) throw refusal(caller, ...refusals.edit);
+      const isLeftOpen = table.isPermittedToAll ?? (table.isUnknownPermitted && isUnknown(request));
+      if (isLeftOpen !== true) authorize(request);
     },
-    handle: (request) => ({
-      status: 200,
-      headers: {},
-      body: { item: toItem(table, find(request), request, namespace) },
-    }),
+    handle(request) {
+      const entry = authorize(request);
+      return { status: 200, headers: {}, body: { item: toItem(table, entry, request, namespace) } };
+    },
   };
 }
 

@@ -111,7 +111,7 @@ const FIELDS = {
     schema: {
       description: "The block template associated with the post type.",
       type: "array",
-      context: FULL,
+      context: ALL,
     },
     read: () => [],
   },
@@ -120,7 +120,7 @@ const FIELDS = {
       description: "The template_lock associated with the post type, or false if none.",
       type: ["string", "boolean"],
       enum: ["all", "insert", "contentOnly", false],
-      context: FULL,
+      context: ALL,
     },
     read: () => false,
   },
@@ -134,7 +134,7 @@ export const typesTable = ({ model, namespace }: ContentBase): KeyedTable<Collec
   fields: { ...FIELDS, rest_namespace: { ...FIELDS.rest_namespace, read: () => namespace } },
   links: ({ base }, to) => ({ "https://api.w.org/items": [{ href: to(`/${base}`) }] }),
   hidden: new Set(["revision", "custom_css", "customize_changeset", "oembed_cache", "user_request"]),
-  isUnknownPermitted: true,
+  isPermittedToAll: true,
   canRead: () => true,
   canEdit: (caller, { type }) => caller.canOf(type, "edit_posts"),
   refusals: {

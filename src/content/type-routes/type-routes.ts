@@ -134,6 +134,9 @@ const statusesTable: KeyedTable<Status> = {
 
 // `/taxonomies`: the taxonomies that the site has, from their table.
 
+/** Those that WordPress registers with a column in the lists of its dashboard. */
+const LISTED_IN_COLUMNS: Set<string> = new Set(["category", "post_tag", "wp_pattern_category"]);
+
 const FIELDS = {
   name: {
     schema: { description: "The title for the taxonomy.", type: "string", context: ALL },
@@ -202,7 +205,7 @@ const FIELDS = {
     read: ({ isViewable, taxonomy }) => ({
       public: isViewable,
       publicly_queryable: isViewable,
-      show_admin_column: isViewable || taxonomy === "wp_pattern_category",
+      show_admin_column: LISTED_IN_COLUMNS.has(taxonomy),
       show_in_nav_menus: isViewable,
       show_in_quick_edit: isViewable || taxonomy === "wp_pattern_category",
       show_ui: taxonomy !== "nav_menu",

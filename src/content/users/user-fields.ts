@@ -123,6 +123,20 @@ const createLinkField = (home: string): RecordField<User> => ({
   read: (user) => authorAddress(home, user),
 });
 
+/** The highest of WordPress's old levels, by role: clients still check for them. */
+const LEVELS: { readonly [role: string]: number } = {
+  administrator: 10,
+  editor: 7,
+  author: 2,
+  contributor: 1,
+  subscriber: 0,
+};
+
+function listLevels(role: string): string[] {
+  const highest = Object.hasOwn(LEVELS, role) ? (LEVELS[role] ?? -1) : -1;
+  return Array.from({ length: highest + 1 }, (_, index) => `level_${highest - index}`);
+}
+
 const createCapabilitiesField = (roles: Roles): RecordField<User> => ({
   schema: {
     description: "All capabilities assigned to the user.",
@@ -131,7 +145,7 @@ const createCapabilitiesField = (roles: Roles): RecordField<User> => ({
     readonly: true,
   },
   read: (user) => {
-    const granted = user.roles.flatMap((role) => [...(roles.get(role) ?? []), role]);
+    const granted = user.roles.flatMap((role) => [...(roles.get(role) ?? []), ...listLevels(role), role]);
     return Object.fromEntries(granted.map((capability) => [capability, true]));
   },
 });

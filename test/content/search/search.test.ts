@@ -248,7 +248,7 @@ describe("the arguments of a search", () => {
     const { args } = body.endpoints[0];
     expect(Object.keys(args)).toEqual("context page per_page search type subtype exclude include".split(" "));
     expect(args).toMatchObject({
-      context: { enum: ["embed", "view"], default: "view" },
+      context: { enum: ["view", "embed"], default: "view" },
       type: { enum: ["post", "term", "post-format"], default: "post" },
       subtype: { items: { enum: ["post", "page", "category", "post_tag", "any"] }, default: "any" },
     });

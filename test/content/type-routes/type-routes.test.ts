@@ -68,6 +68,8 @@ describe("/types", () => {
       icon: "dashicons-admin-post",
       rest_base: "posts",
       rest_namespace: "core/v2",
+      template: [],
+      template_lock: false,
       _links: expect.anything(),
     });
   });
