@@ -7,8 +7,7 @@ import { PostbellError } from "../../core/errors.js";
  * ones shown.
  *
  * A local time that a clock change leaves out is read with the offset before the change, so 02:30
- * becomes 03:30; one that happens twice is its first. That is the rule of PHP, of Java and of
- * Temporal's `compatible`.
+ * becomes 03:30; one that happens twice is its second. That is what WordPress stores.
  */
 export interface SiteZone {
   name: string;
@@ -41,7 +40,6 @@ function createZone(name: string, offset: (utcMs: number) => number): SiteZone {
     toUtc: (localMs: number) => {
       const before = offset(localMs - DAY_MS);
       const after = offset(localMs + DAY_MS);
-      if (before === after || offset(localMs - before) === before) return localMs - before;
       return offset(localMs - after) === after ? localMs - after : localMs - before;
     },
     offsetHours: (utcMs: number) => offset(utcMs) / HOUR_MS,
@@ -145,7 +143,7 @@ export function toDateFields(
   if (read === undefined) return undefined;
   const isLocal = date !== undefined && !read.hasZone;
   const utc = isLocal ? zone.toUtc(read.ms) : read.ms;
-  const local = isLocal ? read.ms : zone.toLocal(utc);
+  const local = zone.toLocal(utc);
   const isShown = [local, utc].every((ms) => ms >= FIRST_MS && ms <= LAST_MS);
   return isShown ? { date: local, dateGmt: utc } : undefined;
 }
