@@ -302,9 +302,17 @@ export function createRecordCache({
 }
 
 function toSearchText({ body }: ContentRecord): SearchText {
-  const { content, excerpt, media, password } = JSON.parse(body) as Pick<
+  const { content, excerpt, media, password, menuItem } = JSON.parse(body) as Pick<
     Post,
-    "content" | "excerpt" | "media" | "password"
+    "content" | "excerpt" | "media" | "password" | "menuItem"
   >;
+  // WordPress keeps the description and the title attribute of a menu item there.
+  if (menuItem !== null)
+    return {
+      content: menuItem.description,
+      excerpt: menuItem.attrTitle,
+      file: undefined,
+      isProtected: false,
+    };
   return { content, excerpt, file: media?.name, isProtected: password !== "" };
 }

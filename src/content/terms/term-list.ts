@@ -148,7 +148,7 @@ export function listTerms(
   const excluded = new Set(exclude);
   const slugs = slug && new Set(slug);
   const filled = hideEmpty ? findFilledTerms(all, countOf) : undefined;
-  const wanted = search === undefined ? undefined : fold(search);
+  const wanted = search === undefined ? undefined : fold(search.trim());
   const found = terms.filter(
     (term) =>
       (included === undefined || included.has(term.id)) &&

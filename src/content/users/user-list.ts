@@ -123,7 +123,7 @@ const COLUMNS: { [column in SearchColumn]: (user: User) => string } = {
 /** Returns a test for the search. Only managers of users find somebody by his e-mail address. */
 function createSearch(values: Values, caller: Caller): (user: User) => boolean {
   const { search: wanted } = values;
-  const search = typeof wanted === "string" ? fold(wanted) : "";
+  const search = typeof wanted === "string" ? fold(wanted.trim()) : "";
   if (search === "") return () => true;
   const asked = readList<SearchColumn>(values, "search_columns") ?? [];
   const allowed = asked.filter((column) => column !== "email" || caller.has("list_users"));
