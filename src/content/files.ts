@@ -71,11 +71,11 @@ const MAX_SEGMENTS = 8;
 /** The longest name in most file systems. */
 const MAX_SEGMENT_BYTES = 255;
 /** No leading dot, so neither `..` nor hidden files of a host or a store. */
-const SEGMENT = /^[\p{L}\p{N}_-][\p{L}\p{N}\p{M}._-]*$/u;
+const SEGMENT = /^[\p{L}\p{N}_-][\p{L}\p{N}\p{M}.@\u2010-\u2015\u2020-\u2023_-]*$/u;
 
 /**
- * True if the text can name a file: up to eight segments of letters, digits, `.`, `_` and `-`, such
- * as `2026/11/heart.png`.
+ * True if the text can name a file: up to eight segments of letters, digits, `.`, `@`, `_`, `-`,
+ * dashes and bullets, such as `2026/11/heart@2x.png`.
  */
 export function isFileName(name: string): boolean {
   if (name.length > MAX_SEGMENTS * (MAX_SEGMENT_BYTES + 1)) return false;

@@ -58,17 +58,19 @@ export function createOwnEmbeds({ repository, site, users, callers }: ContentBas
   }
 
   /** A protected post has no thumbnail: its picture needs the password too. */
-  async function buildThumbnail(post: Post): Promise<Partial<Embed>> {
+  async function buildThumbnail(post: Post, frameWidth: number): Promise<Partial<Embed>> {
     if (post.password !== "") return {};
     const image = index.post(post.type === "attachment" ? post.id : post.featuredMedia);
     if (!mayBeSeen(image) || !image.mimeType.startsWith("image/")) return {};
     const [whole] = image.id === post.id ? [post] : await repository.posts([image.id]);
     if (!whole?.media) return {};
     const { width, height } = whole.media;
+    const shownWidth = Math.min(width, frameWidth);
     return {
       thumbnail_url: getMediaUrl(whole.media, site),
-      thumbnail_width: width,
-      thumbnail_height: height,
+      thumbnail_width: shownWidth,
+      thumbnail_height:
+        shownWidth === width ? height : Math.max(Math.round((height * shownWidth) / width), 1),
     };
   }
 
@@ -100,7 +102,7 @@ export function createOwnEmbeds({ repository, site, users, callers }: ContentBas
         width,
         height,
         html: renderFrame(site.link(post, index), title, { width, height }),
-        ...(await buildThumbnail(post)),
+        ...(await buildThumbnail(post, width)),
       };
     },
   };

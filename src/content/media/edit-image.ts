@@ -86,13 +86,14 @@ const readTexts = ({ title, excerpt, content, media }: Post): { [field: string]:
 });
 
 /**
- * True if `src` is the address of one of the item's files, as responses of the site write it. The
- * address is only compared, never fetched.
+ * True if `src` is the address of one of the item's files, as responses of the site write it, with
+ * or without a query. The address is only compared, never fetched.
  */
 function isAddressOf(media: MediaFile, src: Json | undefined, site: Site): boolean {
+  const given = typeof src === "string" ? src.replace(/\?.*$/s, "") : "";
   return listFileNames(media).some((name) => {
     const address = site.upload(name);
-    return src === address || src === encodeURI(address);
+    return given === address || given === encodeURI(address);
   });
 }
 

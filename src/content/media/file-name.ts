@@ -38,6 +38,7 @@ const LETTERS: Map<string, string> = new Map(
     þ: "th",
     Þ: "TH",
     ı: "i",
+    "€": "E",
   }),
 );
 
@@ -60,7 +61,7 @@ export const titleFromFileName = (name: string): string =>
 
 /**
  * The base of the stored name, to which the extension of its type is added: letters, digits, `.`,
- * `_` and `-` only and none of the signs in front, Latin letters without accents, at most 180
+ * `@`, `_`, `-`, dashes and bullets only and none of the signs in front, Latin letters without accents, at most 180
  * bytes, never a device of some system, never empty. As in WordPress blanks become `-`, other
  * signs vanish, and a part that could pass for an extension (`x.php.png`) is marked: `x.php_`.
  * Linear.
@@ -69,8 +70,8 @@ export function toBaseName(fileName: string): string {
   const cleaned = normaliseBounded(withoutExtension(lastSegment(fileName)), "NFC")
     .replace(/%20|[\s+]/g, "-")
     .replace(UNSEEN, "")
-    .replace(/\p{L}\p{M}*/gu, withoutAccents)
-    .replace(/[^\p{L}\p{N}\p{M}._-]/gu, "")
+    .replace(/\p{L}\p{M}*|€/gu, withoutAccents)
+    .replace(/[^\p{L}\p{N}\p{M}.@\u2010-\u2015\u2020-\u2023_-]/gu, "")
     .replace(/-{2,}/g, "-")
     .replace(/\.{2,}/g, ".");
   const name = shortened(marked(trimmed(cleaned)));

@@ -52,7 +52,16 @@ export const createMediaRules = (uploads: MediaUploads): PostTypeRules => ({
   fields: mediaFields,
   uploads,
   authorizeValues: authorizeAttaching,
-  assertConsistent: assertParentIsPost,
+  assertConsistent(values, index) {
+    assertParentIsPost(values, index);
+    // As in WordPress: only a theme can let audio and video have one.
+    if (values["featured_media"] === undefined || values["featured_media"] === null) return;
+    throw new RestError(
+      400,
+      "rest_no_featured_media",
+      "This site does not support post thumbnails on attachments.",
+    );
+  },
   // An item is visible where its post is, unless it is private.
   resolveStatus: (status) => (status === "private" ? "private" : "inherit"),
   listLinks: ({ parent: id }, { index, to }) => {
