@@ -117,7 +117,7 @@ const isShown = (post: PostColumns | undefined): post is PostColumns => post?.st
 const listPrefix = (collection: Collection | undefined): string[] =>
   collection?.pathPrefix === undefined ? [] : [collection.pathPrefix];
 
-const HAS_NO_ADDRESS: Set<string> = new Set(["draft", "pending", "auto-draft", "future"]);
+const HAS_NO_ADDRESS: Set<string> = new Set(["draft", "pending", "auto-draft", "future", "trash"]);
 
 /** About ten thousand words. */
 export const DEFAULT_FILTERED_CHARACTERS = 65_536;

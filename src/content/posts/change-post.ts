@@ -3,9 +3,11 @@
 import { toText } from "../../schema/coerce.js";
 import type { Arguments } from "../../schema/types.js";
 import { LENGTHS } from "../argument-bounds.js";
+import type { SiteIndex } from "../query/site-index.js";
 import type { Post, PostColumns } from "../records/records.js";
 import type { Transaction } from "../repository/content-repository.js";
 import { removePosts } from "../repository/remove-posts.js";
+import { readSiteOption } from "../repository/small-records.js";
 import { RestError } from "../rest/error.js";
 import type { RestRequest, RestResponse } from "../rest/types.js";
 import { cutSlug } from "../text/slug.js";
@@ -20,7 +22,7 @@ import {
   type WriteContext,
   writeArguments,
 } from "./post-type-handler.js";
-import { findFreeSlug, reparentChildren, sanitiseValues } from "./write-post.js";
+import { findFreeSlug, reparentChildren, sanitiseStored, sanitiseValues } from "./write-post.js";
 
 export function createCreatePost(
   resource: PostResource,
@@ -89,7 +91,11 @@ export function createUpdatePost(
       // Judges the version that the change replaces.
       permissions.update(request, previous);
       assertUnmodified(parsePrecondition(request.headers), previous);
-      const post = type.write({ values, previous, id, dates }, resource.createWriteContext(request));
+      const texts = await sanitiseStored(previous, request, type, site);
+      const post = type.write(
+        { values: { ...texts, ...values }, previous, id, dates },
+        resource.createWriteContext(request),
+      );
       transaction.putPost(await keepRevision(transaction, post, request.caller.id));
       resource.expectUnchangedAncestors(transaction, post);
     });
@@ -117,6 +123,7 @@ export function createDeletePost(
 
   /** Children move up to the post's parent. Menu items that point at the post are removed. */
   async function removeWhole(transaction: Transaction, post: Post): Promise<void> {
+    resetFrontPage(transaction, post.id, index);
     const isMenuItem = collection.type === "nav_menu_item";
     const targeting = isMenuItem ? [] : index.targeting(`post/${post.id}`);
     await removePosts(transaction, [post.id, ...targeting], repository);
@@ -144,6 +151,7 @@ export function createDeletePost(
       if (post.status === "trash") {
         throw new RestError(410, "rest_already_trashed", "The post has already been deleted.");
       }
+      resetFrontPage(transaction, post.id, index);
       const trashed = trashPost(post, resource.createWriteContext(request));
       transaction.putPost(await keepRevision(transaction, trashed, request.caller.id));
     });
@@ -162,6 +170,19 @@ export function createDeletePost(
   };
 }
 
+/** As in WordPress, a site whose front page goes shows its posts there again. */
+function resetFrontPage(transaction: Transaction, id: number, index: SiteIndex): void {
+  const settings = readSiteOption(index, "settings");
+  const isFront = settings["page_on_front"] === id;
+  const isForPosts = settings["page_for_posts"] === id;
+  if (!isFront && !isForPosts) return;
+  transaction.putOption("settings", {
+    ...settings,
+    ...(isFront ? { show_on_front: "posts", page_on_front: 0 } : {}),
+    ...(isForPosts ? { page_for_posts: 0 } : {}),
+  });
+}
+
 // Moves a post to the trash.
 
 const SUFFIX = "__trashed";
@@ -175,6 +196,7 @@ function trashPost(post: Post, { site, index, now }: WriteContext): Post {
   const trashed: Post = {
     ...post,
     status: "trash",
+    sticky: false,
     beforeTrash: { status: post.status, slug: post.slug },
     modified: site.zone.toLocal(now),
     modifiedGmt: now,

@@ -22,7 +22,7 @@ import {
   TYPES_WITH_META,
   TYPES_WITH_TEXTS,
 } from "./post-field.js";
-import { createTermField, metaField, textFields } from "./text-fields.js";
+import { createTermField, listTermsByName, metaField, textFields } from "./text-fields.js";
 
 // The class names of a post's container element on the website.
 
@@ -36,7 +36,7 @@ const listClasses = ({ post, collection, index }: FieldView): string[] => [
   ...(post.featuredMedia > 0 ? ["has-post-thumbnail"] : []),
   "hentry",
   ...collection.taxonomies.flatMap(({ taxonomy, classPrefix }) =>
-    index.termsOf(post, taxonomy).map((id) => `${classPrefix}-${index.term(id)?.slug ?? id}`),
+    listTermsByName(post, taxonomy, index).map((id) => `${classPrefix}-${index.term(id)?.slug ?? id}`),
   ),
   ...(collection.supports.includes("post-formats") && post.format !== "standard"
     ? [`post_format-post-format-${post.format}`]
@@ -233,7 +233,7 @@ export const postFields = {
     }),
     read: ({ post }) => post.commentStatus,
     write: (value, { post }) => {
-      post.commentStatus = value as Post["commentStatus"];
+      if (value !== "") post.commentStatus = value as Post["commentStatus"];
     },
     isAutosaved: true,
   },
@@ -243,7 +243,7 @@ export const postFields = {
     schema: text(FULL, { description: "Whether or not the post can be pinged.", ...openOrClosed }),
     read: ({ post }) => post.pingStatus,
     write: (value, { post }) => {
-      post.pingStatus = value as Post["pingStatus"];
+      if (value !== "") post.pingStatus = value as Post["pingStatus"];
     },
     isAutosaved: true,
   },

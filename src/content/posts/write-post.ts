@@ -37,6 +37,7 @@ export function applyPostValues(change: PostChange, context: WriteContext, type:
     post.status = resolveStatus((status || "draft") as PostStatus, { previous, context, type });
   }
   assertConsistent(values, post, type, context);
+  assignDefaultCategory(post, values, context);
   if (post.status === "private") post.password = "";
   post.hasPassword = post.password !== "";
   post.parent = resolveParent(post, collection, index);
@@ -62,6 +63,19 @@ function writeFields(values: Values, target: FieldTarget, { fields }: PostTypeHa
   const { meta } = values;
   if (meta === undefined || meta === null) return;
   post.meta = writeMeta(post.meta, meta, collection.meta, { caller, id: post.id });
+}
+
+/** As in WordPress, an update gives a post without a category the default one. */
+function assignDefaultCategory(
+  post: FieldTarget["post"],
+  values: Values,
+  { index, defaultCategory }: WriteContext,
+): void {
+  const isAsked = values["categories"] !== undefined && values["categories"] !== null;
+  if (post.type !== "post" || post.status === "auto-draft" || isAsked || defaultCategory === undefined)
+    return;
+  if (index.termsOf(post, "category").length > 0) return;
+  post.terms = { ...post.terms, category: [defaultCategory] };
 }
 
 const PUBLISHING: Set<PostStatus> = new Set(["publish", "future", "private"]);
@@ -245,4 +259,23 @@ export async function sanitiseValues(
     sanitised["meta"] = { ...meta, footnotes: await sanitise("footnotes", footnotes) };
   }
   return sanitised as SanitisedValues;
+}
+
+/**
+ * Resolves with the texts of a post that a trusted user wrote, sanitised for a caller who is not: as
+ * in WordPress, whoever saves a post answers for all its texts.
+ */
+export async function sanitiseStored(
+  previous: Post,
+  { caller }: Pick<RestRequest, "caller">,
+  { fields }: Pick<PostTypeHandler, "fields">,
+  site: Pick<Site, "sanitise">,
+): Promise<SanitisedValues> {
+  const texts: { [name: string]: Json } = {};
+  if (!previous.isTrusted || caller.has("unfiltered_html")) return texts as SanitisedValues;
+  for (const name of ["title", "content", "excerpt"] as const) {
+    const html = fields.get(name)?.html;
+    if (html !== undefined) texts[name] = await site.sanitise(html, previous[name]);
+  }
+  return texts as SanitisedValues;
 }

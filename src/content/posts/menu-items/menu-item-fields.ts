@@ -20,6 +20,7 @@ import {
   readTypeLabel,
   resolveMenuItemTitle,
   resolveMenuItemUrl,
+  showsTitleOfPost,
 } from "./menu-item-target.js";
 
 /** WordPress returns an empty list as one empty word. */
@@ -60,8 +61,13 @@ export const menuItemFields: PostFields = {
         },
       },
       async (view) => {
-        const raw = resolveMenuItemTitle(view);
-        return { raw, rendered: await view.site.render.title({ ...view.post, title: raw }) };
+        const title = resolveMenuItemTitle(view);
+        const isOfPost = showsTitleOfPost(view);
+        // Without a tag, there is nothing to sanitise in the title of another record.
+        const isTrusted = isOfPost ? !title.includes("<") : view.post.isTrusted;
+        const rendered = await view.site.render.title({ ...view.post, title, isTrusted });
+        // As in WordPress, the title of a post that the item points at is rendered already.
+        return { raw: isOfPost ? rendered : title, rendered };
       },
     ),
     html: "title",

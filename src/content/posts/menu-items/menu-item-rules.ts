@@ -63,6 +63,7 @@ function applyMenuItemValues({ values, previous, id }: PostChange, context: Writ
   const post: Post = {
     ...applyColumns(values, base, { context, id, isNew: previous === null }),
     title: title.trim(),
+    isTrusted: written === undefined ? base.isTrusted : context.caller.has("unfiltered_html"),
     // Like in WordPress, a custom item points at itself.
     menuItem: item.type === "custom" ? { ...item, object: "custom", objectId: id } : { ...item, url: "" },
     target: toTargetKey(item),

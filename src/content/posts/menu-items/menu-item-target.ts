@@ -46,6 +46,12 @@ export function resolveMenuItemTitle(view: MenuItemView): string {
   return title || `#${objectId} (no title)`;
 }
 
+/** True if the item has no title of its own, and points at a post that has one. */
+export function showsTitleOfPost(view: MenuItemView): boolean {
+  const target = view.post.title === "" ? findTarget(view) : undefined;
+  return target !== undefined && "post" in target && target.post.title !== "";
+}
+
 export function isInvalidMenuItem(view: MenuItemView): boolean {
   const { type, object } = getMenuItem(view);
   if (type === "post_type_archive") return !view.index.model.types.has(object);

@@ -220,7 +220,9 @@ function assertSavable(
   type: PostTypeHandler,
   context: WriteContext,
 ): void {
-  const checked = type.fields.has("content") ? selectValues(values, (name) => !isText(name)) : values;
+  // Nor is the parent one: an autosave does not move the post.
+  const isChecked = (name: string): boolean => name !== "parent" && !isText(name);
+  const checked = type.fields.has("content") ? selectValues(values, isChecked) : values;
   const dates = resolvePostDates(values, context.site);
   type.write({ values: checked, previous: post, id: post.id, dates }, context);
 }
