@@ -269,9 +269,13 @@ function* wrapped(inline: string, container: string | undefined): Steps<string[]
     (chunks.length > 1 && HOLDS_PARAGRAPHS.has(container)) ||
     startsParagraph(inline, container);
   if (chunks.length === 0) return [];
-  if (isWrapped) return chunks.map((chunk) => `<p>${chunk}</p>\n`);
+  if (isWrapped) return chunks.map((chunk) => `<p>${withoutOuterBreaks(chunk)}</p>\n`);
   return [chunks.join(container === "p" ? "</p>\n<p>" : "\n")];
 }
+
+/** A paragraph neither begins nor ends with a line break. */
+const withoutOuterBreaks = (chunk: string): string =>
+  chunk.replace(/^\s*<br \/>/, "").replace(/<br \/>$/, "");
 
 /** True for text after a blank line in an element that may hold paragraphs. */
 const startsParagraph = (inline: string, container: string | undefined): boolean =>

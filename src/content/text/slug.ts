@@ -42,7 +42,7 @@ const LETTERS: Map<string, string> = new Map(
 );
 
 /** Blanks and dashes, and what WordPress shows as a dash. */
-const DASH = /[\s./\u2013\u2014-]/;
+const DASH = /[./\u2011\u2013\u2014-]|(?!\p{Cc})\s/u;
 
 /**
  * Signs of ASCII but for `%`, `-`, `.`, `/`, `_`, the signs and invisible characters that WordPress
@@ -50,22 +50,21 @@ const DASH = /[\s./\u2013\u2014-]/;
  * two slugs look alike, and halves of characters.
  */
 const NOTHING =
-  /[!-,:-@[-^`{-~¡£©«®°´»¿\u02ca\u2018-\u201f•…‹›™\ufff9-\ufffd]|[\u0300-\u036f]|\p{Default_Ignorable_Code_Point}|\p{Noncharacter_Code_Point}|\p{Surrogate}|[\u202a-\u202e]|(?!\s)\p{Cc}/gu;
+  /[!-,:-@[-^`{-~¡£©«®°´»¿\u02ca\u2018-\u201f•…‹›™\ufff9-\ufffd]|[\u0300-\u036f]|\p{Default_Ignorable_Code_Point}|\p{Noncharacter_Code_Point}|\p{Surrogate}|[\u202a-\u202e]|\p{Cc}/gu;
 
 /**
  * The slug of a text as WordPress makes it on saving: without tags, entities and signs, in lower
  * case, Latin letters without their accents, blanks and dashes as single dashes; other letters as
  * lower-case percent-encoded UTF-8.
  *
- * Guarantee: nothing but `a-z`, `0-9`, `_`, `-` and whole percent-encoded characters beyond ASCII,
- * at most 200 bytes, no dash at either end or beside another; the slug of a slug is itself. Empty
- * when nothing is left. Octets of the text are read first, so that `%2F` is a slash and one name
- * has one slug however it was written; WordPress keeps such octets. Linear.
+ * Guarantee: nothing but `a-z`, `0-9`, `_`, `-` and whole percent-encoded characters, at most 200
+ * bytes, no dash at either end or beside another; the slug of a slug is itself. Empty when nothing
+ * is left. As in WordPress, octets of the text stay, but not of dots, percent signs and control
+ * characters, which could lead out of a folder. Linear.
  */
 export function toSlug(text: string): string {
   let slug = "";
-  for (const character of plainCharacters(text)) {
-    const written = writtenAs(character);
+  for (const written of writtenCharacters(withoutEntities(withoutTags(text)))) {
     if (written === "-" && (slug === "" || slug.endsWith("-"))) continue;
     if (slug.length + written.length > MAX_LENGTH) break;
     slug += written;
@@ -73,8 +72,29 @@ export function toSlug(text: string): string {
   return trimDashes(slug);
 }
 
+function* writtenCharacters(text: string): Generator<string> {
+  for (const [place, part] of text.split(/((?:%[\da-f]{2})+)/i).entries()) {
+    const isOctets = place % 2 === 1;
+    for (const character of isOctets ? decodeOctets(part) : plainCharacters(part))
+      yield isOctets ? writtenAsOctets(character) : writtenAs(character);
+  }
+}
+
+/** Bytes that are not UTF-8 are left out. */
+const decodeOctets = (octets: string): string =>
+  Buffer.from(octets.replaceAll("%", ""), "hex").toString("utf8").replaceAll("\ufffd", "");
+
+function writtenAsOctets(character: string): string {
+  if (character <= "\u007f") {
+    const hex = character.charCodeAt(0).toString(16);
+    return /[\p{Cc}.%]/u.test(character) ? "" : `%${hex}`;
+  }
+  if (DASH.test(character)) return "-";
+  return character.replace(NOTHING, "") === "" ? "" : encodeURIComponent(character).toLowerCase();
+}
+
 function plainCharacters(text: string): string {
-  const shown = withoutEntities(withoutTags(decodedOctets(text))).toLowerCase();
+  const shown = text.toLowerCase();
   const letters = normaliseBounded(shown, "NFC").replace(NOTHING, "");
   // Removing characters can bring letters and accents together, so they are composed once more.
   return normaliseBounded(letters, "NFC");
@@ -95,13 +115,6 @@ function baseOf(character: string): string | undefined {
 /** Not what is between them, be it a script: WordPress keeps it too. */
 const withoutTags = (text: string): string =>
   [...tokenise(text)].map(({ kind, text: part }) => (kind === "text" || kind === "raw" ? part : "")).join("");
-
-/** Runs of octets that are UTF-8 as the characters they stand for; others stay. */
-function decodedOctets(text: string): string {
-  return text.replace(/(?:%[\da-f]{2})+/gi, (octets) =>
-    Buffer.from(octets.replaceAll("%", ""), "hex").toString("utf8"),
-  );
-}
 
 const DASH_ENTITIES: Set<string> = new Set(["&nbsp;", "&#160;", "&ndash;", "&#8211;", "&mdash;", "&#8212;"]);
 

@@ -91,7 +91,7 @@ describe("rendered content without blocks", () => {
     ["<blockquote>q<p>r</p>s</blockquote>", "<blockquote><p>q</p>\n<p>r</p>\n<p>s</p></blockquote>\n"],
     ["<div>\n\na\n</div>", "<div>\n<p>a</p>\n</div>\n"],
     ["<div>a\n\n</div>", "<div>a</div>\n"],
-    ["<BR/>a<br class=x>b", "<p><br />a<br class=x>b</p>\n"],
+    ["<BR/>a<br class=x>b", "<p>a<br class=x>b</p>\n"],
     ["<ol>\n  <li>a</li>\n\n  <li>b</li>\n</ol>", "<ol>\n<li>a</li>\n<li>b</li>\n</ol>\n"],
     [
       "<figure>\n<img src=x>\n<figcaption>\nc\n</figcaption>\n</figure>\nd",
