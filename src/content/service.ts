@@ -95,7 +95,7 @@ export function createContent(options: ContentOptions): Content {
   const config = readContentConfig(options);
   const { clock, embeds, limits } = config;
   const circuit = createStorageCircuit({ clock, logger: guardedLogger(config.logger), service: "content" });
-  const { logger } = circuit;
+  const { logger, check: checkStorage } = circuit;
   const telemetry = guardedTelemetry(config.telemetry);
   const report = telemetry && createContentTelemetry(telemetry, clock);
   const stored = config.storage.content({ clock, logger: toServiceLogger(logger) });
@@ -135,7 +135,6 @@ export function createContent(options: ContentOptions): Content {
   });
   const measure = (handle: DirectHandler): DirectHandler =>
     report?.timed(handle, server.findRoutePath) ?? handle;
-  const checkStorage = circuit.check;
   let isWanted = false;
   let isStarted = false;
   let unobserve: (() => void) | undefined;
@@ -219,17 +218,11 @@ function createBase(
     lookedUp: report?.countRecordLookUps,
   });
   const settings = createSettings({ repository, clock, logger, site: config.site, options: config.settings });
-  const contents = createContentRenderer({
-    repository,
-    clock,
-    logger,
-    shortCodes: config.shortcodes,
-    responsiveImages: config.responsiveImages,
-  });
+  const users = createUsers({ users: config.users, clock, logger });
+  const contents = createContentRenderer({ repository, settings, users, clock, logger, config });
   const site = createConfiguredSite(config, settings.read, contents);
   const menuLocations = createMenuLocations(config.menuLocations, repository);
 
-  const users = createUsers({ users: config.users, clock, logger });
   const roles = readRoles(config.roles);
   const callers = createCallers({ users, roles, model, authenticate: config.authenticate, logger });
 
@@ -241,18 +234,7 @@ function createBase(
 
   const rules = { attachment: createMediaRules(uploads), nav_menu_item: menuItemRules };
   const postTypes = createPostTypes(rules, model);
-  const cacheBytes = Math.max(cacheShare * 2, 1);
-  const { anonymous } = callers;
-  const stamp = (): number => repository.stamp() + users.stamp();
-  const renderer = createPostRenderer({
-    repository,
-    postTypes,
-    site,
-    anonymous,
-    namespace,
-    cacheBytes,
-    stamp,
-  });
+  const renderer = createPostRenderer({ repository, postTypes, site, users, callers, namespace, cacheShare });
   return {
     clock,
     logger,

@@ -3,6 +3,7 @@
 import { LRUCache } from "lru-cache";
 import type { Context, Json } from "../../schema/types.js";
 import type { Caller } from "../auth/caller.js";
+import type { Callers } from "../callers.js";
 import { listAncestors } from "../query/row.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { Post, PostColumns, PostType } from "../records/records.js";
@@ -11,6 +12,7 @@ import { createItem, type FieldSelection } from "../rest/serialise.js";
 import type { Item, RestRequest } from "../rest/types.js";
 import type { Site } from "../site.js";
 import { listImageIds } from "../text/markup.js";
+import type { Users } from "../users/users.js";
 import type { FieldView } from "./post-field.js";
 import { type AllowedOperations, listActions, listPostLinks, mayReadFeatured } from "./post-links.js";
 import type { LinkView, PostTypeHandler, PostTypes } from "./post-type-handler.js";
@@ -67,24 +69,25 @@ export function createPostRenderer({
   repository,
   postTypes,
   site,
-  anonymous,
+  users,
+  callers: { anonymous },
   namespace,
-  cacheBytes,
-  stamp,
+  cacheShare,
 }: {
   repository: ContentRepository;
   postTypes: PostTypes;
   site: Site;
+  users: Pick<Users, "stamp">;
   /** Only an item whose links everybody may see is cached. */
-  anonymous: Caller;
+  callers: Pick<Callers, "anonymous">;
   /** `core/v2` */
   namespace: string;
-  cacheBytes: number;
-  /** Another number after every change of the site. */
-  stamp: () => number;
+  /** A quarter of the cache, in bytes. Rendered items take half. */
+  cacheShare: number;
 }): PostRenderer {
   const { index } = repository;
-  const cache = createRenderedPosts({ index, site, maxBytes: cacheBytes, stamp });
+  const stamp = (): number => repository.stamp() + users.stamp();
+  const cache = createRenderedPosts({ index, site, maxBytes: Math.max(cacheShare * 2, 1), stamp });
 
   /** Like in WordPress, the links tell editors which methods they may use on an item. */
   const listMethods = (post: PostColumns | undefined, caller: Caller): string[] => {

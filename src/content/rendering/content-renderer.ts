@@ -8,11 +8,13 @@ import type { Logger } from "../../core/logger.js";
 import { runInTurns } from "../../core/next-turn.js";
 import type { Post } from "../records/records.js";
 import type { ContentRepository } from "../repository/content-repository.js";
+import type { Settings } from "../settings/settings.js";
 import type { ContentRenderer, Site } from "../site.js";
 import { hasBlocks } from "../text/blocks.js";
 import { listImageIds, MAX_IMAGES } from "../text/markup.js";
 import { safeSteps, typesetSteps } from "../text/render.js";
 import { hasShortCode } from "../text/short-codes.js";
+import type { Users } from "../users/users.js";
 import { completeImages, hasImages } from "./content-images.js";
 import { createDynamicBlocks } from "./dynamic-blocks.js";
 import { ownerId, PublicRecords } from "./public-records.js";
@@ -21,22 +23,24 @@ import { createShortCodeRunner, type ShortCodes } from "./run-short-codes.js";
 
 export function createContentRenderer({
   repository,
+  settings,
+  users,
   clock,
   logger,
-  shortCodes,
-  responsiveImages,
+  config: { shortcodes: shortCodes, responsiveImages },
 }: {
   repository: Pick<ContentRepository, "index" | "posts" | "texts">;
+  settings: Pick<Settings, "read">;
+  users: Pick<Users, "get">;
   clock: Clock;
   logger: Logger;
-  shortCodes: ShortCodes;
-  responsiveImages: boolean;
+  config: { shortcodes: ShortCodes; responsiveImages: boolean };
 }): ContentRenderer {
   const { index } = repository;
   const records = new PublicRecords(repository);
   const runner = createShortCodeRunner({ clock, logger, index, records, shortCodes });
   const { isShortCode } = runner;
-  const blocks = createDynamicBlocks({ index, records });
+  const blocks = createDynamicBlocks({ index, records, settings, users });
   return {
     isShortCode,
     showsOthers: (content) => hasShortCode(content, isShortCode) || hasDynamicBlock(content, blocks),

@@ -16,7 +16,7 @@ export const ownerId = ({ id, type, status, parent }: PostColumns): number =>
   status === "inherit" && type !== "attachment" ? parent : id;
 
 export class PublicRecords {
-  #repository: Pick<ContentRepository, "index" | "posts" | "texts">;
+  readonly #repository: Pick<ContentRepository, "index" | "posts" | "texts">;
 
   constructor(repository: Pick<ContentRepository, "index" | "posts" | "texts">) {
     this.#repository = repository;
@@ -66,11 +66,18 @@ export class PublicRecords {
     return this.#read(ids, 0);
   }
 
-  /** Returns a published pattern without a password. */
-  async pattern(id: number): Promise<Post | undefined> {
-    const [pattern] = await this.#repository.posts([id]);
-    const isShown = pattern?.type === "wp_block" && pattern.status === "publish" && pattern.password === "";
-    return isShown ? pattern : undefined;
+  /** Returns the columns of the published posts that a query without a search finds. */
+  columns(query: Omit<PostQuery, "visibility" | "search">): PostColumns[] {
+    const { index, texts } = this.#repository;
+    const found = index.find({ ...query, visibility: { publish: "all" } }, texts);
+    return "ids" in found ? found.ids.flatMap((id) => index.post(id) ?? []) : [];
+  }
+
+  /** Returns a published pattern, or the menu of a navigation, without a password. */
+  async part(id: number, type: "wp_block" | "wp_navigation"): Promise<Post | undefined> {
+    if (this.#repository.index.post(id)?.type !== type) return undefined;
+    const [part] = await this.#repository.posts([id]);
+    return part?.status === "publish" && part.password === "" ? part : undefined;
   }
 
   /** A record may have changed during the read. */

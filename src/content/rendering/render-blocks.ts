@@ -30,7 +30,7 @@ export interface BlockCall {
   /** Renders the blocks that it holds, for another post if one is given. */
   inner: (options?: { post?: Post; context?: BlockCall["context"] }) => Promise<string>;
   /** Renders the content of another record inside this one; empty if it is being rendered. */
-  include: (record: Post) => Promise<string>;
+  include: (record: Post, context?: BlockCall["context"]) => Promise<string>;
 }
 
 /** Returns the HTML of a block, or `undefined` to show what was saved. */
@@ -147,7 +147,7 @@ class Rendering {
       instance,
       inner: ({ post = around.post, context = around.context } = {}) =>
         this.renderAll(parts, { post, context }, name),
-      include: (record) => this.#include(record, around),
+      include: (record, context = around.context) => this.#include(record, { post: around.post, context }),
     });
     if (html === undefined) return this.renderAll(parts, around, name);
     this.#html += html.length;

@@ -97,3 +97,173 @@ it("keeps what was saved of blocks that it does not know, however deep they are"
   );
   expect(html).toBe("savedx");
 });
+
+/** A site with a category, a tag, three posts, two pages and a menu. */
+async function filledSite() {
+  const site = contentSite({
+    site: {
+      url: "http://localhost",
+      name: "Bars & Co",
+      description: "A 'tag' line",
+      timezone: "Europe/Berlin",
+    },
+    responsiveImages: false,
+  });
+  const pages = pagesOf(site);
+  const { write } = pages;
+  const news = (await write("categories", { name: "News & more", slug: "news", status: null })).id as number;
+  const tag = (await write("tags", { name: "Red", slug: "red", status: null })).id as number;
+  const posts: number[] = [];
+  for (const [at, title] of ["One", "Two", 'Three "3"'].entries()) {
+    const date = `2026-0${at + 1}-15T10:00:00`;
+    const terms = at === 2 ? { categories: [news], tags: [tag] } : {};
+    posts.push((await write("posts", { title, date, content: `${title} text`, ...terms })).id);
+  }
+  await write("posts", { title: "Draft", status: "draft", categories: [news] });
+  await write("posts", { title: "Locked", content: "secret", password: "x", date: "2025-12-01T10:00:00" });
+  const about = (await write("pages", { title: "About", slug: "about" })).id as number;
+  await write("pages", { title: "Team", slug: "team", parent: about });
+  return { ...pages, news, tag, posts, about };
+}
+
+describe("a dynamic block", () => {
+  const filled = filledSite();
+  const link = "http://localhost";
+
+  it.each<[string, string, RegExp | string]>([
+    [
+      "latest-posts",
+      '{"postsToShow":2,"displayPostDate":true,"displayAuthor":true,"displayPostContent":true,"excerptLength":1}',
+      `<ul class="wp-block-latest-posts__list has-dates has-author wp-block-latest-posts">` +
+        `<li><a class="wp-block-latest-posts__post-title" href="${link}/three-3/">Three &#8220;3&#8221;</a><div class="wp-block-latest-posts__post-author">by The editor</div>` +
+        `<time datetime="2026-03-15T10:00:00+01:00" class="wp-block-latest-posts__post-date">March 15, 2026</time><div class="wp-block-latest-posts__post-excerpt">Three [&hellip;]</div></li>\n` +
+        `<li><a class="wp-block-latest-posts__post-title" href="${link}/two/">Two</a><div class="wp-block-latest-posts__post-author">by The editor</div>` +
+        `<time datetime="2026-02-15T10:00:00+01:00" class="wp-block-latest-posts__post-date">February 15, 2026</time><div class="wp-block-latest-posts__post-excerpt">Two [&hellip;]</div></li>\n</ul>`,
+    ],
+    [
+      "archives",
+      '{"showPostCounts":true}',
+      `<ul class="wp-block-archives-list wp-block-archives">\t<li><a href='${link}/2026/03/'>March 2026</a>&nbsp;(1)</li>\n` +
+        `\t<li><a href='${link}/2026/02/'>February 2026</a>&nbsp;(1)</li>\n\t<li><a href='${link}/2026/01/'>January 2026</a>&nbsp;(1)</li>\n` +
+        `\t<li><a href='${link}/2025/12/'>December 2025</a>&nbsp;(1)</li>\n</ul>`,
+    ],
+    [
+      "categories",
+      '{"showPostCounts":true}',
+      /^<ul class="wp-block-categories-list wp-block-categories">\t<li class="cat-item cat-item-\d+"><a href="http:\/\/localhost\/category\/news\/">News &amp; more<\/a> \(1\)\n<\/li>\n\t<li class="cat-item cat-item-\d+"><a [^>]*>Uncategorized<\/a> \(3\)\n<\/li>\n<\/ul>$/,
+    ],
+    [
+      "tag-cloud",
+      "",
+      /^<p class="wp-block-tag-cloud"><a href="http:\/\/localhost\/tag\/red\/" class="tag-cloud-link tag-link-\d+ tag-link-position-1" style="font-size: 8pt;" aria-label="Red \(1 item\)">Red<\/a><\/p>$/,
+    ],
+    [
+      "page-list",
+      "",
+      `<ul class="wp-block-page-list"><li class="wp-block-pages-list__item has-child"><a class="wp-block-pages-list__item__link" href="${link}/about/">About</a>` +
+        `<ul class="submenu-container"><li class="wp-block-pages-list__item"><a class="wp-block-pages-list__item__link" href="${link}/about/team/">Team</a></li></ul></li></ul>`,
+    ],
+    [
+      "site-title",
+      '{"level":2}',
+      `<h2 class="wp-block-site-title"><a href="${link}" target="_self" rel="home">Bars &amp; Co</a></h2>`,
+    ],
+    [
+      "site-tagline",
+      '{"textAlign":"center"}',
+      `<p class="has-text-align-center wp-block-site-tagline">A &#039;tag&#039; line</p>`,
+    ],
+    ["site-logo", "", ""],
+    [
+      "post-title",
+      '{"isLink":true,"className":"own"}',
+      /^<h2 class="own wp-block-post-title"><a href="http:\/\/localhost\/[^"]+\/" target="_self">t<\/a><\/h2>$/,
+    ],
+    [
+      "post-date",
+      '{"format":"Y-m-d"}',
+      /^<div class="wp-block-post-date"><time datetime="[\dT:+-]+">\d{4}-\d\d-\d\d<\/time><\/div>$/,
+    ],
+    [
+      "post-author",
+      '{"byline":"By <b>"}',
+      '<div class="wp-block-post-author"><div class="wp-block-post-author__content"><p class="wp-block-post-author__byline">By</p><p class="wp-block-post-author__name">The editor</p></div></div>',
+    ],
+    [
+      "post-terms",
+      '{"term":"category"}',
+      `<div class="taxonomy-category wp-block-post-terms"><a href="${link}/category/uncategorized/" rel="tag">Uncategorized</a></div>`,
+    ],
+    ["post-featured-image", "", ""],
+    [
+      "read-more",
+      '{"content":"More"}',
+      /^<a class="wp-block-read-more" href="http:\/\/localhost\/[^"]+\/" target="_self">More<span class="screen-reader-text">: t<\/span><\/a>$/,
+    ],
+    [
+      "search",
+      '{"label":"Find","placeholder":"a \\"b\\""}',
+      `<form role="search" method="get" action="${link}/" class="wp-block-search__button-outside wp-block-search__text-button wp-block-search"><label class="wp-block-search__label" for="wp-block-search__input-1">Find</label>` +
+        `<div class="wp-block-search__inside-wrapper"><input class="wp-block-search__input" id="wp-block-search__input-1" placeholder="a &quot;b&quot;" value="" type="search" name="s" required />` +
+        `<button aria-label="Search" class="wp-block-search__button wp-element-button" type="submit">Search</button></div></form>`,
+    ],
+    [
+      "social-link",
+      '{"url":"example.org/me","service":"mastodon"}',
+      '<li class="wp-social-link wp-social-link-mastodon wp-block-social-link"><a href="https://example.org/me" class="wp-block-social-link-anchor"><span class="wp-block-social-link-label">Mastodon</span></a></li>',
+    ],
+    ["social-link", '{"url":"javascript:alert(1)","service":"x"}', /<a href=""/],
+    ["home-link", '{"label":"Start"}', /rel="home">Start<\/a><\/li>$/],
+  ])("shows core/%s with %s", async (name, attributes, rendered) => {
+    const { show } = await filled;
+    const html = await show(`<!-- wp:${name} ${attributes} /-->`, { status: "private" });
+    expect(html).toEqual(typeof rendered === "string" ? rendered : expect.stringMatching(rendered));
+  });
+
+  it("shows a menu with links to what is published", async () => {
+    const { write, show, about, posts } = await filled;
+    const draft = await write("pages", { title: "Hidden", status: "draft" });
+    const to = (id: number, label: string): string =>
+      `<!-- wp:navigation-link {"id":${id},"kind":"post-type","label":"${label}","url":"/old"} /-->`;
+    const submenu = `<!-- wp:navigation-submenu {"label":"More","url":"/more"} -->${to(posts[0] ?? 0, "First")}<!-- /wp:navigation-submenu -->`;
+    const menu = await write(
+      "navigation",
+      {
+        title: "Main",
+        content: to(about, "Us") + to(draft.id, "No") + submenu,
+      },
+      "administrator",
+    );
+    expect(await show(`<!-- wp:navigation {"ref":${menu.id}} /-->`, { status: "private" })).toBe(
+      `<nav class="wp-block-navigation" aria-label="Main"><ul class="wp-block-navigation__container">` +
+        `<li class="wp-block-navigation-item wp-block-navigation-link"><a class="wp-block-navigation-item__content" href="${link}/about/"><span class="wp-block-navigation-item__label">Us</span></a></li>` +
+        `<li class="wp-block-navigation-item has-child wp-block-navigation-link"><a class="wp-block-navigation-item__content" href="/more"><span class="wp-block-navigation-item__label">More</span></a>` +
+        `<ul class="wp-block-navigation__submenu-container"><li class="wp-block-navigation-item wp-block-navigation-link"><a class="wp-block-navigation-item__content" href="${link}/one/"><span class="wp-block-navigation-item__label">First</span></a></li></ul></li></ul></nav>`,
+    );
+  });
+
+  it("repeats the template of a query for each of its posts, and follows new ones", async () => {
+    const { call, write, read, show } = await filled;
+    const query = (json: string): string =>
+      `<!-- wp:query {"query":${json}} -->\n<div class="wp-block-query"><!-- wp:post-template -->\n<!-- wp:post-title /-->\n<!-- wp:post-excerpt /-->\n<!-- /wp:post-template --></div>\n<!-- /wp:query -->`;
+    const html = await show(query('{"perPage":2,"postType":"post","order":"asc","orderBy":"date"}'), {
+      status: "private",
+    });
+    expect(html.match(/<h2[^>]*>[^<]*/g)).toEqual([
+      '<h2 class="wp-block-post-title">Locked',
+      '<h2 class="wp-block-post-title">One',
+    ]);
+    expect(html).toContain("There is no excerpt because this is a protected post.");
+    expect(html).not.toContain("secret");
+    const { id } = await write("posts", {
+      title: "List",
+      date: "2020-01-01T00:00:00",
+      content: query('{"perPage":1}'),
+    });
+    expect(await read(id)).toContain("Three");
+    const { id: newest } = await write("posts", { title: "Newest", date: "2026-04-01T00:00:00" });
+    expect(await read(id)).toContain("Newest");
+    await call(`DELETE /posts/${newest}`, { as: "editor", query: { force: true } });
+    expect(await read(id)).toContain("Three");
+  });
+});
