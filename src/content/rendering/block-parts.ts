@@ -1,4 +1,4 @@
-/** What the renderers of dynamic blocks share: attributes, classes, and the parts of a post. */
+/** Helpers of the renderers of dynamic blocks: attributes, classes, and the parts of a post. */
 
 import type { SiteIndex } from "../query/site-index.js";
 import type { Post, PostColumns, Taxonomy, Term, User } from "../records/records.js";
@@ -19,7 +19,7 @@ export interface BlockSources {
   users: Pick<Users, "get">;
 }
 
-export const readText = (value: unknown): string => (typeof value === "string" ? value : "");
+export const readAttributeText = (value: unknown): string => (typeof value === "string" ? value : "");
 
 /** Returns a whole number of at least 0; `initial` for anything else. */
 export const readCount = (value: unknown, initial: number): number => {
@@ -38,16 +38,16 @@ export const readIds = (value: unknown): number[] =>
 
 /** A text that authors wrote, on one line and without its markup. */
 export const showText = (site: Pick<Site, "plainText">, value: unknown): string =>
-  escapeAttribute(site.plainText(readText(value)));
+  escapeAttribute(site.plainText(readAttributeText(value)));
 
 /** Returns the attribute `class` of a block's outer element. */
 export function wrapperClass(name: string, { attributes }: BlockCall, ...more: string[]): string {
   const { align, className, textAlign } = attributes;
   const classes = [
     ...more,
-    readText(textAlign) && `has-text-align-${readText(textAlign)}`,
-    readText(align) && `align${readText(align)}`,
-    readText(className),
+    readAttributeText(textAlign) && `has-text-align-${readAttributeText(textAlign)}`,
+    readAttributeText(align) && `align${readAttributeText(align)}`,
+    readAttributeText(className),
     `wp-block-${name}`,
   ];
   return `class="${escapeAttribute(classes.filter(Boolean).join(" "))}"`;
@@ -61,8 +61,8 @@ export function headingOf(level: unknown, initial: number): string {
 
 /** Returns the attributes of a link to another place, as the attributes of its block want it. */
 export function linkAttributes(href: string, { attributes: { linkTarget, rel } }: BlockCall): string {
-  const relation = readText(rel);
-  const target = readText(linkTarget) || "_self";
+  const relation = readAttributeText(rel);
+  const target = readAttributeText(linkTarget) || "_self";
   return `href="${escapeUrl(href)}" target="${escapeAttribute(target)}"${relation && ` rel="${escapeAttribute(relation)}"`}`;
 }
 
@@ -90,12 +90,12 @@ export function renderTime(
     className?: string;
   },
 ): string {
-  const shown = formatPhpDate(local, readText(format) || settings.read().date_format, site.zone);
+  const shown = formatPhpDate(local, readAttributeText(format) || settings.read().date_format, site.zone);
   const classes = className && ` class="${className}"`;
   return `<time datetime="${formatPhpDate(local, "c", site.zone)}"${classes}>${escapeAttribute(shown)}</time>`;
 }
 
-/** Returns the author; `undefined` if there is none, or the host cannot tell. */
+/** Returns the author; `undefined` if the host knows no such user or fails. */
 export async function findAuthor({ author }: Post, { users }: BlockSources): Promise<User | undefined> {
   try {
     return (await users.get(author)) ?? undefined;
@@ -104,7 +104,7 @@ export async function findAuthor({ author }: Post, { users }: BlockSources): Pro
   }
 }
 
-/** Returns the `<img>` of the featured image in a size; empty without one that everybody may see. */
+/** Returns the `<img>` of the featured image in a size; empty without a public one. */
 export async function renderFeaturedImage(
   post: Post,
   { site, size, records }: { site: Site; size: string; records: PublicRecords },
@@ -116,7 +116,7 @@ export async function renderFeaturedImage(
     : renderImage(image, site, size).replace(/ class="([^"]*)"/, ' class="$1 wp-post-image"');
 }
 
-/** Returns the address of a term; `undefined` if the site has no such taxonomy that everybody sees. */
+/** Returns the address of a term; `undefined` if its taxonomy has none on the website. */
 export function findTermLink(term: Term, site: Site, index: SiteIndex): string | undefined {
   const definition = index.model.taxonomies.get(term.taxonomy);
   return definition?.isViewable ? escapeUrl(termLink(term, definition, site, index)) : undefined;

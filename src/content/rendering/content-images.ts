@@ -9,7 +9,10 @@ import type { Post } from "../records/records.js";
 import type { Site } from "../site.js";
 import { TAG_ATTRIBUTE } from "../text/blocks.js";
 import { tokenGroups } from "../text/markup.js";
-import { findSources, findVersionByUrl } from "./image-markup.js";
+import { findSources, findVersionByUrl, type ImageVersion } from "./image-markup.js";
+
+/** The class by which editors name the attachment that an image shows. */
+const IMAGE_CLASS = /\bwp-image-(\d{1,15})\b/i;
 
 /** True if the HTML has an element that this module completes. */
 export const hasImages = (html: string): boolean => /<(?:img|iframe)\s/i.test(html);
@@ -49,15 +52,15 @@ function readTag(tag: string): ReadonlyMap<string, TagValue> {
   return attributes;
 }
 
-function toSize(width: string | undefined, height: string | undefined): PixelSize | undefined {
-  const isSize = /^\d{1,6}$/.test(width ?? "") && /^\d{1,6}$/.test(height ?? "");
+function toSize(width: string, height: string): PixelSize | undefined {
+  const isSize = /^\d{1,6}$/.test(width) && /^\d{1,6}$/.test(height);
   const size = { width: Number(width), height: Number(height) };
   return isSize && size.width > 0 && size.height > 0 ? size : undefined;
 }
 
 /** Returns the size of a version; if the style sets the width, in its proportions. */
-function scaleTo(version: PixelSize, style: string | undefined): PixelSize | undefined {
-  const width = Number(/^width:\s*(\d{1,5})px;?$/.exec(style ?? "")?.[1] ?? version.width);
+function scaleTo(version: PixelSize, style: string): PixelSize | undefined {
+  const width = Number(/^width:\s*(\d{1,5})px;?$/.exec(style)?.[1] ?? version.width);
   return toSize(String(width), String(Math.round((version.height * width) / version.width)));
 }
 
@@ -66,42 +69,48 @@ const LATER = 'loading="lazy"';
 const AUTO = "auto, ";
 
 /** An image without a size stays as it is: the page would move when it is loaded. */
-function completeImage(tag: string, media: ReadonlyMap<number, Post>, site: Site): string {
+function completeImage(tag: string, media: Map<number, Post>, site: Site): string {
   const attributes = readTag(tag);
-  const read = (name: string): string | undefined => attributes.get(name)?.value;
-  const post = media.get(Number(/\bwp-image-(\d{1,15})\b/i.exec(read("class") ?? "")?.[1]));
-  const version = post?.media ? findVersionByUrl(post.media, read("src") ?? "") : undefined;
+  const read = (name: string): string => attributes.get(name)?.value ?? "";
+  const post = media.get(Number(IMAGE_CLASS.exec(read("class"))?.[1]));
+  const version = post?.media ? findVersionByUrl(post.media, read("src")) : undefined;
   const isUnsized = !attributes.has("width") && !attributes.has("height");
-  const size =
-    version !== undefined && isUnsized
-      ? scaleTo(version, read("style"))
-      : toSize(read("width"), read("height"));
+  const size = isUnsized && version ? scaleTo(version, read("style")) : toSize(read("width"), read("height"));
   if (size === undefined || !attributes.has("src")) return tag;
   const isLater = !attributes.has("loading") && read("fetchpriority") !== "high";
   const first = [
     isLater ? LATER : "",
     attributes.has("decoding") ? "" : 'decoding="async"',
     isUnsized ? `width="${size.width}" height="${size.height}"` : "",
-  ].filter(Boolean);
-  // The smaller versions of an animation stand still.
-  const isOffered = !attributes.has("srcset") && post?.mimeType !== "image/gif";
-  const sources =
-    post?.media && version && isOffered ? findSources(post.media, site, version, size) : undefined;
-  const sizes = attributes.get("sizes");
-  const auto = isLater && sizes?.value.startsWith("auto") !== true ? AUTO : "";
-  const start = sizes?.start ?? tag.length;
-  const opened = (tag.slice(0, start) + (sizes === undefined ? "" : auto) + tag.slice(start)).replace(
-    /^<\w+/,
-    (opening) => [opening, ...first].join(" "),
-  );
+  ];
+  const auto = isLater && !read("sizes").startsWith("auto") ? AUTO : "";
+  const start = attributes.get("sizes")?.start;
+  const sized = start === undefined ? tag : `${tag.slice(0, start)}${auto}${tag.slice(start)}`;
+  const opened = addFirst(sized, first);
+  const isOffered = version !== undefined && !attributes.has("srcset");
+  const sources = post && isOffered ? findPostSources(post, site, version, size) : undefined;
   if (sources === undefined) return opened;
-  const last = ` srcset="${sources.srcset}"${sizes === undefined ? ` sizes="${auto}${sources.sizes}"` : ""}`;
-  return opened.replace(/[\s/]*>$/, () => `${last} />`);
+  const sizes = start === undefined ? ` sizes="${auto}${sources.sizes}"` : "";
+  return opened.replace(/[\s/]*>$/, () => ` srcset="${sources.srcset}"${sizes} />`);
 }
+
+/** The smaller versions of an animation stand still, so it has none to choose from. */
+const findPostSources = (
+  { media, mimeType }: Post,
+  site: Site,
+  version: ImageVersion,
+  size: PixelSize,
+): ReturnType<typeof findSources> =>
+  media === null || mimeType === "image/gif" ? undefined : findSources(media, site, version, size);
+
+/** Puts attributes directly behind the name of the element. */
+const addFirst = (tag: string, attributes: string[]): string =>
+  tag.replace(/^<\w+/, (opening) => [opening, ...attributes.filter(Boolean)].join(" "));
 
 function completeFrame(tag: string): string {
   const attributes = readTag(tag);
-  const isSized = toSize(attributes.get("width")?.value, attributes.get("height")?.value) !== undefined;
+  const [width = "", height = ""] = ["width", "height"].map((name) => attributes.get(name)?.value);
+  const isSized = toSize(width, height) !== undefined;
   const isLater = isSized && attributes.has("src") && !attributes.has("loading");
-  return isLater ? tag.replace(/^<\w+/, (opening) => `${opening} ${LATER}`) : tag;
+  return isLater ? addFirst(tag, [LATER]) : tag;
 }

@@ -7,8 +7,8 @@ import {
   headingOf,
   linkAttributes,
   postLink,
+  readAttributeText,
   readCount,
-  readText,
   renderFeaturedImage,
   renderPlainExcerpt,
   renderTime,
@@ -29,7 +29,7 @@ const isFootnote = (note: Partial<Footnote> | null): note is Footnote =>
 
 async function renderFootnotes(call: BlockCall): Promise<string> {
   const { post, site } = call;
-  const stored = readText(post.meta["footnotes"]);
+  const stored = readAttributeText(post.meta["footnotes"]);
   if (stored === "") return "";
   const json = post.isTrusted ? stored : await site.sanitise("footnotes", stored);
   let notes: unknown;
@@ -110,7 +110,7 @@ async function renderPostExcerpt(call: BlockCall, { index }: BlockSources): Prom
 
 async function renderPostImage(call: BlockCall, { index, records }: BlockSources): Promise<string> {
   const { attributes, post, site } = call;
-  const size = readText(attributes["sizeSlug"]) || "post-thumbnail";
+  const size = readAttributeText(attributes["sizeSlug"]) || "post-thumbnail";
   const image = await renderFeaturedImage(post, { site, size, records });
   if (image === "") return "";
   const link = linkAttributes(site.link(post, index), call);
@@ -120,14 +120,14 @@ async function renderPostImage(call: BlockCall, { index, records }: BlockSources
 
 function renderPostTerms(call: BlockCall, { index }: BlockSources): string {
   const { attributes, post, site } = call;
-  const taxonomy = readText(attributes["term"]);
+  const taxonomy = readAttributeText(attributes["term"]);
   const links = index.termsOf(post, taxonomy).flatMap((id) => {
     const term = index.term(id);
     const href = term && findTermLink(term, site, index);
     return term && href ? [`<a href="${href}" rel="tag">${escapeAttribute(term.name)}</a>`] : [];
   });
   if (links.length === 0) return "";
-  const separator = escapeAttribute(readText(attributes["separator"]) || " ");
+  const separator = escapeAttribute(readAttributeText(attributes["separator"]) || " ");
   const part = (name: string): string => {
     const text = showText(site, attributes[name]);
     return text && `<span class="wp-block-post-terms__${name}">${text}</span>`;
@@ -151,7 +151,7 @@ function renderSiteTitle(call: BlockCall, { settings }: BlockSources): string {
   if (title === "") return "";
   const { attributes, site } = call;
   const element = headingOf(attributes["level"], 1);
-  const target = escapeAttribute(readText(attributes["linkTarget"]) || "_self");
+  const target = escapeAttribute(readAttributeText(attributes["linkTarget"]) || "_self");
   const link = `<a href="${escapeUrl(site.home)}" target="${target}" rel="home">${title}</a>`;
   const shown = attributes["isLink"] === false ? title : link;
   return `<${element} ${wrapperClass("site-title", call)}>${shown}</${element}>`;
@@ -184,7 +184,7 @@ function renderSearch(call: BlockCall): string {
   const { attributes, instance, site } = call;
   const label = showText(site, attributes["label"]) || "Search";
   const button = showText(site, attributes["buttonText"]) || "Search";
-  const position = readText(attributes["buttonPosition"]) || "button-outside";
+  const position = readAttributeText(attributes["buttonPosition"]) || "button-outside";
   const id = `wp-block-search__input-${instance}`;
   const hidden = attributes["showLabel"] === false ? " screen-reader-text" : "";
   const classes = wrapperClass(
@@ -229,11 +229,11 @@ async function renderNavigationLink(call: BlockCall, { index, records }: BlockSo
   const text = showText(site, label);
   if (text === "") return "";
   const submenu = (await inner()).trim();
-  const href = post === undefined ? readText(attributes["url"]) : site.link(post, index);
+  const href = post === undefined ? readAttributeText(attributes["url"]) : site.link(post, index);
   const extra = [
     attributes["opensInNewTab"] === true ? ' target="_blank"' : "",
-    readText(rel) && ` rel="${escapeAttribute(readText(rel))}"`,
-    readText(title) && ` title="${showText(site, title)}"`,
+    readAttributeText(rel) && ` rel="${escapeAttribute(readAttributeText(rel))}"`,
+    readAttributeText(title) && ` title="${showText(site, title)}"`,
   ];
   const about = showText(site, description);
   const note = about && `<span class="wp-block-navigation-item__description">${about}</span>`;
@@ -257,8 +257,8 @@ function renderHomeLink(call: BlockCall): string {
 /** With the name of the service instead of its picture. */
 function renderSocialLink(call: BlockCall): string {
   const { attributes, site } = call;
-  const service = readText(attributes["service"]);
-  const written = readText(attributes["url"]);
+  const service = readAttributeText(attributes["service"]);
+  const written = readAttributeText(attributes["url"]);
   if (written === "") return "";
   const isMail = /^[^\s@:/]+@[^\s@:/]+$/.test(written);
   const url = isMail
@@ -268,7 +268,7 @@ function renderSocialLink(call: BlockCall): string {
       : `https://${written}`;
   const name = service.charAt(0).toUpperCase() + service.slice(1);
   const label = showText(site, attributes["label"]) || escapeAttribute(name) || "Link";
-  const rel = readText(attributes["rel"]);
+  const rel = readAttributeText(attributes["rel"]);
   const classes = wrapperClass("social-link", call, "wp-social-link", `wp-social-link-${service}`);
   return (
     `<li ${classes}><a href="${escapeUrl(url)}" class="wp-block-social-link-anchor"${rel && ` rel="${escapeAttribute(rel)}"`}>` +

@@ -23,7 +23,7 @@ export const escapeUrl = (url: string): string =>
 /** Wider versions are not offered, unless the image itself is one. */
 const MAX_WIDTH = 2_048;
 
-interface ImageVersion extends PixelSize {
+export interface ImageVersion extends PixelSize {
   name: string;
 }
 

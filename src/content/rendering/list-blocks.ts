@@ -10,9 +10,9 @@ import {
   findTermLink,
   listUsedTerms,
   postLink,
+  readAttributeText,
   readCount,
   readIds,
-  readText,
   renderFeaturedImage,
   renderPlainExcerpt,
   renderTime,
@@ -24,7 +24,7 @@ import type { BlockCall, DynamicBlocks, RenderDynamicBlock } from "./render-bloc
 
 /** Posts in one list of posts. */
 const MAX_POSTS = 100;
-/** The newest posts, of which archives list the months; and pages in one list. */
+/** Posts whose months archives list, newest first. */
 const MAX_COLUMNS = 10_000;
 const MAX_PAGES = 1_000;
 const MAX_TERMS = 1_000;
@@ -32,7 +32,7 @@ const MAX_LEVELS = 20;
 const EXCERPT_WORDS = 55;
 
 const toOrder = (order: unknown): "asc" | "desc" =>
-  readText(order).toLowerCase() === "asc" ? "asc" : "desc";
+  readAttributeText(order).toLowerCase() === "asc" ? "asc" : "desc";
 
 const ORDERS: { [name: string]: PostQuery["orderBy"] } = {
   author: "author",
@@ -43,7 +43,7 @@ const ORDERS: { [name: string]: PostQuery["orderBy"] } = {
   title: "title",
 };
 
-const toOrderBy = (name: unknown): PostQuery["orderBy"] => ORDERS[readText(name)] ?? "date";
+const toOrderBy = (name: unknown): PostQuery["orderBy"] => ORDERS[readAttributeText(name)] ?? "date";
 
 async function renderLatestPosts(call: BlockCall, sources: BlockSources): Promise<string> {
   const { attributes } = call;
@@ -77,9 +77,9 @@ async function renderLatestPost(post: Post, call: BlockCall, sources: BlockSourc
   const title = (await site.render.title(post)) || "(no title)";
   const parts: string[] = [];
   if (attributes["displayFeaturedImage"] === true) {
-    const size = readText(attributes["featuredImageSizeSlug"]) || "thumbnail";
+    const size = readAttributeText(attributes["featuredImageSizeSlug"]) || "thumbnail";
     const image = await renderFeaturedImage(post, { site, size, records: sources.records });
-    const align = readText(attributes["featuredImageAlign"]);
+    const align = readAttributeText(attributes["featuredImageAlign"]);
     const classes = `wp-block-latest-posts__featured-image${align && ` align${align}`}`;
     const isLink = attributes["addLinkToFeaturedImage"] === true;
     const label = showText(site, post.title);
@@ -135,7 +135,7 @@ function renderArchives(call: BlockCall, { records }: BlockSources): string {
 
 function renderCategories(call: BlockCall, { index }: BlockSources): string {
   const { attributes, site } = call;
-  const taxonomy = readText(attributes["taxonomy"]) || "category";
+  const taxonomy = readAttributeText(attributes["taxonomy"]) || "category";
   const terms = listUsedTerms(taxonomy, index).slice(0, MAX_TERMS);
   const known = new Set(terms.map(({ id }) => id));
   const isTree = attributes["showHierarchy"] === true;
@@ -160,7 +160,7 @@ const TAG_SIZES = { smallest: 8, largest: 22 };
 
 function renderTagCloud(call: BlockCall, { index }: BlockSources): string {
   const { attributes, site } = call;
-  const taxonomy = readText(attributes["taxonomy"]) || "post_tag";
+  const taxonomy = readAttributeText(attributes["taxonomy"]) || "post_tag";
   const counted = listUsedTerms(taxonomy, index).map((term) => ({
     term,
     count: index.countOf(taxonomy, term.id),
@@ -240,7 +240,7 @@ async function renderPostTemplate(call: BlockCall, { records, index }: BlockSour
 }
 
 function toPostQuery(query: JsonObject, types: Map<string, unknown>): Omit<PostQuery, "visibility"> {
-  const type = readText(query["postType"]) || "post";
+  const type = readAttributeText(query["postType"]) || "post";
   const taxQuery = (query["taxQuery"] ?? {}) as JsonObject;
   const included = (taxQuery["include"] ?? taxQuery) as JsonObject;
   const terms = Object.entries(typeof included === "object" && included !== null ? included : {})
@@ -251,9 +251,9 @@ function toPostQuery(query: JsonObject, types: Map<string, unknown>): Omit<PostQ
       operator: "OR" as const,
     }))
     .filter(({ terms: ids }) => ids.length > 0);
-  const authors = readIds(readText(query["author"]).split(",").map(Number));
+  const authors = readIds(readAttributeText(query["author"]).split(",").map(Number));
   const parents = readIds(query["parents"]);
-  const search = readText(query["search"]);
+  const search = readAttributeText(query["search"]);
   return {
     type: types.has(type) && (!isBuiltInName(type) || type === "post" || type === "page") ? type : "post",
     orderBy: toOrderBy(query["orderBy"]),

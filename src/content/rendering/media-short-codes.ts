@@ -148,7 +148,7 @@ const findType = (url: string, types: Map<string, string>): string | undefined =
 
 const isTrue = (text = ""): boolean => !/^(?:|0|false)$/i.test(text);
 
-/** The addresses that a player plays, with their types; a link instead of a player; or nothing. */
+/** Returns the files to play, each with its type; or a link to show instead of a player. */
 async function findSources(
   { attributes, post, site, records }: BuiltInCall,
   types: Map<string, string>,

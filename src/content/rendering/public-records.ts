@@ -35,7 +35,7 @@ export class PublicRecords {
     return parent === undefined || (parent.status === "publish" && !parent.hasPassword);
   }
 
-  /** Returns the attachments among `ids` that may be shown in a content of `owner`, in order. */
+  /** Returns the attachments among `ids` that a content of `owner` may show, in this order. */
   async media(ids: number[], owner: number, mimeType: string, limit = MAX_RECORDS): Promise<Post[]> {
     const { index } = this.#repository;
     const shown = [...new Set(ids)].filter((id) => {

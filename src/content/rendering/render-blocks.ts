@@ -17,7 +17,7 @@ interface Block {
   parts: (string | Block)[];
 }
 
-/** The attributes and the content that a block is rendered with. */
+/** A block to render, with the post that it shows. */
 export interface BlockCall {
   attributes: JsonObject;
   /** The post whose content it stands in, or the one of a list that is being shown. */

@@ -69,19 +69,6 @@ interface RunnerBase {
   shortCodes: ShortCodes;
 }
 
-/** One content while its short codes run. */
-interface Run {
-  post: Post;
-  site: Site;
-  taken: TakenText;
-  /** The place of each tag in the text. */
-  places: Map<number, number>;
-  instances: Map<string, number>;
-  deadline: number;
-  html: number;
-  sinceTurn: number;
-}
-
 export interface ShortCodeRunner {
   isShortCode: IsShortCode;
   /** Returns the content with its short codes run. */
@@ -89,18 +76,106 @@ export interface ShortCodeRunner {
 }
 
 export function createShortCodeRunner(base: RunnerBase): ShortCodeRunner {
-  const { clock, logger, index, records } = base;
   // Readers share the result, so it must not depend on the async context of one of them.
   const own = new Map(
     Object.entries(base.shortCodes).map(([name, render]) => [name, AsyncResource.bind(render)]),
   );
+  return {
+    isShortCode: (name) => own.has(name) || isBuiltInShortCode(name),
+    async run(taken, post, site) {
+      const codes = taken.tags.flatMap(({ code }) => code ?? []);
+      if (codes.length === 0) return putShortCodesBack(taken, "shown");
+      const html = await new ShortCodeRun(base, own, taken, { post, site }).run();
+      return post.isTrusted || codes.every(({ end }) => end === undefined) ? html : closeTags(html);
+    },
+  };
+}
 
-  async function callOwn(
-    run: Run,
-    name: string,
-    call: () => ReturnType<RenderShortCode>,
+/** One content while its short codes run. */
+class ShortCodeRun {
+  readonly #base: RunnerBase;
+  readonly #own: Map<string, RenderShortCode>;
+  readonly #taken: TakenText;
+  readonly #where: { post: Post; site: Site };
+  /** The place of each tag in the text. */
+  readonly #places: Map<number, number>;
+  readonly #instances = new Map<string, number>();
+  readonly #deadline: number;
+  #html = 0;
+  #sinceTurn = 0;
+
+  constructor(
+    base: RunnerBase,
+    own: Map<string, RenderShortCode>,
+    taken: TakenText,
+    where: { post: Post; site: Site },
+  ) {
+    this.#base = base;
+    this.#own = own;
+    this.#taken = taken;
+    this.#where = where;
+    this.#places = new Map(taken.numbers.map((number, at) => [number, at]));
+    this.#deadline = base.clock.monotonic() + TIMEOUT_MS;
+  }
+
+  run(): Promise<string> {
+    return this.#between(0, this.#taken.numbers.length);
+  }
+
+  #tagAt(place: number): TakenText["tags"][number] {
+    return this.#taken.tags[this.#taken.numbers[place] ?? -1] ?? { written: "", shown: "" };
+  }
+
+  /** Returns the HTML of the texts from `from` to `to`, and of the tags between them. */
+  async #between(from: number, to: number): Promise<string> {
+    const { texts } = this.#taken;
+    const parts = [texts[from] ?? ""];
+    for (let at = from; at < to; at += 1) {
+      const { code, shown } = this.#tagAt(at);
+      const end = this.#places.get(code?.end ?? -1) ?? at;
+      const content = end > at ? await this.#between(at + 1, end) : "";
+      const html = code && (await this.#runCode(code, code.enclosed ?? content));
+      const closing = end > at ? `${content}${this.#tagAt(end).shown}` : "";
+      parts.push(html ?? `${escapeAmpersands(shown)}${closing}`, texts[end + 1] ?? "");
+      at = end;
+    }
+    return parts.join("");
+  }
+
+  /** Returns `undefined` to show the short code as it is written. */
+  async #runCode(
+    { name, attributes }: { name: string; attributes: string },
+    content: string,
   ): Promise<string | undefined> {
-    const left = run.deadline - clock.monotonic();
+    if (this.#html >= MAX_HTML) return undefined;
+    const html = await this.#render(name, parseShortCodeAttributes(attributes), content);
+    const added = html?.length ?? 0;
+    if (this.#html + added > MAX_HTML) {
+      this.#html = MAX_HTML;
+      return undefined;
+    }
+    this.#html += added;
+    this.#sinceTurn += added + OVERHEAD;
+    if (this.#sinceTurn >= TURN_HTML) {
+      this.#sinceTurn = 0;
+      await nextTurn();
+    }
+    return html;
+  }
+
+  async #render(name: string, attributes: ShortCodeAttributes, content: string): Promise<string | undefined> {
+    const instance = (this.#instances.get(name) ?? 0) + 1;
+    this.#instances.set(name, instance);
+    const own = this.#own.get(name);
+    const { post, site } = this.#where;
+    if (own !== undefined) return this.#callOwn(name, () => own(attributes, content, { name, post }));
+    const { index, records } = this.#base;
+    return BUILT_IN_SHORT_CODES[name]?.({ attributes, content, post, instance, site, index, records });
+  }
+
+  async #callOwn(name: string, call: () => ReturnType<RenderShortCode>): Promise<string | undefined> {
+    const { clock, logger } = this.#base;
+    const left = this.#deadline - clock.monotonic();
     const late = (): Error => new Error(`the short codes of a content took more than ${TIMEOUT_MS} ms`);
     try {
       if (left <= 0) throw late();
@@ -109,86 +184,11 @@ export function createShortCodeRunner(base: RunnerBase): ShortCodeRunner {
       if (typeof html !== "string") throw new Error("the short code did not return a text");
       return html;
     } catch (error) {
-      logger.warn({ error, shortCode: name, post: run.post.id }, "a short code of the host has failed");
+      const post = this.#where.post.id;
+      logger.warn({ error, shortCode: name, post }, "a short code of the host has failed");
       return undefined;
     }
   }
-
-  async function render(
-    name: string,
-    attributes: ShortCodeAttributes,
-    content: string,
-    run: Run,
-  ): Promise<string | undefined> {
-    const instance = (run.instances.get(name) ?? 0) + 1;
-    run.instances.set(name, instance);
-    const ownRender = own.get(name);
-    const { post, site } = run;
-    if (ownRender !== undefined) {
-      return callOwn(run, name, () => ownRender(attributes, content, { name, post }));
-    }
-    return BUILT_IN_SHORT_CODES[name]?.({ attributes, content, post, instance, site, index, records });
-  }
-
-  /** Returns the HTML of the texts from `from` to `to`, and of the tags between them. */
-  async function runBetween(run: Run, from: number, to: number): Promise<string> {
-    const { texts, numbers, tags } = run.taken;
-    const parts = [texts[from] ?? ""];
-    for (let at = from; at < to; at += 1) {
-      const tag = tags[numbers[at] ?? -1];
-      const { code } = tag ?? {};
-      const end = code?.end === undefined ? at : (run.places.get(code.end) ?? at);
-      const content = end === at ? (code?.enclosed ?? "") : await runBetween(run, at + 1, end);
-      const html = code && run.html < MAX_HTML ? await renderOnce(run, code, content) : undefined;
-      const closing = end > at ? `${content}${tags[numbers[end] ?? -1]?.shown ?? ""}` : "";
-      parts.push(html ?? `${escapeAmpersands(tag?.shown ?? "")}${closing}`, texts[end + 1] ?? "");
-      at = end;
-    }
-    return parts.join("");
-  }
-
-  async function renderOnce(
-    run: Run,
-    { name, attributes }: { name: string; attributes: string },
-    content: string,
-  ): Promise<string | undefined> {
-    const html = await render(name, parseShortCodeAttributes(attributes), content, run);
-    const added = html?.length ?? 0;
-    if (run.html + added > MAX_HTML) {
-      run.html = MAX_HTML;
-      return undefined;
-    }
-    run.html += added;
-    run.sinceTurn += added + OVERHEAD;
-    if (run.sinceTurn >= TURN_HTML) {
-      run.sinceTurn = 0;
-      await nextTurn();
-    }
-    return html;
-  }
-
-  return {
-    isShortCode: (name) => own.has(name) || isBuiltInShortCode(name),
-    async run(taken, post, site) {
-      if (!taken.tags.some(({ code }) => code !== undefined)) return putShortCodesBack(taken, "shown");
-      const html = await runBetween(
-        {
-          post,
-          site,
-          taken,
-          places: new Map(taken.numbers.map((number, at) => [number, at])),
-          instances: new Map(),
-          deadline: clock.monotonic() + TIMEOUT_MS,
-          html: 0,
-          sinceTurn: 0,
-        },
-        0,
-        taken.numbers.length,
-      );
-      const isEnclosing = taken.tags.some(({ code }) => code?.end !== undefined);
-      return isEnclosing && !post.isTrusted ? closeTags(html) : html;
-    },
-  };
 }
 
 const VOID: Set<string> = new Set(

@@ -18,7 +18,7 @@ const toOffset = (hours: number, colon: string): string => {
   return `${hours < 0 ? "-" : "+"}${pad(Math.floor(minutes / 60))}${colon}${pad(minutes % 60)}`;
 };
 
-/** What a letter stands for, by the wall clock read as if it were UTC. */
+/** The meaning of each letter, for a wall clock read as if it were UTC. */
 const LETTERS: { [letter: string]: (date: Date, zone: SiteZone) => string | number } = {
   d: (date) => pad(date.getUTCDate()),
   j: (date) => date.getUTCDate(),

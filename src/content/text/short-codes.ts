@@ -24,7 +24,7 @@ interface ShortCode {
   attributes: string;
   /** The number of the tag that ends it; `undefined` for a short code that encloses nothing. */
   end?: number;
-  /** The enclosed text, if that belongs to this tag: the URL of an embed. */
+  /** The text between its tags, if it belongs to this one: the URL of an embed. */
   enclosed?: string;
 }
 
@@ -148,39 +148,46 @@ class TagFinder {
     { at, end, to, depth }: { at: number; end: number; to: number; depth: number },
   ): Steps<number> {
     const attributes = this.#html.slice(at + opening.length, end - 1);
-    if (!this.#isKnown(name) || slash !== "" || attributes.length > MAX_ATTRIBUTES) {
-      const isCode = slash === "" && !attributes.includes("[") && ARGUMENTS.test(attributes);
-      if (isCode) this.#take(at, end);
-      return isCode ? end : at + opening.length;
+    if (slash !== "") return at + opening.length;
+    if (!this.#isKnown(name) || attributes.length > MAX_ATTRIBUTES) {
+      if (attributes.includes("[") || !ARGUMENTS.test(attributes)) return at + opening.length;
+      this.#take(at, end);
+      return end;
     }
     const isVoid = attributes.endsWith("/");
-    const close = `[/${name}]`;
-    const closeAt = isVoid ? undefined : this.#findClose(close, end, to);
-    if (bracket !== "") {
-      // The second bracket may begin a short code of its own.
-      return this.#takeEscaped(at, end, closeAt === undefined ? undefined : closeAt + close.length) ?? at + 1;
-    }
+    const closeAt = isVoid ? undefined : this.#findClose(`[/${name}]`, end, to);
+    const closeEnd = closeAt === undefined ? undefined : closeAt + `[/${name}]`.length;
+    // The second bracket may begin a short code of its own.
+    if (bracket !== "") return this.#takeEscaped(at, end, closeEnd) ?? at + 1;
     if (this.#codes >= MAX_SHORT_CODES || depth >= MAX_NESTING) {
       this.#take(at, end);
       return end;
     }
     this.#codes += 1;
     const code = { name, attributes: isVoid ? attributes.slice(0, -1) : attributes };
-    if (closeAt === undefined) {
-      this.#take(at, end, code);
-      return end;
+    if (closeAt !== undefined && closeEnd !== undefined) {
+      return yield* this.#readEnclosing(code, { at, end, closeAt, closeEnd, depth });
     }
+    this.#take(at, end, code);
+    return end;
+  }
+
+  *#readEnclosing(
+    code: ShortCode,
+    place: { at: number; end: number; closeAt: number; closeEnd: number; depth: number },
+  ): Steps<number> {
+    const { at, end, closeAt, closeEnd, depth } = place;
     const enclosed = this.#html.slice(end, closeAt);
-    if (name === "embed" && !enclosed.includes("<")) {
-      this.#take(at, closeAt + close.length, { ...code, enclosed });
-      return closeAt + close.length;
+    if (code.name === "embed" && !enclosed.includes("<")) {
+      this.#take(at, closeEnd, { ...code, enclosed });
+      return closeEnd;
     }
     const number = this.#take(at, end, code);
     yield* this.scan(end, closeAt, depth + 1);
-    const last = this.#take(closeAt, closeAt + close.length);
-    const written = this.#tags[number];
-    if (written !== undefined) this.#tags[number] = { ...written, code: { ...code, end: last } };
-    return closeAt + close.length;
+    const last = this.#take(closeAt, closeEnd);
+    const tag = this.#tags[number];
+    if (tag !== undefined) this.#tags[number] = { ...tag, code: { ...code, end: last } };
+    return closeEnd;
   }
 
   /** Takes out `[[name]]`, or both tags of `[[name]…[/name]]`. */

@@ -130,7 +130,7 @@ describe("a dynamic block", () => {
   const filled = filledSite();
   const link = "http://localhost";
 
-  it.each<[string, string, RegExp | string]>([
+  it.each<[name: string, attributes: string, rendered: unknown]>([
     [
       "latest-posts",
       '{"postsToShow":2,"displayPostDate":true,"displayAuthor":true,"displayPostContent":true,"excerptLength":1}',
@@ -150,12 +150,16 @@ describe("a dynamic block", () => {
     [
       "categories",
       '{"showPostCounts":true}',
-      /^<ul class="wp-block-categories-list wp-block-categories">\t<li class="cat-item cat-item-\d+"><a href="http:\/\/localhost\/category\/news\/">News &amp; more<\/a> \(1\)\n<\/li>\n\t<li class="cat-item cat-item-\d+"><a [^>]*>Uncategorized<\/a> \(3\)\n<\/li>\n<\/ul>$/,
+      expect.stringMatching(
+        /^<ul class="wp-block-categories-list wp-block-categories">\t<li class="cat-item cat-item-\d+"><a href="http:\/\/localhost\/category\/news\/">News &amp; more<\/a> \(1\)\n<\/li>\n\t<li class="cat-item cat-item-\d+"><a [^>]*>Uncategorized<\/a> \(3\)\n<\/li>\n<\/ul>$/,
+      ),
     ],
     [
       "tag-cloud",
       "",
-      /^<p class="wp-block-tag-cloud"><a href="http:\/\/localhost\/tag\/red\/" class="tag-cloud-link tag-link-\d+ tag-link-position-1" style="font-size: 8pt;" aria-label="Red \(1 item\)">Red<\/a><\/p>$/,
+      expect.stringMatching(
+        /^<p class="wp-block-tag-cloud"><a href="http:\/\/localhost\/tag\/red\/" class="tag-cloud-link tag-link-\d+ tag-link-position-1" style="font-size: 8pt;" aria-label="Red \(1 item\)">Red<\/a><\/p>$/,
+      ),
     ],
     [
       "page-list",
@@ -177,12 +181,16 @@ describe("a dynamic block", () => {
     [
       "post-title",
       '{"isLink":true,"className":"own"}',
-      /^<h2 class="own wp-block-post-title"><a href="http:\/\/localhost\/[^"]+\/" target="_self">t<\/a><\/h2>$/,
+      expect.stringMatching(
+        /^<h2 class="own wp-block-post-title"><a href="http:\/\/localhost\/[^"]+\/" target="_self">t<\/a><\/h2>$/,
+      ),
     ],
     [
       "post-date",
       '{"format":"Y-m-d"}',
-      /^<div class="wp-block-post-date"><time datetime="[\dT:+-]+">\d{4}-\d\d-\d\d<\/time><\/div>$/,
+      expect.stringMatching(
+        /^<div class="wp-block-post-date"><time datetime="[\dT:+-]+">\d{4}-\d\d-\d\d<\/time><\/div>$/,
+      ),
     ],
     [
       "post-author",
@@ -198,7 +206,9 @@ describe("a dynamic block", () => {
     [
       "read-more",
       '{"content":"More"}',
-      /^<a class="wp-block-read-more" href="http:\/\/localhost\/[^"]+\/" target="_self">More<span class="screen-reader-text">: t<\/span><\/a>$/,
+      expect.stringMatching(
+        /^<a class="wp-block-read-more" href="http:\/\/localhost\/[^"]+\/" target="_self">More<span class="screen-reader-text">: t<\/span><\/a>$/,
+      ),
     ],
     [
       "search",
@@ -212,12 +222,12 @@ describe("a dynamic block", () => {
       '{"url":"example.org/me","service":"mastodon"}',
       '<li class="wp-social-link wp-social-link-mastodon wp-block-social-link"><a href="https://example.org/me" class="wp-block-social-link-anchor"><span class="wp-block-social-link-label">Mastodon</span></a></li>',
     ],
-    ["social-link", '{"url":"javascript:alert(1)","service":"x"}', /<a href=""/],
-    ["home-link", '{"label":"Start"}', /rel="home">Start<\/a><\/li>$/],
+    ["social-link", '{"url":"javascript:alert(1)","service":"x"}', expect.stringMatching(/<a href=""/)],
+    ["home-link", '{"label":"Start"}', expect.stringMatching(/rel="home">Start<\/a><\/li>$/)],
   ])("shows core/%s with %s", async (name, attributes, rendered) => {
     const { show } = await filled;
     const html = await show(`<!-- wp:${name} ${attributes} /-->`, { status: "private" });
-    expect(html).toEqual(typeof rendered === "string" ? rendered : expect.stringMatching(rendered));
+    expect(html).toEqual(rendered);
   });
 
   it("shows a menu with links to what is published", async () => {
