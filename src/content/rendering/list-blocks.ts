@@ -1,5 +1,6 @@
 /** The dynamic blocks that list records of the site: posts, months, terms and pages. */
 
+import { nextTurn } from "../../core/next-turn.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { PostQuery } from "../query/types.js";
 import type { Post, PostColumns, Term } from "../records/records.js";
@@ -118,16 +119,18 @@ const MONTHS = "January February March April May June July August September Octo
 
 function renderArchives(call: BlockCall, { records }: BlockSources): string {
   const { attributes, site } = call;
-  const months = new Map<string, number>();
+  const months = new Map<number, number>();
   for (const { date } of records.columns(NEWEST)) {
-    const month = new Date(date).toISOString().slice(0, 7);
+    const day = new Date(date);
+    const month = day.getUTCFullYear() * 12 + day.getUTCMonth();
     months.set(month, (months.get(month) ?? 0) + 1);
   }
   if (months.size === 0) return `<div ${wrapperClass("archives", call)}>No archives to show.</div>`;
   const items = [...months].map(([month, count]) => {
-    const [year = "", number = ""] = month.split("-");
+    const year = Math.floor(month / 12);
+    const number = String((month % 12) + 1).padStart(2, "0");
     const shown = attributes["showPostCounts"] === true ? `&nbsp;(${count})` : "";
-    const name = `${MONTHS[Number(number) - 1]} ${year}`;
+    const name = `${MONTHS[month % 12]} ${year}`;
     return `\t<li><a href='${site.home}/${year}/${number}/'>${name}</a>${shown}</li>\n`;
   });
   return `<ul ${wrapperClass("archives", call, "wp-block-archives-list")}>${items.join("")}</ul>`;
@@ -282,10 +285,14 @@ const searchFor = (text: string): NonNullable<PostQuery["search"]> => ({
 /** Blocks of one name in a content; further ones show nothing, since each reads whole lists. */
 const MAX_LISTS = 20;
 
+/** Other requests run before each list. */
 const bounded =
   (render: RenderDynamicBlock): RenderDynamicBlock =>
-  (call) =>
-    call.instance > MAX_LISTS ? "" : render(call);
+  async (call) => {
+    if (call.instance > MAX_LISTS) return "";
+    await nextTurn();
+    return render(call);
+  };
 
 /** Returns the renderers of the blocks that list posts, months, terms or pages. */
 export const createListBlocks = (sources: BlockSources): DynamicBlocks => ({
