@@ -156,6 +156,7 @@ async function loadTables() {
     platform: "node",
     format: "esm",
     packages: "external",
+    loader: { ".lua": "text", ".sql": "text" },
     logLevel: "error",
   });
   const tables = await import(pathToFileURL(outfile).href);

@@ -102,7 +102,7 @@ const buildModules = async (/** @type {string} */ folder) =>
     platform: "node",
     logLevel: "silent",
     bundle: true,
-    loader: { ".lua": "text" },
+    loader: { ".lua": "text", ".sql": "text" },
     plugins: [
       {
         name: "one-module-per-file",
