@@ -16,7 +16,7 @@ export type { MountOptions } from "./mount.js";
 export type ExpressAdapterOptions = MountOptions;
 
 /**
- * The part of Express's request that the adapter needs. Express's own types differ between 4 and 5.
+ * The part of Express's request that the adapter needs. Express's types differ between 4 and 5.
  */
 export interface ExpressRequest extends IncomingMessage {
   readonly protocol: string;
@@ -71,7 +71,7 @@ export function expressAdapter(service: Service, options?: ExpressAdapterOptions
 }
 
 /**
- * Returns Express's own request, with what middleware before the service added to it. For hooks
+ * Returns Express's request, with what middleware before the service added to it. For hooks
  * such as `authenticate` of `createContent` and `authorize` of `createPortal`.
  *
  * @example

@@ -71,14 +71,14 @@ const plugin: FastifyPluginAsync<FastifyAdapterOptions> = async (app, options) =
   await app.register(async (scope) => mount(scope, root, services), { prefix: root });
 };
 
-/** Adds the routes in a scope of their own, so that its settings stay inside. */
+/** Adds the routes in a separate scope, so that its settings stay inside. */
 function mount(scope: FastifyInstance, root: string, services: Service[]): void {
   passContentTypes(scope);
   const handler = createHandler(scope, services);
   const isRoot = root === "";
   // At the root, the wildcard of OPTIONS belongs to the host: @fastify/cors, for one, has it.
   const method = scope.supportedMethods.filter((name) => !isRoot || name !== "OPTIONS");
-  // At the root, the wildcard also covers "/", which the host may have as a route of its own.
+  // At the root, the wildcard also covers "/", which the host may have as a separate route.
   for (const url of isRoot ? ["/*"] : ["/*", ""])
     claim(scope, { method, url, exposeHeadRoute: false, handler });
 }
@@ -135,7 +135,7 @@ function createHandler(scope: FastifyInstance, services: Service[]) {
   };
 }
 
-/** Fastify's own list. `preValidation` restores the header for a bodyless method of the host. */
+/** Fastify's list. `preValidation` restores the header for a bodyless method of the host. */
 const BODYLESS: Set<string> = new Set(["GET", "HEAD", "TRACE"]);
 
 const OPAQUE = "application/octet-stream";
@@ -182,7 +182,7 @@ function buildContext(request: FastifyRequest, prefix: string): AdapterContext {
 }
 
 /**
- * Returns Fastify's own request, with what plugins and hooks before the service added to it. For
+ * Returns Fastify's request, with what plugins and hooks before the service added to it. For
  * hooks such as `authenticate` of `createContent` and `authorize` of `createPortal`.
  *
  * @example
@@ -228,6 +228,6 @@ function respond(reply: FastifyReply, { status, headers, body }: HttpResponse): 
  * ```
  *
  * @throws PostbellError `invalid_option`, also if the host has a wildcard route at the same prefix
- *   (if that route comes later, Fastify throws an error of its own)
+ *   (if that route comes later, Fastify throws a separate error)
  */
 export const fastifyAdapter = fastifyPlugin(plugin, { fastify: "5.x", name: "postbell" });

@@ -67,7 +67,7 @@ export function fetchAdapter(
 }
 
 /**
- * Returns the web's own `Request`. For hooks such as `authenticate` of `createContent` and
+ * Returns the web's `Request`. For hooks such as `authenticate` of `createContent` and
  * `authorize` of `createPortal`. A host that keeps its session elsewhere can look it up by this
  * object, in a `WeakMap`.
  *

@@ -16,7 +16,7 @@ export type { MountOptions } from "./mount.js";
 /** The options of {@link koaAdapter}. */
 export type KoaAdapterOptions = MountOptions;
 
-/** The part of Koa's context that the adapter needs. Koa's own types differ between 2 and 3. */
+/** The part of Koa's context that the adapter needs. Koa's types differ between 2 and 3. */
 export interface KoaContext {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
@@ -69,7 +69,7 @@ export function koaAdapter(service: Service, options?: KoaAdapterOptions): KoaMi
 }
 
 /**
- * Returns Koa's own context, with what middleware before the service added to it. For hooks such as
+ * Returns Koa's context, with what middleware before the service added to it. For hooks such as
  * `authenticate` of `createContent` and `authorize` of `createPortal`.
  *
  * @example

@@ -19,7 +19,7 @@ export interface Mount {
   path: string;
   query: string;
   /**
-   * The mount point's own path as the client sent it, without a trailing slash; empty at the root.
+   * The mount point's path as the client sent it, without a trailing slash; empty at the root.
    */
   basePath: string;
 }

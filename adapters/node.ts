@@ -60,7 +60,7 @@ export function nodeAdapter(service: Service, options?: NodeAdapterOptions): Nod
 }
 
 /**
- * Returns Node's own request, with what middleware before the service added to it. For hooks such
+ * Returns Node's request, with what middleware before the service added to it. For hooks such
  * as `authenticate` of `createContent` and `authorize` of `createPortal`.
  *
  * @example

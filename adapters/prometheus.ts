@@ -24,7 +24,7 @@ export interface PrometheusOptions {
   authorize?: ((request: HttpRequest) => Awaitable<boolean>) | undefined;
   /**
    * The registry of prom-client that gets the metrics, such as its `register`. Whoever serves it
-   * serves them too. Default: a registry of their own.
+   * serves them too. Default: a separate registry.
    */
   registry?: Registry | undefined;
 }

@@ -28,7 +28,7 @@ export interface SmtpNotifier {
 
 /**
  * Longest time for which an abandoned mail may still be on its way, if the transporter cannot abort
- * it. By then, nodemailer's own time-outs have ended it.
+ * it. By then, nodemailer's time-outs have ended it.
  */
 const LATE_MS = 900_000;
 const MAX_SUBJECT = 200;

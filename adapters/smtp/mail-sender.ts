@@ -83,7 +83,7 @@ export function createMailSender(
   };
 }
 
-// Opens the connection to the mail server, or uses the host's own transporter.
+// Opens the connection to the mail server, or uses the host's transporter.
 
 interface OpenTransport {
   transporter: Transporter;
@@ -220,7 +220,7 @@ function toFailedOutcome(error: unknown, recipients: string[]): MailOutcome | un
 }
 
 /**
- * Returns a code such as `ETIMEDOUT` or `EAUTH 535`. The server's own words may not be safe to log.
+ * Returns a code such as `ETIMEDOUT` or `EAUTH 535`. The server's words may not be safe to log.
  */
 function describeProblem(error: unknown): string {
   const response = toResponse(error);

@@ -51,7 +51,7 @@ export interface ContentOptions {
   site: SiteOptions;
   /**
    * The first segment of the content routes: `core` makes `/core/v2/posts`. Default: `core`. Set it
-   * to `wp` for WordPress's own clients.
+   * to `wp` for WordPress's clients.
    */
   namespace?: string | undefined;
   /** Returns the user's `{ id }`, `null` for an anonymous request, or a refusal. Required. */
@@ -69,7 +69,7 @@ export interface ContentOptions {
    */
   menuLocations?: MenuLocationsOptions | undefined;
   /**
-   * Meta fields of your own by post type: `{ post: { subtitle: { single: true } } }`. Default:
+   * Your meta fields by post type: `{ post: { subtitle: { single: true } } }`. Default:
    * none.
    */
   meta?: MetaOptions | undefined;
@@ -96,7 +96,7 @@ export interface ContentOptions {
    */
   render?: Render | undefined;
   /**
-   * Short codes of your own, at most 100, in addition to WordPress's: `{ price: ({ id }) => "<b>9
+   * Your short codes, at most 100, in addition to WordPress's: `{ price: ({ id }) => "<b>9
    * €</b>" }`. Default: none. The HTML is shown as it is, at most 1 MiB in one content, and cached
    * until something on the site changes. A function that throws, or takes more than 5 s, is logged,
    * and the short code shown as it is written.
@@ -214,7 +214,7 @@ export interface TaxonomyOptions {
   };
 }
 
-/** The pages of other origins that may sign in, such as an editor on a host of its own. */
+/** The pages of other origins that may sign in, such as an editor on a separate host. */
 export interface ContentCorsOptions {
   /**
    * Origins whose pages may send credentials, read personal responses and write. Default: none;
@@ -233,7 +233,7 @@ export interface ContentCorsOptions {
 export interface EmbedOptions {
   /**
    * Fetches pages of other sites: their embeds, and the details of pages that editors link to.
-   * Default: `true`. The site's own posts can be embedded either way.
+   * Default: `true`. The site's posts can be embedded either way.
    */
   enabled?: boolean | undefined;
   /**

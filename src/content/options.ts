@@ -69,10 +69,10 @@ const isProviderList = (value: unknown): boolean =>
 
 const MAX_OWN_SHORT_CODES = 100;
 
-const isShortCodes = (given: unknown): boolean =>
-  isObject(given) &&
-  Object.keys(given as object).length <= MAX_OWN_SHORT_CODES &&
-  Object.entries(given as object).every(
+const isShortCodes = (value: unknown): boolean =>
+  isObject(value) &&
+  Object.keys(value as object).length <= MAX_OWN_SHORT_CODES &&
+  Object.entries(value as object).every(
     ([name, render]) => /^[\p{L}\p{N}_-]{1,64}$/u.test(name) && typeof render === "function",
   );
 

@@ -2,7 +2,7 @@
  * Regular expressions of hosts, matched in time that is linear in the text: a simulation of
  * Thompson's automaton, which follows all alternatives at once and never goes back.
  *
- * Node's own engine checks the syntax, and decides about single characters: classes, escapes and
+ * Node's engine checks the syntax, and decides about single characters: classes, escapes and
  * `\p{…}` mean what they mean in ECMAScript with the flag `u`.
  */
 

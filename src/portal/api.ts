@@ -18,7 +18,7 @@ export interface ApiCall {
 /** A row of the portal's route table. Paths begin with `/api/`. */
 export type ApiRoute = Route<ApiCall>;
 
-/** Only the portal's own page may read what the API responds with. */
+/** Only the portal's page may read what the API responds with. */
 export const API_HEADERS = { "cross-origin-resource-policy": "same-origin" } as const;
 
 /** Writes the responses of the API. */

@@ -126,7 +126,7 @@ const restoreRoute = (content: Content, base: string): ApiRoute => ({
   },
 });
 
-/** The route of the files of media, which a browser loads without the service's own address. */
+/** The route of the files of media, which a browser loads without the service's address. */
 const fileRoute = (content: Content): ApiRoute => ({
   method: "GET",
   path: "/api/content/file",
@@ -212,7 +212,7 @@ const editorRoute = (base: "/posts" | "/pages", api: ContentApi): ApiRoute => ({
   },
 });
 
-// The preview: a page of its own in a frame of the portal, where nothing runs.
+// The preview: a separate page in a frame of the portal, where nothing runs.
 
 /** True for the path of a preview, which a form requests. */
 export const isPreviewPath = (path: string): boolean =>

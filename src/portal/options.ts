@@ -98,7 +98,7 @@ export interface PortalOptions {
     | undefined;
   /**
    * The origins of the pages that may show the portal in a frame, such as
-   * `https://app.example.com`; `self` is the portal's own origin. Default: none. The cookie of your
+   * `https://app.example.com`; `self` is the portal's origin. Default: none. The cookie of your
    * session then needs `SameSite=None; Secure` unless both pages are of one site.
    */
   frameAncestors?: readonly string[] | undefined;

@@ -24,7 +24,7 @@ const ESCAPES: Record<string, string> = {
 export const escapeMarkup = (text: string): string =>
   text.replace(/[&<>"]/g, (character) => ESCAPES[character] ?? "");
 
-/** Returns what the policy must allow for the logo besides the portal's own origin. */
+/** Returns what the policy must allow for the logo besides the portal's origin. */
 function getLogoSource(logo: string | null): string {
   if (logo === null || logo.startsWith("/")) return "";
   return logo.startsWith("data:") ? " data:" : ` ${parseUrl(logo)?.origin ?? ""}`;
@@ -171,7 +171,7 @@ async function respondWithFile(
   isImmutable: boolean,
 ): Promise<HttpResponse> {
   const encoding = isCompressible ? chooseEncoding(headers["accept-encoding"]) : "identity";
-  // Each encoding is a representation of its own.
+  // Each encoding is a separate representation.
   const etag = encoding === "identity" ? `"${hash}"` : `"${hash}-${encoding}"`;
   const common = {
     "content-type": type,

@@ -11,7 +11,7 @@ export type ArgumentValues = { [name: string]: Json | undefined };
 export type ArgumentsResult =
   | {
       ok: true;
-      /** Coerced by the schema. An argument with a `sanitize` has the value that was given. */
+      /** Coerced by the schema. An argument with a `sanitize` has the value that was passed. */
       values: ArgumentValues;
       /** Returns the values with every `sanitize` applied: for a caller who has the permission. */
       sanitised: () => ArgumentValues;

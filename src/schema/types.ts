@@ -57,12 +57,12 @@ export interface Schema {
   readonly context?: readonly Context[];
   readonly readonly?: boolean;
   /**
-   * For a field of an item: the schema of the response, if WordPress's own description says less or
+   * For a field of an item: the schema of the response, if WordPress's description says less or
    * something else. For OpenAPI only.
    */
   readonly answered?: Schema;
   /**
-   * For an argument: the schema of its valid values, if WordPress's own description says less or
+   * For an argument: the schema of its valid values, if WordPress's description says less or
    * something else. For OpenAPI only.
    */
   readonly accepted?: Schema;
@@ -103,7 +103,7 @@ export interface Argument extends Schema {
   readonly sanitize?: (value: Json, name: string) => Json;
   /**
    * True if the argument is validated only after all others are valid; `null` is then an ordinary
-   * value. WordPress treats arguments without a check of their own like this, such as those of a
+   * value. WordPress treats arguments without a separate check like this, such as those of a
    * list besides `context`, `page`, `per_page` and `search`. If it is not `true`, `null` means the
    * empty value.
    */

@@ -255,7 +255,7 @@ function chooseType(value: Json, types: readonly JsonType[]): JsonType | undefin
 }
 
 /**
- * Returns the types of the value's own form. A text that is not empty has none: a query contains
+ * Returns the types of the value's form. A text that is not empty has none: a query contains
  * only texts, so the order of the schema decides.
  */
 function ownTypes(value: Json): JsonType[] {

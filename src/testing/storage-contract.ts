@@ -103,7 +103,7 @@ export interface StorageContractOptions {
  * guarantees.
  *
  * Time is a {@link manualClock} that the tests move. Each call gets its `now` from that clock, and
- * a storage must not mix it with a clock of its own. The tests leave open what the port leaves
+ * a storage must not mix it with a separate clock. The tests leave open what the port leaves
  * open: `nextAt` and notifications may come early, and later calls may free expired events.
  * Each test closes its storages, then calls `destroy`.
  *

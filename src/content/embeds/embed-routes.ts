@@ -1,5 +1,5 @@
 /**
- * The oEmbed routes: the site's own posts for others to embed, and other sites' pages for its
+ * The oEmbed routes: the site's posts for others to embed, and other sites' pages for its
  * editors.
  */
 

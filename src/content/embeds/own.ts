@@ -1,4 +1,4 @@
-/** Describes the site's own posts for others to embed. Fetches nothing. */
+/** Describes the site's posts for others to embed. Fetches nothing. */
 
 import { parseUrl } from "../../core/parse-url.js";
 import { trimEnd } from "../../core/trim-end.js";

@@ -12,7 +12,7 @@ export interface EmbedProvider {
   readonly endpoint: string;
 }
 
-/** From the providers' own documentation and the registry of https://oembed.com. */
+/** From the providers' documentation and the registry of https://oembed.com. */
 export const KNOWN_PROVIDERS: EmbedProvider[] = [
   {
     pages: [

@@ -62,7 +62,7 @@ export const nonceOptions = {
 };
 
 /**
- * Creates the nonces that WordPress's own clients send as `X-WP-Nonce` along with a session cookie.
+ * Creates the nonces that WordPress's clients send as `X-WP-Nonce` along with a session cookie.
  *
  * A nonce is signed and bound to its session, so nothing has to be stored. Pages of other sites
  * cannot read it. In `authenticate`, accept a session cookie only together with a valid nonce.

@@ -1,5 +1,5 @@
 /**
- * Serves the files of media to whoever has their address, as a service of its own beside the REST
+ * Serves the files of media to whoever has their address, as a separate service beside the REST
  * interface. Knows no record.
  */
 

@@ -30,7 +30,7 @@ const MINUTE_MS = 60_000;
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
 /**
- * Each process counts on its own. Only existing protected posts have a count, and no count is
+ * Each process counts alone. Only existing protected posts have a count, and no count is
  * dropped before it has expired, so guesses on other posts cannot reset it. Once `maxPosts` posts
  * have wrong attempts, further posts stay locked.
  */

@@ -87,7 +87,7 @@ const patternFields: PostFields = {
   },
   meta: {
     ...metaField,
-    // Responses have this member as a field of its own.
+    // Responses have this member as a separate field.
     read: (view) => {
       const { wp_pattern_sync_status: _, ...meta } = readShownMeta(view);
       return meta;

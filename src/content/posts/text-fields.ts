@@ -186,7 +186,7 @@ const MAX_VALUES = 262_144;
 const MAX_LEVELS = 16;
 
 /**
- * A pattern's response has it as a field of its own; a revision's has null for an unknown value.
+ * A pattern's response has it as a separate field; a revision's has null for an unknown value.
  */
 const choiceInResponses = (choices: NonNullable<Schema["enum"]>): Schema => ({
   sometimes: true,

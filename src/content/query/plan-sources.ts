@@ -68,7 +68,7 @@ function listParts(indexes: Indexes, drivingIndex: DrivingIndex, author: number 
 export function listSources(indexes: Indexes, plan: Plan, drivingIndex: DrivingIndex): Source[] {
   return plan.access.flatMap((access) => {
     const author = access.inheritedAuthor === undefined ? access.author : undefined;
-    // The rows of an author's own part need no test of the author.
+    // The rows of an author's part need no test of the author.
     const isCovered = author !== undefined && (drivingIndex.by === "author" || drivingIndex.by === "all");
     const test = isCovered ? undefined : compileAccessTest(access);
     return listParts(indexes, drivingIndex, author).map(({ part, tests }) => ({
@@ -90,8 +90,8 @@ function resolveTerms(
   ids: readonly number[],
   includeChildren: boolean,
 ): Set<number> {
-  const known = ids.filter((id) => terms.has(taxonomy, id));
-  return includeChildren ? terms.withDescendants(taxonomy, known) : new Set(known);
+  const existing = ids.filter((id) => terms.has(taxonomy, id));
+  return includeChildren ? terms.withDescendants(taxonomy, existing) : new Set(existing);
 }
 
 function compileTermFilter(indexes: Indexes, filter: TermFilter): RowTest {

@@ -130,7 +130,7 @@ export interface PostSlugs {
 
 const ADDRESSED: Set<PostType> = new Set<PostType>(["post", "page", "attachment"]);
 
-/** True if items may have an address of their own. */
+/** True if items may have a separate address. */
 const isAddressed = (type: PostType): boolean => ADDRESSED.has(type) || !isBuiltInName(type);
 
 /** Begins the keys of posts that can take a slug from each other. */

@@ -93,7 +93,7 @@ export interface Collection {
   };
   description: string;
   isHierarchical: boolean;
-  /** True if items have an address of their own on the website. */
+  /** True if items have a separate address on the website. */
   isViewable: boolean;
   /** True if anonymous callers may list and read published items. */
   isPublic: boolean;

@@ -43,8 +43,8 @@ function readTag(tag: string): ReadonlyMap<string, TagValue> {
   const attributes = new Map<string, TagValue>();
   TAG_ATTRIBUTE.lastIndex = /^<\w+/.exec(tag)?.[0].length ?? 0;
   for (let match = TAG_ATTRIBUTE.exec(tag); match !== null; match = TAG_ATTRIBUTE.exec(tag)) {
-    const [, written = "", given = "", ...values] = match;
-    const name = given.toLowerCase();
+    const [, written = "", quoted = "", ...values] = match;
+    const name = quoted.toLowerCase();
     const value = values.find((one) => one !== undefined) ?? "";
     const start = TAG_ATTRIBUTE.lastIndex - written.length + written.lastIndexOf(value);
     if (!attributes.has(name)) attributes.set(name, { value, start });

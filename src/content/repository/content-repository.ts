@@ -120,7 +120,7 @@ export function createContentRepository({
   const cache = createRecordCache({ store, index, cacheCharacters, lookedUp });
   const waiting: WaitingChange[] = [];
   let isCommitting = false;
-  let mostTogether = MAX_TOGETHER;
+  let maxTogether = MAX_TOGETHER;
 
   /**
    * Makes committed writes visible in this process. If the storage is unavailable, the change has
@@ -160,7 +160,7 @@ export function createContentRepository({
   /** Puts changes back to the front, to be decided again: the first alone, then more at a time. */
   function retryAlone(decided: DecidedChange[]): void {
     waiting.unshift(...decided.map(({ change }) => change));
-    mostTogether = 1;
+    maxTogether = 1;
   }
 
   function retryAfterConflict(decided: DecidedChange[]): void {
@@ -204,7 +204,7 @@ export function createContentRepository({
     const decided = await Promise.all(changes.map((change) => decideChange(change, allocate)));
     const count = countCompatible(decided);
     waiting.unshift(...changes.slice(count));
-    mostTogether = count < changes.length ? count : Math.min(2 * mostTogether, MAX_TOGETHER);
+    maxTogether = count < changes.length ? count : Math.min(2 * maxTogether, MAX_TOGETHER);
     await commitDecided(decided.slice(0, count));
   }
 
@@ -214,7 +214,7 @@ export function createContentRepository({
       // Requests that arrived at the same time have reached this queue by then.
       if (waiting[0]?.isTogether) await nextTurn();
       const alone = waiting.findIndex(({ isTogether }) => !isTogether);
-      const count = Math.min(mostTogether, alone === -1 ? waiting.length : alone);
+      const count = Math.min(maxTogether, alone === -1 ? waiting.length : alone);
       await runChanges(waiting.splice(0, Math.max(count, 1)));
     }
     isCommitting = false;

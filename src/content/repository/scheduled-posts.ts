@@ -90,7 +90,7 @@ export function createScheduledPosts({
   function arm(afterMs: number): void {
     const current = clock.setTimeout(() => {
       void check().then(() => {
-        // Stopped meanwhile, and perhaps started again, which has a timer of its own.
+        // Stopped meanwhile, and perhaps started again, which has a separate timer.
         if (timer !== current) return;
         // A post that is still due was refused by the storage.
         arm(isDue() ? CHECK_EVERY_MS : untilNext());

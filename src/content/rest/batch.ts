@@ -125,7 +125,7 @@ interface BatchItem {
   error?: unknown;
 }
 
-/** Validates an item as a call of its own, which shares nothing with the others but the caller. */
+/** Validates an item as a separate call, which shares nothing with the others but the caller. */
 function validateItem(find: Pipeline["find"], item: JsonObject, request: RestRequest): BatchItem {
   const target = item["path"] as string;
   const mark = target.indexOf("?");

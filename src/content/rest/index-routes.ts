@@ -27,8 +27,8 @@ interface RouteDescription {
 const descriptions = new WeakMap<RestRoute, RouteDescription>();
 
 function describeRoute(route: RestRoute): RouteDescription {
-  const known = descriptions.get(route);
-  if (known !== undefined) return known;
+  const found = descriptions.get(route);
+  if (found !== undefined) return found;
   const { schema } = route;
   const inIndex = describeEndpoints(route);
   const described =

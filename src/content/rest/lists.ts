@@ -108,8 +108,8 @@ const wholeSizes = new WeakMap<Item, number>();
 
 /** Returns the size of the selected members; without a selection, of all. */
 function sizeOfItem(item: Item, selection: FieldSelection | undefined): number {
-  const known = selection === undefined ? wholeSizes.get(item) : undefined;
-  if (known !== undefined) return known;
+  const found = selection === undefined ? wholeSizes.get(item) : undefined;
+  if (found !== undefined) return found;
   let size = 0;
   for (const [name, value] of Object.entries(item.fields)) {
     if (selection === undefined || selection.has(name)) size += estimateSize(value);

@@ -179,8 +179,8 @@ const noFileTaken = (field: string): RestError =>
     `Only uploads of media take a file; the field "${field.slice(0, 100)}" has one.`,
   );
 
-const textTooLong = (most: number): RestError =>
-  new RestError(413, "rest_body_too_large", `The fields are longer than ${most} bytes.`);
+const textTooLong = (max: number): RestError =>
+  new RestError(413, "rest_body_too_large", `The fields are longer than ${max} bytes.`);
 
 /**
  * Returns the fields of a body that may have no file, nested by PHP's rules.

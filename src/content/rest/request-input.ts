@@ -255,7 +255,7 @@ export function buildRestRequest(
 
 /**
  * Builds a request for a permission check of any endpoint of the path. It has the endpoint's
- * arguments that are valid on their own; the others are left out.
+ * arguments that are valid alone; the others are left out.
  */
 export function buildLenientRequest(call: RouteCall, endpoint: RestEndpoint): RestRequest {
   const sent = mergeParameters(call.body, call.query);

@@ -108,9 +108,9 @@ export function knownQuery(query: JsonObject, match: RouteMatch<RouteRow> | unde
   if (match === undefined) return query;
   const names = namesOf(match.row, match.parameters);
   const entries = Object.entries(query);
-  const known = entries.filter(([name]) => names.has(name));
-  if (known.length === entries.length) return query;
-  return Object.assign(Object.create(null), Object.fromEntries(known)) as JsonObject;
+  const selected = entries.filter(([name]) => names.has(name));
+  if (selected.length === entries.length) return query;
+  return Object.assign(Object.create(null), Object.fromEntries(selected)) as JsonObject;
 }
 
 /**

@@ -217,7 +217,7 @@ export function createItem(fields: JsonObject, links: Links): Item {
 
 // The `_fields` parameter: selects members of a response. Knows no record type.
 
-/** The selected members of an object: whole, or with a selection of their own. */
+/** The selected members of an object: whole, or with a separate selection. */
 export type FieldSelection = Map<string, true | FieldSelection>;
 
 type MutableSelection = Map<string, true | MutableSelection>;

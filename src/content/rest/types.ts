@@ -64,7 +64,7 @@ export interface RestRequest {
   /** The decoded path below the mount point: `/core/v2/posts/12`. */
   path: string;
   /**
-   * Every argument that was given or has a default, and the parameters of the path. No prototype.
+   * Every argument that was passed or has a default, and the parameters of the path. No prototype.
    */
   values: { [name: string]: Json | undefined };
   /** True if the client sent the argument, in query or body, even as `null`. */
@@ -133,7 +133,7 @@ export interface RestEndpoint {
   receive?: (request: HttpRequest, caller: Caller) => Promise<ReceivedBody | undefined>;
   /**
    * Creates the error for a JSON body that is not an object. Default: 400 `rest_invalid_json`.
-   * Needed where WordPress reads such a body as an empty one and has an error of its own for that.
+   * Needed where WordPress reads such a body as an empty one and has a separate error for that.
    */
   noObject?: () => RestError;
   /**

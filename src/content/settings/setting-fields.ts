@@ -32,7 +32,7 @@ export interface SettingValues {
   /** `0`: posts have no format. */
   readonly default_post_format: string;
   readonly posts_per_page: number;
-  /** `posts`, or `page` for a page of its own. */
+  /** `posts`, or `page` for a separate page. */
   readonly show_on_front: string;
   /** The id of a page; 0 for none. */
   readonly page_on_front: number;

@@ -122,7 +122,7 @@ function resolveParent(
   return index.withDescendants(taxonomy, [id]).has(wanted) ? 0 : wanted;
 }
 
-/** Sibling terms with the same name look alike; only a slug of its own tells a new one apart. */
+/** Sibling terms with the same name look alike; only a separate slug tells a new one apart. */
 function assertUniqueName(
   { taxonomy, parent, name }: Term,
   givenSlug: string,

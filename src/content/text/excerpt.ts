@@ -5,7 +5,7 @@ import { splitBlocks } from "./blocks.js";
 import { stripToken, tokenGroups } from "./markup.js";
 import { type IsShortCode, isBuiltInShortCode, stripShortCodes } from "./short-codes.js";
 
-/** WordPress's list of blocks whose text reads on its own, and of those that only hold others. */
+/** WordPress's list of blocks whose text reads alone, and of those that only hold others. */
 const READABLE_BLOCKS: Set<string> = new Set(
   (
     "freeform heading html list list-item media-text paragraph preformatted pullquote quote table verse " +

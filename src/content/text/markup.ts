@@ -164,12 +164,12 @@ export function stripAll(raw: string): string {
 /** Also those that come about when others are taken out. */
 function withoutOctets(text: string): string {
   if (!text.includes("%")) return text;
-  const kept: string[] = [];
+  const parts: string[] = [];
   for (const character of text) {
-    kept.push(character);
-    if (/^%[\da-f]{2}$/i.test(kept.slice(-3).join(""))) kept.length -= 3;
+    parts.push(character);
+    if (/^%[\da-f]{2}$/i.test(parts.slice(-3).join(""))) parts.length -= 3;
   }
-  return kept.join("");
+  return parts.join("");
 }
 
 /**

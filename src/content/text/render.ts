@@ -131,7 +131,7 @@ const KEPT_LINE_END = "\ufdd2";
 const keepLineEnds = (text: string): string => text.replaceAll("\n", KEPT_LINE_END);
 
 /**
- * The HTML with `<p>` around text that stands on its own or in a `<blockquote>`, and `<br />` at
+ * The HTML with `<p>` around text that stands alone or in a `<blockquote>`, and `<br />` at
  * its line ends; elements on lines of their own get them. Not within `<pre>`, tags, comments,
  * scripts, `<svg>` and other embedded elements. The rule of WordPress for content without blocks.
  * Ends with a line end; empty for blanks alone. Linear.

@@ -88,14 +88,14 @@ function* rewriteOnce(
       const { startIndex, endIndex } = parser;
       endText(startIndex, endIndex + 1);
       if (open.length >= MAX_OPEN_ELEMENTS) throw new RangeError("too many open elements");
-      const kept = filterElement(name, attributes);
-      open.push({ name, isKept: kept !== undefined });
-      if (kept === undefined) {
+      const element = filterElement(name, attributes);
+      open.push({ name, isKept: element !== undefined });
+      if (element === undefined) {
         isReduced = true;
         return;
       }
       const source = html.slice(startIndex, endIndex + 1);
-      written += kept === attributes && isPlainTag(source) ? source : writeTag(name, kept);
+      written += element === attributes && isPlainTag(source) ? source : writeTag(name, element);
     },
     onclosetag(name, isImplied) {
       const { startIndex, endIndex } = parser;

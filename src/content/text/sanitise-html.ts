@@ -38,8 +38,8 @@ export const sanitiseHtml = (raw: string, options: SanitiseOptions = {}): string
 export function* sanitiseSteps(raw: string, { uploads }: SanitiseOptions = {}): Steps<string> {
   const html = withoutNul(raw);
   const filterElement: HtmlRules["filterElement"] = (name, attributes) => {
-    const kept = filterPost(name, attributes);
-    return name === "object" && !isPdfObject(kept, uploads) ? undefined : kept;
+    const element = filterPost(name, attributes);
+    return name === "object" && !isPdfObject(element, uploads) ? undefined : element;
   };
   const filterDelimiter = createDelimiterFilter({
     withoutNul,

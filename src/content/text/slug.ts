@@ -122,14 +122,14 @@ const DASH_ENTITIES: Set<string> = new Set(["&nbsp;", "&#160;", "&ndash;", "&#82
 const withoutEntities = (text: string): string => text.split("\n").map(lineWithoutEntities).join("\n");
 
 function lineWithoutEntities(line: string): string {
-  let kept = "";
+  let rest = "";
   let from = 0;
   for (;;) {
     const start = line.indexOf("&", from);
     const end = start === -1 ? -1 : line.indexOf(";", start + 2);
-    if (end === -1) return kept + line.slice(from);
+    if (end === -1) return rest + line.slice(from);
     const isDash = DASH_ENTITIES.has(line.slice(start, end + 1).toLowerCase());
-    kept += line.slice(from, start) + (isDash ? "-" : "");
+    rest += line.slice(from, start) + (isDash ? "-" : "");
     from = end + 1;
   }
 }

@@ -2,7 +2,7 @@
 
 /**
  * Splits `entries`, in their order, into batches of at most `count` entries whose weights add up to
- * at most `weight`. An entry that weighs more than that is a batch of its own.
+ * at most `weight`. An entry that weighs more than that is a separate batch.
  */
 export function splitIntoBatches<T>(
   entries: T[],

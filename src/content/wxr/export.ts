@@ -304,7 +304,7 @@ const ENTITIES: { [sign: string]: string } = {
 export const escapeXml = (text: string): string =>
   removeInvalid(text).replace(/[&<>"]/g, (sign) => ENTITIES[sign] ?? "");
 
-/** Writes an element with a text on a line of its own. */
+/** Writes an element with a text on a separate line. */
 const writeElement = (name: string, text: string | number): string =>
   `\t\t<${name}>${typeof text === "number" ? text : writeCdata(text)}</${name}>\n`;
 

@@ -116,7 +116,7 @@ export interface ImportSummary extends ImportProgress {
 
 const MAX_PATH = 1024;
 
-/** A host may join the path with a folder of its own: the path must not lead out of it. */
+/** A host may join the path with a separate folder: the path must not lead out of it. */
 export const isRelativePath = (path: string): boolean =>
   path.length <= MAX_PATH &&
   !/[\\:\p{C}]/u.test(path) &&

@@ -162,7 +162,7 @@ export function listUnresolvedWarnings(
 /** Slugs and parents of posts that are stored in one transaction. */
 export interface Placement {
   /**
-   * Returns the post as it is stored, with a slug of its own. A post whose parent is below it moves
+   * Returns the post as it is stored, with a separate slug. A post whose parent is below it moves
    * to the root. `wanted`: the slug in the file.
    */
   place: (post: Post, wanted: string) => Post;

@@ -1,4 +1,4 @@
-/** Requests of the page to the portal's own API. */
+/** Requests of the page to the portal's API. */
 
 import type { ErrorJson } from "../shapes.js";
 

@@ -32,7 +32,7 @@ export interface View {
   component: FunctionComponent<ViewProps>;
   /**
    * Views with the same key are one view with several addresses: it keeps its state when the
-   * visitor moves between them. Default: each address is a view of its own.
+   * visitor moves between them. Default: each address is a separate view.
    */
   key?: (params: Params) => string;
 }

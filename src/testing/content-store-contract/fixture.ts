@@ -28,7 +28,7 @@ export interface ContentStorageUnderTest {
   destroy?: (() => unknown) | undefined;
 }
 
-/** Declares one test, which gets a fixture of its own. */
+/** Declares one test, which gets a separate fixture. */
 export type DeclareContentTest = (
   name: string,
   run: (scenario: ContentScenario) => Promise<void>,

@@ -12,7 +12,7 @@ export interface FilesUnderTest {
   destroy?: (() => void | Promise<void>) | undefined;
 }
 
-/** Declares one test, which gets a file store of its own. */
+/** Declares one test, which gets a separate file store. */
 export type DeclareFilesTest = (name: string, run: (files: FileStore) => Promise<void>) => void;
 
 /** The file name of tests that need only one. */

@@ -21,13 +21,13 @@ export interface OutboxSourceUnderTest {
   add: (events: readonly EventInput[]) => Promise<readonly string[]>;
   /** Lets `ms` milliseconds pass by the clock of the source. */
   wait: (ms: number) => Promise<void>;
-  /** Begins a transaction on a connection of its own. Without it, transactions are not tested. */
+  /** Begins a transaction on a separate connection. Without it, transactions are not tested. */
   begin?: (() => Promise<OutboxTransaction>) | undefined;
   /** Called at the end of the test. */
   destroy?: (() => void | Promise<void>) | undefined;
 }
 
-/** Declares one test, which gets a source of its own. */
+/** Declares one test, which gets a separate source. */
 export type DeclareSourceTest = (
   name: string,
   run: (underTest: OutboxSourceUnderTest) => Promise<void>,

@@ -45,7 +45,7 @@ export interface ScenarioOptions {
   logger?: Logger | undefined;
 }
 
-/** Declares one test, which gets a fixture of its own. */
+/** Declares one test, which gets a separate fixture. */
 export type DeclareTest = (
   name: string,
   run: (scenario: Scenario) => Promise<void>,

@@ -136,7 +136,7 @@ function Conflict(session: RecordSession & { conflict: NonNullable<ShownRecord["
 
 /**
  * Shows what is typed as the service would serve it, in a frame where nothing runs. A form requests
- * it, since the text is too long for an address; the response has a policy of its own.
+ * it, since the text is too long for an address; the response has a separate policy.
  */
 function Preview({ path, text }: { path: string; text: string }) {
   const { api } = usePage();

@@ -280,7 +280,7 @@ export function DeliveryView({ params: { webhookId = "", deliveryId = "" } }: Vi
   );
 }
 
-/** A delivery that is open beside the list, at an address of its own. */
+/** A delivery that is open beside the list, at a separate address. */
 export function DeliveryPanel({
   id,
   onClose,

@@ -31,7 +31,7 @@ type Hold = "sending" | "resting";
 
 /**
  * The events that are being sent, or were a moment ago. Kept for the page and not for a button: the
- * result of a failed delivery is another delivery, with a button of its own.
+ * result of a failed delivery is another delivery, with a separate button.
  */
 const holds = new Map<string, Hold>();
 const watchers = new Set<() => void>();
