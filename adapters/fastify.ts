@@ -80,7 +80,7 @@ function mount(scope: FastifyInstance, root: string, services: Service[]): void 
   const method = scope.supportedMethods.filter((name) => !isRoot || name !== "OPTIONS");
   // At the root, the wildcard also covers "/", which the host may have as a separate route.
   for (const url of isRoot ? ["/*"] : ["/*", ""])
-    claim(scope, { method, url, exposeHeadRoute: false, handler });
+    addRoute(scope, { method, url, exposeHeadRoute: false, handler });
 }
 
 /**
@@ -146,7 +146,7 @@ const isRefused = (method: string, contentType: string | undefined): boolean =>
     ? method === "QUERY"
     : !/^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+(?:;|$)/.test(contentType);
 
-function claim(scope: FastifyInstance, route: RouteOptions): void {
+function addRoute(scope: FastifyInstance, route: RouteOptions): void {
   try {
     scope.route(route);
   } catch (cause) {

@@ -48,17 +48,17 @@ export function checkSignature(request: HttpMessage, check: SignatureCheck): Sig
   const notification = readNotification(request.body) ?? readPlainNotification(request.body);
   const finding =
     check.secrets.length === 0
-      ? judgeWithoutSecret(notification)
-      : judgeSignature(request, check, notification);
+      ? reportWithoutSecret(notification)
+      : reportSignature(request, check, notification);
   return { ageSeconds: null, ...finding, notification };
 }
 
-const judgeWithoutSecret = (notification: SignatureReport["notification"]): Finding =>
+const reportWithoutSecret = (notification: SignatureReport["notification"]): Finding =>
   notification === undefined
     ? { code: "invalid_notification", message: "The body is not an event notification." }
     : { code: "unverified", message: "There is no secret to verify with." };
 
-function judgeSignature(
+function reportSignature(
   request: HttpMessage,
   check: SignatureCheck,
   notification: SignatureReport["notification"],

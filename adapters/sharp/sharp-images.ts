@@ -49,10 +49,10 @@ export function sharpImages(options: SharpImagesOptions = {}): ImageTool {
   const isTooLarge = (mimeType: string, { width, height }: PixelSize): boolean =>
     width * height > (mimeType === "image/avif" ? Math.min(maxPixels, maxAvifPixels) : maxPixels);
 
-  /** Reads and judges the image when it is its turn; `work` decodes it. */
+  /** Reads and checks the image when it is its turn; `work` decodes it. */
   async function inTurn<T>(
     { mimeType, read }: ImageSource,
-    work: (image: JudgedImage) => Promise<T | ImageRefusal>,
+    work: (image: CheckedImage) => Promise<T | ImageRefusal>,
     mayMove: boolean,
   ): Promise<T | ImageRefusal> {
     loading ??= loadSharp();
@@ -124,7 +124,7 @@ export function sharpImages(options: SharpImagesOptions = {}): ImageTool {
   });
 }
 
-interface JudgedImage {
+interface CheckedImage {
   bytes: Uint8Array;
   mimeType: string;
   size: ImageSize;
@@ -195,7 +195,7 @@ export const sharpImagesOptions = {
 /** The options of {@link sharpImages}. */
 export interface SharpImagesOptions {
   /**
-   * Larger images are refused at upload, judged by their header; each pixel takes up to four bytes
+   * Larger images are refused at upload by their header; each pixel takes up to four bytes
    * of memory. Default: 50 million.
    */
   maxPixels?: number | undefined;

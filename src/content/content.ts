@@ -21,7 +21,7 @@ export interface ContentRequest {
 }
 
 /** The response to a {@link ContentRequest}: the same as over HTTP, with its body parsed. */
-export interface ContentAnswer {
+export interface ContentResponse {
   readonly status: number;
   /** Names as WordPress writes them: `X-WP-Total`. */
   readonly headers: { readonly [name: string]: string };
@@ -68,7 +68,7 @@ export interface Content {
    *
    * @throws RestError 401 if there is no user with the id `as`
    */
-  request(request: ContentRequest): Promise<ContentAnswer>;
+  request(request: ContentRequest): Promise<ContentResponse>;
   /**
    * Restores a post to one of its revisions. The state it replaces becomes a revision too.
    *

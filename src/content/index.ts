@@ -57,9 +57,9 @@ export type { RenderShortCode, ShortCodeContext, ShortCodes } from "./rendering/
 export type { ApplicationPassword } from "./repository/small-records.js";
 export {
   type Content,
-  type ContentAnswer,
   type ContentPreview,
   type ContentRequest,
+  type ContentResponse,
   createContent,
 } from "./service.js";
 export type {

@@ -67,7 +67,7 @@ import { createUsers } from "./users/users.js";
 import { createExport } from "./wxr/export.js";
 import { createImport } from "./wxr/import.js";
 
-export type { Content, ContentAnswer, ContentPreview, ContentRequest } from "./content.js";
+export type { Content, ContentPreview, ContentRequest, ContentResponse } from "./content.js";
 
 const STARTED_WITHOUT_STORAGE = "the content could not be read; it will be when the storage is there";
 

@@ -12,7 +12,7 @@ import { readBytes } from "../http/body.js";
 import { HttpError, toHttpError } from "../http/errors.js";
 import type { HttpRequest, HttpResponse } from "../http/types.js";
 import { type ApiCall, type ApiRoute, jsonResponse, notFoundHere, pickHeaders } from "./api.js";
-import type { ContentAnswerJson, EditorJson, RecordJson, SiteJson } from "./content-shapes.js";
+import type { ContentResponseJson, EditorJson, RecordJson, SiteJson } from "./content-shapes.js";
 import type { EditableRecord, PortalSettings } from "./options.js";
 import { escapeMarkup, toFrameSource } from "./page.js";
 
@@ -69,7 +69,7 @@ async function toAnswer(response: HttpResponse | undefined): Promise<HttpRespons
   const { status } = response;
   if (status >= 400) throw toVisitorError(status, body, getHeader(response, "retry-after"));
   const total = getHeader(response, "x-wp-total");
-  const answer: ContentAnswerJson<unknown> = {
+  const answer: ContentResponseJson<unknown> = {
     body,
     total: total === undefined ? null : Number(total),
     allow: getHeader(response, "allow")?.split(", ") ?? [],
@@ -160,7 +160,7 @@ async function read<T>(content: Content, call: ApiCall, path: string, query: str
   const { baseUrl, signal } = call.request;
   const request = { method: "GET", path, query, headers: {}, body: null, baseUrl, signal };
   const answer = await toAnswer(await content.handleAs(request, getUserId(call)));
-  return (JSON.parse(await readText(answer)) as ContentAnswerJson<T>).body;
+  return (JSON.parse(await readText(answer)) as ContentResponseJson<T>).body;
 }
 
 /** The route that says which zone the dates of records are in. */

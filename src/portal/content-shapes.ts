@@ -4,7 +4,7 @@
  */
 
 /** A response of the content service, with the values of its headers. */
-export interface ContentAnswerJson<T> {
+export interface ContentResponseJson<T> {
   body: T;
   /** Of a list: how many there are on all pages. */
   total: number | null;

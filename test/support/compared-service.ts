@@ -3,7 +3,7 @@
  */
 
 import { createHash } from "node:crypto";
-import type { ContentAnswer, ContentRequest } from "../../src/content/service.js";
+import type { ContentRequest, ContentResponse } from "../../src/content/service.js";
 import type { DirectHandler, HttpRequest, HttpResponse } from "../../src/http/types.js";
 import type { JsonObject } from "../../src/schema/types.js";
 import { type Described, describedBy } from "./described-answers.js";
@@ -45,7 +45,7 @@ interface Service {
   readonly handle: DirectHandler;
   readonly handleAs: (request: HttpRequest, as: never, options?: never) => Promise<HttpResponse | undefined>;
   readonly openApi: () => JsonObject;
-  readonly request?: (request: ContentRequest) => Promise<ContentAnswer>;
+  readonly request?: (request: ContentRequest) => Promise<ContentResponse>;
 }
 
 interface Known {

@@ -2,7 +2,7 @@
 
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import type { ContentAnswer, ContentRequest } from "../../src/content/service.js";
+import type { ContentRequest, ContentResponse } from "../../src/content/service.js";
 import type { HttpRequest, HttpResponse } from "../../src/http/types.js";
 import type { Json, JsonObject } from "../../src/schema/types.js";
 
@@ -16,7 +16,7 @@ export interface Described {
   /** Returns the differences between the response and the document. */
   readonly problems: (request: HttpRequest, response: HttpResponse | undefined) => readonly string[];
   /** The same of an answer in the process, which lacks what belongs to HTTP. */
-  readonly problemsInside: (request: ContentRequest, answer: ContentAnswer) => readonly string[];
+  readonly problemsInside: (request: ContentRequest, answer: ContentResponse) => readonly string[];
   /** True if a value fits a schema of the document. */
   readonly fits: (value: unknown, schema: JsonObject) => readonly string[];
 }

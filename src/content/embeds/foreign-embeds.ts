@@ -163,7 +163,7 @@ const TYPES: string[] = ["application/json+oembed", "text/xml+oembed"];
 /**
  * The address that the page names, absolute, JSON rather than XML; `undefined` where it names none.
  * Reads the head alone: what follows is left unread, and `page` is then left. What cannot be read
- * counts as the end. Nothing is said of the address: judge it before it is asked.
+ * counts as the end. Nothing is said of the address: check it before it is requested.
  */
 async function discoverEndpoint(
   page: AsyncIterable<Uint8Array>,

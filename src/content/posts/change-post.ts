@@ -88,7 +88,7 @@ export function createUpdatePost(
     const values = await sanitiseValues(request.values, request, type, site);
     await repository.changeTogether(async (transaction) => {
       const previous = await load(id);
-      // Judges the version that the change replaces.
+      // Checks the version that the change replaces.
       permissions.update(request, previous);
       assertUnmodified(parsePrecondition(request.headers), previous);
       const texts = await sanitiseStored(previous, request, type, site);

@@ -106,8 +106,8 @@ export async function assertAuthorExists(
 const FORBIDDEN = "Sorry, you are not allowed to do that.";
 
 /**
- * `read`, `update` and `delete` judge `post`, by default the post that the request names, as the
- * index has it. Handlers judge it again once it is loaded: another writer may have changed it.
+ * `read`, `update` and `delete` check `post`, by default the post that the request names, as the
+ * index has it. Handlers check it again once it is loaded: another writer may have changed it.
  */
 interface PostPermissions {
   /** Returns the post with an id of this type. @throws RestError 404 `rest_post_invalid_id` */

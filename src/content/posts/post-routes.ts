@@ -273,7 +273,7 @@ function createReadPost(
       const id = Number(values["id"]);
       const context = readContext(request);
       const isPlain = readPassword(query) === undefined && !isGiven("excerpt_length");
-      // The post may have changed since `permit`: what is returned is judged again.
+      // The post may have changed since `permit`: what is returned is checked again.
       permissions.read(request);
       const cached = isPlain ? renderer.getCached(id, { context, caller, url }) : undefined;
       if (cached !== undefined) return { status: 200, headers: {}, body: { item: cached } };

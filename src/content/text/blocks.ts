@@ -1,6 +1,6 @@
 /**
  * Block delimiters, the comments `<!-- wp:name {"attributes"} -->` that hold an editor's content
- * together: found, taken out, judged by nobody.
+ * together: found, taken out, checked by nobody.
  */
 
 import type { Steps } from "../../core/next-turn.js";

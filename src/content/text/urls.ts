@@ -1,5 +1,5 @@
 /**
- * Which addresses an author may write: judged by their scheme, as the most lenient browser would
+ * Which addresses an author may write: checked by their scheme, as the most lenient browser would
  * read it. Never fetches one.
  */
 

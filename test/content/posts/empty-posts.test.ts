@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { ContentAnswer } from "../../../src/content/service.js";
+import type { ContentResponse } from "../../../src/content/service.js";
 import { contentSite, idOf } from "../../support/content-site.js";
 
 type Site = ReturnType<typeof contentSite>;
 type Body = { readonly [name: string]: unknown };
 
-const ask = (site: Site, method: string, path: string, body: unknown): Promise<ContentAnswer> =>
+const ask = (site: Site, method: string, path: string, body: unknown): Promise<ContentResponse> =>
   site.request({ method, path: `/core/v2${path}`, as: idOf("administrator"), body: body as never });
 
 const EMPTY: readonly Body[] = [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ContentAnswer } from "../../../src/content/service.js";
+import type { ContentResponse } from "../../../src/content/service.js";
 import { contentSite, idOf } from "../../support/content-site.js";
 
 type Site = ReturnType<typeof contentSite>;
@@ -7,7 +7,7 @@ type Body = { readonly [name: string]: unknown };
 
 const URL = "https://example.org/x";
 
-const ask = (site: Site, method: string, path: string, body?: object): Promise<ContentAnswer> =>
+const ask = (site: Site, method: string, path: string, body?: object): Promise<ContentResponse> =>
   site.request({
     method,
     path: `/core/v2${path}`,

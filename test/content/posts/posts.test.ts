@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ContentChanged } from "../../../src/content/records/record-changes.js";
-import type { ContentAnswer } from "../../../src/content/service.js";
+import type { ContentResponse } from "../../../src/content/service.js";
 import { manualClock } from "../../../src/testing/manual-clock.js";
 import { contentSite, idOf, type Role } from "../../support/content-site.js";
 
@@ -16,7 +16,7 @@ const ask = (
   method: string,
   path: string,
   more: object = {},
-): Promise<ContentAnswer> =>
+): Promise<ContentResponse> =>
   site.request({ method, path: `/core/v2${path}`, as: as === null ? null : idOf(as), ...more });
 
 async function create(
@@ -30,7 +30,7 @@ async function create(
   return response.body as never;
 }
 
-const bodyOf = (response: ContentAnswer): Body => response.body as never;
+const bodyOf = (response: ContentResponse): Body => response.body as never;
 
 describe("a scheduled post", () => {
   const scheduled = async () => {
@@ -204,7 +204,7 @@ describe("an update", () => {
   it("leaves a revision when texts change, up to the limit", async () => {
     const site = contentSite({ limits: { revisions: 3 } });
     const { id } = await create(site, "editor", { title: "One", content: "1" });
-    const count = (response: ContentAnswer): number => {
+    const count = (response: ContentResponse): number => {
       const links = bodyOf(response)["_links"] as {
         readonly [relation: string]: readonly { readonly count: number }[];
       };

@@ -17,7 +17,7 @@ import type { ContentChanged } from "../../../src/content/records/record-changes
 import type { Revision } from "../../../src/content/records/records.js";
 import { createContentRepository } from "../../../src/content/repository/content-repository.js";
 import { RestError } from "../../../src/content/rest/error.js";
-import type { ContentAnswer } from "../../../src/content/service.js";
+import type { ContentResponse } from "../../../src/content/service.js";
 import { createSite } from "../../../src/content/site.js";
 import { createSiteZone } from "../../../src/content/text/dates.js";
 import { silentLogger } from "../../../src/core/logger.js";
@@ -43,17 +43,17 @@ const send = (
   method: string,
   path: string,
   more: object = {},
-): Promise<ContentAnswer> =>
+): Promise<ContentResponse> =>
   site.request({ method, path: `/core/v2${path}`, as: as === null ? null : idOf(as), ...more });
 
 /** Returns the body of a successful response. */
-async function expectSuccess<T = Saved>(response: Promise<ContentAnswer>): Promise<T> {
+async function expectSuccess<T = Saved>(response: Promise<ContentResponse>): Promise<T> {
   const { status, body } = await response;
   expect([200, 201]).toContain(status);
   return body as T;
 }
 
-const toStatusAndCode = ({ status, body }: ContentAnswer): readonly unknown[] => [
+const toStatusAndCode = ({ status, body }: ContentResponse): readonly unknown[] => [
   status,
   (body as Body)["code"],
 ];
@@ -344,7 +344,7 @@ describe("an autosave", () => {
     const before = await send(site, null, "GET", `/posts/${post.id}`);
     await write(site, "administrator", `/posts/${post.id}/autosaves`, { title: "Other", status: "draft" });
     // The links count it.
-    const fieldsOf = ({ body }: ContentAnswer) => ({ ...(body as Body), _links: undefined });
+    const fieldsOf = ({ body }: ContentResponse) => ({ ...(body as Body), _links: undefined });
     expect(fieldsOf(await send(site, null, "GET", `/posts/${post.id}`))).toEqual(fieldsOf(before));
     expect(changes).toHaveLength(1);
   });

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { nodeAdapter } from "../../../adapters/node.js";
-import type { ContentAnswer } from "../../../src/content/service.js";
+import type { ContentResponse } from "../../../src/content/service.js";
 import type { HttpRequest, RequestBody } from "../../../src/http/types.js";
 import type { JsonObject } from "../../../src/schema/types.js";
 import type { RunningHost } from "../../contracts/adapter.js";
@@ -66,7 +66,7 @@ describe("a bad body", () => {
       expect(status).toBe(201);
       return (json as { id: number }).id;
     };
-    const get = (path: string, query: JsonObject): Promise<ContentAnswer> =>
+    const get = (path: string, query: JsonObject): Promise<ContentResponse> =>
       content.request({ method: "GET", path, query, as: idOf("administrator") });
     /** The post, and how many there are. */
     const look = async (id: number): Promise<unknown> => [

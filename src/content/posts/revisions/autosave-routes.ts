@@ -96,7 +96,7 @@ function createCreateAutosave(
     const values = await sanitiseValues(request.values, request, type, site);
     const revision = await repository.change(async (transaction) => {
       const previous = await load(id);
-      // Judges the version that the change replaces.
+      // Checks the version that the change replaces.
       resource.permissions.update(request, previous);
       const context = resource.createWriteContext(request);
       const isOwnDraft = DRAFT_STATUSES.has(previous.status) && previous.author === caller.id;

@@ -5,19 +5,19 @@ import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hook
 import { usePage } from "../page-context.js";
 import { Ellipsis } from "./icons.js";
 
-/** How long a button rests that has sent something, so that a second press does not send it twice. */
-const REST_MS = 2_000;
+/** How long a button is disabled after it has sent something, so that a second press does not send it twice. */
+const COOLDOWN_MS = 2_000;
 
 /**
- * Runs an action once at a time and announces its errors. `restMs`: how long it then does nothing.
+ * Runs an action once at a time and announces its errors. `cooldownMs`: how long it then does nothing.
  */
 export function useAction<A extends unknown[]>(
   act: (...parameters: A) => Promise<unknown>,
-  restMs = 0,
-): [isRunning: boolean, run: (...parameters: A) => void, isResting: boolean] {
+  cooldownMs = 0,
+): [isRunning: boolean, run: (...parameters: A) => void, isCoolingDown: boolean] {
   const { fail } = usePage();
   const [isRunning, setRunning] = useState(false);
-  const [isResting, setResting] = useState(false);
+  const [isCoolingDown, setCoolingDown] = useState(false);
   // The state lags behind two clicks in a row.
   const isStarted = useRef(false);
   const run = (...parameters: A): void => {
@@ -28,16 +28,16 @@ export function useAction<A extends unknown[]>(
       .catch(fail)
       .finally(() => {
         setRunning(false);
-        setResting(restMs > 0);
-        const wake = (): void => {
+        setCoolingDown(cooldownMs > 0);
+        const enable = (): void => {
           isStarted.current = false;
-          setResting(false);
+          setCoolingDown(false);
         };
-        if (restMs > 0) setTimeout(wake, restMs);
-        else wake();
+        if (cooldownMs > 0) setTimeout(enable, cooldownMs);
+        else enable();
       });
   };
-  return [isRunning, run, isResting];
+  return [isRunning, run, isCoolingDown];
 }
 
 export interface ActionButtonProps {
@@ -46,7 +46,7 @@ export interface ActionButtonProps {
   /** Why the action is not possible now. The button stays focusable, so that this can be read. */
   disabledReason?: string | undefined;
   /** Keeps the button disabled for two seconds after its action, which sends something. */
-  rest?: boolean;
+  hasCooldown?: boolean;
   /** What is shown while the action runs. */
   busyLabel?: string | undefined;
   /** The name for screen readers, where the label alone does not say what it acts on. */
@@ -59,14 +59,14 @@ export function ActionButton({
   act,
   kind = "plain",
   disabledReason,
-  rest = false,
+  hasCooldown = false,
   busyLabel,
   label,
   children,
 }: ActionButtonProps) {
-  const [isRunning, run, isResting] = useAction(act, rest ? REST_MS : 0);
+  const [isRunning, run, isCoolingDown] = useAction(act, hasCooldown ? COOLDOWN_MS : 0);
   const id = useId();
-  const isDisabled = isRunning || isResting || disabledReason !== undefined;
+  const isDisabled = isRunning || isCoolingDown || disabledReason !== undefined;
   return (
     <>
       <button

@@ -4,7 +4,7 @@
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { ContentAnswerJson, RecordJson } from "../../content-shapes.js";
+import type { ContentResponseJson, RecordJson } from "../../content-shapes.js";
 import type { Api } from "../api.js";
 import { Field, Form, FormButton, SelectField, TextField } from "../components/form.js";
 import { announce } from "../components/live.js";
@@ -63,7 +63,7 @@ function useSave({ path, api, show, read }: RecordSession) {
     const texts = { ...getChanges(record, typed), ...also };
     if (Object.keys(texts).length === 0) return say("There is nothing to save.");
     try {
-      const { body } = await api.send<ContentAnswerJson<RecordJson>>(
+      const { body } = await api.send<ContentResponseJson<RecordJson>>(
         "POST",
         `${path}?_embed=author`,
         toRequestBody(texts),

@@ -1,7 +1,7 @@
 /** One post, page or file: to create, read, write, publish, trash, restore and delete. */
 
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
-import type { ContentAnswerJson, EditorJson, RecordJson } from "../../content-shapes.js";
+import type { ContentResponseJson, EditorJson, RecordJson } from "../../content-shapes.js";
 import { type Api, ApiError } from "../api.js";
 import { ActionButton, useConfirmation } from "../components/button.js";
 import { Form } from "../components/form.js";
@@ -33,7 +33,7 @@ import { Pending, useSiteZone } from "./revisions.js";
 
 /** Reads a record as the visitor may edit it, or else as the visitor may read it. */
 async function readRecord(api: Api, path: string): Promise<OpenRecord> {
-  const read = (context: string): Promise<ContentAnswerJson<RecordJson>> =>
+  const read = (context: string): Promise<ContentResponseJson<RecordJson>> =>
     api.get(path, { context, _embed: "author" });
   try {
     const { body, allow } = await read("edit");
@@ -237,7 +237,7 @@ export function NewRecord({ kind }: { kind: Kind }) {
   const [typed, setTyped] = useState<FieldTexts>(useEarlierDraft(path)?.typed ?? {});
   useDraft(path, Object.values(typed).some((text) => text !== "") ? { typed } : undefined);
   const act = async (): Promise<void> => {
-    const { body } = await api.within(left).send<ContentAnswerJson<RecordJson>>("POST", path, typed);
+    const { body } = await api.within(left).send<ContentResponseJson<RecordJson>>("POST", path, typed);
     setTyped({});
     say("Saved as a draft.");
     go(`/${kind.name}/${body.id}`);

@@ -1,7 +1,7 @@
 /** The revisions of a post or page: compares two of them side by side, and restores one. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { ContentAnswerJson, RecordJson, RevisionJson, SiteJson } from "../../content-shapes.js";
+import type { ContentResponseJson, RecordJson, RevisionJson, SiteJson } from "../../content-shapes.js";
 import { ApiError } from "../api.js";
 import { ActionButton, useConfirmation } from "../components/button.js";
 import { SelectField } from "../components/form.js";
@@ -50,7 +50,7 @@ function useVersions({ path, record }: History, left: string, right: string) {
       const read = async (choice: string): Promise<Version> => {
         const url = choice === NOW ? path : `${path}/revisions/${choice}`;
         const query = { context: "edit", _fields: FIELDS };
-        const { body } = await api.get<ContentAnswerJson<Version>>(url, query);
+        const { body } = await api.get<ContentResponseJson<Version>>(url, query);
         if (choice === NOW) seen.current = body;
         return body;
       };
@@ -146,8 +146,8 @@ export function RevisionsView({ kind, id }: { kind: Kind; id: string }) {
   const { data, error } = useResource(
     (api) =>
       Promise.all([
-        api.get<ContentAnswerJson<RecordJson>>(path, { context: "edit" }),
-        api.get<ContentAnswerJson<RevisionJson[]>>(`${path}/revisions`, {
+        api.get<ContentResponseJson<RecordJson>>(path, { context: "edit" }),
+        api.get<ContentResponseJson<RevisionJson[]>>(`${path}/revisions`, {
           context: "edit",
           _embed: "author",
           _fields: "id,date,_links,_embedded",

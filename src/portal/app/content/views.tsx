@@ -1,7 +1,7 @@
 /** The views of content, and the list of a collection: search, status and pages. */
 
 import { useLayoutEffect, useState } from "preact/hooks";
-import type { ContentAnswerJson, MeJson, RecordJson } from "../../content-shapes.js";
+import type { ContentResponseJson, MeJson, RecordJson } from "../../content-shapes.js";
 import type { Api } from "../api.js";
 import { SelectField, TextField } from "../components/form.js";
 import { FileText, Image, Newspaper } from "../components/icons.js";
@@ -50,12 +50,12 @@ function buildAddress({ name }: Kind, query: Record<string, string>): string {
 
 async function readListPage(api: Api, kind: Kind, filter: Filter, number: number): Promise<ListPage> {
   const { search, status } = filter;
-  const { body: me } = await api.get<ContentAnswerJson<MeJson>>("content/users/me", {
+  const { body: me } = await api.get<ContentResponseJson<MeJson>>("content/users/me", {
     context: "edit",
     _fields: "id,capabilities",
   });
   const isWriter = me.capabilities[kind.capability] === true;
-  const { body, total } = await api.get<ContentAnswerJson<RecordJson[]>>(`content/${kind.name}`, {
+  const { body, total } = await api.get<ContentResponseJson<RecordJson[]>>(`content/${kind.name}`, {
     search,
     status: kind.hasTrash && isWriter ? status || "any" : undefined,
     page: number,

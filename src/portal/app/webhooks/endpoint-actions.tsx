@@ -107,7 +107,7 @@ export function TestButton({ label, ...tab }: TabProps & { label?: string }) {
   return (
     <ActionButton
       act={test}
-      rest
+      hasCooldown
       busyLabel="Sending …"
       label={label}
       disabledReason={tab.webhook.status === "DISABLED" ? DISABLED_REASON : undefined}
@@ -188,7 +188,7 @@ export function RetryButton({ webhook, reload }: TabProps) {
   return (
     <ActionButton
       act={act}
-      rest
+      hasCooldown
       busyLabel="Retrying …"
       disabledReason={webhook.status === "DISABLED" ? DISABLED_REASON : undefined}
     >
