@@ -8,21 +8,25 @@ import type {
   AppendRequest,
   AppendResponse,
   AppendResult,
+  Claim,
+  ClaimResponse,
   EventRecord,
   WebhookStore,
 } from "../../src/webhooks/store.js";
 import { createBatcher } from "../batcher.js";
 import { copyEvent } from "../queue/append.js";
 import { encodeStoredText } from "../stored-text.js";
-import { CLAIM_WITHIN_MS } from "./claim-rotation.js";
-import type { RedisArgument } from "./clients.js";
-import { type EventCache, encodeLabel, type Origin } from "./event-codec.js";
-import { decodeLeaseReply, encodeLease, type LeaseReply, NO_LEASE, toLeasedRows } from "./lease-codec.js";
+import {
+  CLAIM_WITHIN_MS,
+  type ClaimReply,
+  decodeClaimReply,
+  encodeClaim,
+  type Leased,
+} from "./claim-reader.js";
+import { decodeOrderTime, type EventCache, encodeLabel, type Origin } from "./event-codec.js";
 import type { Partition } from "./partition.js";
-import type { ClaimResult, PartitionClaims } from "./partition-claims.js";
 import { partitionFull, resultUnknown } from "./redis-errors.js";
 import { SCRIPTS } from "./scripts.js";
-import type { Settlements } from "./settlements.js";
 import type { RedisStoreContext } from "./store-context.js";
 import { decodeUuid, encodeText, encodeUuid } from "./text-codec.js";
 import type { Upkeep } from "./upkeep.js";
@@ -33,37 +37,38 @@ const APPENDED_BYTES_PER_CALL = 1_048_576;
 /** The most calls in flight. Meanwhile the next call gathers events, so batches grow under load. */
 const CONCURRENT_CALLS = 2;
 
+/** The reply of append.lua. */
+type AppendReply = [lines: string, claimed: ClaimReply];
+
 /** Consecutive events of one request that go to Redis in one call. */
 interface Part {
-  readonly items: readonly AppendItem[];
-  readonly now: number;
-  readonly claim: AppendRequest["claim"];
+  items: AppendItem[];
+  now: number;
+  claim: AppendRequest["claim"];
   /** When the storage was called, by the monotonic clock. */
-  readonly calledAt: number;
+  calledAt: number;
 }
 
-type ClaimingPart = Part & { readonly claim: NonNullable<Part["claim"]> };
+type ClaimingPart = Part & { claim: NonNullable<Part["claim"]> };
 
 const isClaiming = (part: Part): part is ClaimingPart => part.claim !== undefined;
 
-export function createAppend({
-  context,
-  claims,
-  settlements,
-  upkeep,
-  cache,
-  nonce,
-}: {
-  readonly context: RedisStoreContext;
-  readonly claims: PartitionClaims;
-  readonly settlements: Settlements;
-  readonly upkeep: Upkeep;
-  readonly cache: EventCache;
-  readonly nonce: () => string;
-}): WebhookStore["append"] {
+/** What the queue does with deliveries that are leased with an event. */
+interface LeaseHandler {
+  createNonce(): string;
+  toClaims(partition: Partition, leased: Leased, now: number): Promise<ClaimResponse>;
+  release(claims: readonly Claim[], now: number): void;
+  releaseLeased(leased: Leased, now: number): void;
+}
+
+export function createAppend(
+  context: RedisStoreContext,
+  cache: EventCache,
+  upkeep: Upkeep,
+  queue: LeaseHandler,
+): WebhookStore["append"] {
   const { partitions, limits, isReplicated, clock, logger, connectionId, runDurably, notifyWorkers } =
     context;
-  const bounds = [limits.pending, limits.pendingPerAccount];
 
   const batchers = partitions.all.map((partition) =>
     createBatcher<Part, AppendResponse>({
@@ -95,9 +100,9 @@ export function createAppend({
   };
 
   /** Each part has events of one partition, and fits in a call. The first one carries the claim. */
-  const splitRequest = ({ events, rememberMs, now, webhookId, claim }: AppendRequest): readonly Part[] => {
+  const splitRequest = ({ events, rememberMs, now, webhookId, claim }: AppendRequest): Part[] => {
     const calledAt = clock.monotonic();
-    const parts: (Part & { readonly items: AppendItem[] })[] = [];
+    const parts: Part[] = [];
     let bytes = 0;
     let last: Partition | undefined;
     for (const event of events) {
@@ -110,7 +115,7 @@ export function createAppend({
         event: copyEvent(event),
         short: encodeUuid(event.id),
         rememberMs,
-        nonce: nonce(),
+        nonce: queue.createNonce(),
         webhookId,
         follows,
       };
@@ -141,23 +146,33 @@ export function createAppend({
     const claimer = isReplicated ? undefined : parts.find(isClaiming);
     const items = parts.flatMap((part) => part.items);
     const first = claimer?.items[0];
-    const claimerPlace = first === undefined ? 0 : items.indexOf(first) + 1;
-    const args = [...(claimer ? encodeLease(claimer.claim) : NO_LEASE), ...bounds, nonce(), claimerPlace];
-    for (const item of items) args.push(...encodeEvent(item, now));
-    const onLate = (late: unknown): void => releaseLate(late as LeaseReply, claimer, now);
+    const token = claimer?.claim.token ?? "";
+    const options = {
+      pending: limits.pending,
+      pendingPerAccount: limits.pendingPerAccount,
+      dataSet: queue.createNonce(),
+      lease: claimer && encodeClaim(claimer.claim),
+      claimer: first && items.indexOf(first) + 1,
+    };
     const before = connectionId();
-    const { reply, confirmed } = await runDurably(SCRIPTS.append, partition, args, { now, onLate });
-    const leased = decodeLeaseReply(reply as LeaseReply);
-    const { mark, crowded } = leased;
+    const { reply, confirmed } = await runDurably(SCRIPTS.append, partition, {
+      now,
+      options,
+      items: items.flatMap((item) => encodeItem(item, now)),
+      // What a call leased after its caller was rejected.
+      onLate: (late) => queue.releaseLeased(decodeClaimReply((late as AppendReply)[1], token), now),
+    });
+    const [lines, claimReply] = reply as AppendReply;
+    const leased = decodeClaimReply(claimReply, token);
     // A caller that claims learns from `nextAt` when something is due.
     if (claimer === undefined) notifyWorkers(leased.notifyAt);
     // Expired leases are only recovered by a claim of a worker.
     if (leased.hasExpired) notifyWorkers(String(now));
-    if (crowded.length > 0) upkeep.startTidying(partition, now, crowded);
-    const origin = { mark, connection: before === connectionId() ? before : Number.NaN };
-    const results = decodeResults(items, (reply as LeaseReply)[0].split("\n"), { now, origin, confirmed });
+    if (leased.excess.length > 0) upkeep.start(partition, now, leased.excess);
+    const origin = { dataSet: leased.dataSet, connection: before === connectionId() ? before : Number.NaN };
+    const results = decodeResults(items, lines.split("\n"), { now, origin, confirmed });
     // Also without a claimer, because the reply shows if Redis was emptied.
-    const claiming = claims.toClaims(partition, leased, claimer?.claim.token ?? "", now);
+    const claiming = queue.toClaims(partition, leased, now);
     const claimed = await claimInTime(claiming, claimer?.calledAt ?? clock.monotonic(), now);
     let end = 0;
     return parts.map((part) => {
@@ -180,7 +195,7 @@ export function createAppend({
       if (result === "full") return { result: "refused", error: partitionFull(order, limits) };
       if (result === "conflict") return { result };
       if (order !== "-" && shorts !== "" && item.webhookId === undefined)
-        cacheEvent(item, order, shorts, { now, origin });
+        cacheEvent(item, order, { now, origin });
       const deliveries = decodeDeliveries(item.event.id, shorts);
       const stored = {
         deliveries,
@@ -191,33 +206,24 @@ export function createAppend({
     });
   };
 
-  /** Caches an event for the claims to come. `shorts`: the encoded ids of its webhooks. */
+  /** Caches an event for the claims to come. */
   const cacheEvent = (
     { event, short, rememberMs }: AppendItem,
     order: string,
-    shorts: string,
     { now, origin }: { now: number; origin: Origin },
   ): void => {
-    const createdAt = Number.parseInt(order.slice(0, 11), 16);
     // Half the time that the id is remembered for, because the clocks of processes may differ a
     // little.
     const until = now + rememberMs / 2;
-    cache.add(short, { event, createdAt, receivers: shorts.split(";").length }, origin, until);
-  };
-
-  /** Releases what a call leased after its caller was rejected. */
-  const releaseLate = (late: LeaseReply, claimer: ClaimingPart | undefined, now: number): void => {
-    if (claimer === undefined) return;
-    const leased = toLeasedRows(decodeLeaseReply(late), claimer.claim.token);
-    settlements.releaseRows(leased.rows, leased, now);
+    cache.add(short, { event, createdAt: decodeOrderTime(order) }, origin, until);
   };
 
   /** Resolves with `undefined` if the claims take longer than the caller of `append` waits. */
   const claimInTime = async (
-    claiming: Promise<ClaimResult>,
+    claiming: Promise<ClaimResponse>,
     calledAt: number,
     now: number,
-  ): Promise<ClaimResult | undefined> => {
+  ): Promise<ClaimResponse | undefined> => {
     const createError = (): Error => resultUnknown("no reply in time");
     const leftMs = CLAIM_WITHIN_MS - (clock.monotonic() - calledAt);
     try {
@@ -227,7 +233,7 @@ export function createAppend({
       // The events are stored. Their deliveries are left to a later claim.
       logger.warn({ error }, "nothing could be claimed with an event");
       notifyWorkers(String(now));
-      claiming.then((late) => settlements.release(late.claims, now)).catch(() => {});
+      claiming.then((late) => queue.release(late.claims, now)).catch(() => {});
       return undefined;
     }
   };
@@ -240,32 +246,32 @@ const isStored = (result: AppendResult | undefined): boolean =>
 
 /** An event that waits to be stored. */
 interface AppendItem {
-  readonly event: EventRecord;
+  event: EventRecord;
   /** The encoded id of the event. */
-  readonly short: string;
-  readonly rememberMs: number;
-  readonly nonce: string;
-  readonly webhookId: string | undefined;
+  short: string;
+  rememberMs: number;
+  nonce: string;
+  webhookId: string | undefined;
   /** True if it is stored only if the item before it was. */
-  readonly follows: boolean;
+  follows: boolean;
 }
 
 /** Encodes an event for `append.lua`. */
-const encodeEvent = (
+function encodeItem(
   { event, short, rememberMs, nonce, webhookId, follows }: AppendItem,
   now: number,
-): readonly RedisArgument[] => [
-  encodeText(event.account),
-  [
-    short,
-    encodeText(event.type),
-    Math.round(now + rememberMs),
+): [head: string, stored: string] {
+  const head = JSON.stringify({
+    account: encodeText(event.account),
+    id: short,
+    type: encodeText(event.type),
+    rememberUntil: Math.round(now + rememberMs),
     nonce,
-    webhookId === undefined ? "" : encodeUuid(webhookId),
-    follows ? "1" : "",
-  ].join("\n"),
-  `${JSON.stringify(event.digest)}\n${encodeLabel(event)}\n${encodeStoredText(event.payload)}`,
-];
+    target: webhookId && encodeUuid(webhookId),
+    follows,
+  });
+  return [head, `${JSON.stringify(event.digest)}\n${encodeLabel(event)}\n${encodeStoredText(event.payload)}`];
+}
 
 /**
  * Returns a decoder for the deliveries of events. The events of one call mostly go to the same

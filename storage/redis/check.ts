@@ -3,31 +3,28 @@
  */
 
 import { PostbellError } from "../../src/core/errors.js";
-import type { RedisArgument } from "./clients.js";
 import type { RedisConnection } from "./connection.js";
 import type { LayoutGuard } from "./layout.js";
 import { type ContentKeys, listContentWarnings, type Partition, type Partitions } from "./partition.js";
-import { SCRIPTS } from "./scripts.js";
+import { SCRIPTS, type Script } from "./scripts.js";
 import type { StorageReport } from "./server-report.js";
 import type { Session } from "./session.js";
+import { encodeOptions, type ScriptLimits } from "./store-context.js";
 
-/**
- * Stands for the slots of an endpoint if no service has said how many there are. Then the repair
- * does not change which endpoints are ready.
- */
-const ANY_NUMBER = 1_000_000;
+/** If no service has told its limits, the repair does not change which endpoints are ready. */
+const UNKNOWN_LIMITS = { perEndpoint: 1, perSecond: undefined, retentionMs: 1, retentionEvents: 0 };
 
 export interface CheckOptions {
   readonly partitions: Partitions;
   readonly contentKeys: ContentKeys;
   readonly layout: LayoutGuard;
-  /** As the scripts take them; `undefined` before a service was created on the storage. */
-  readonly endpointLimits: RedisArgument | undefined;
+  /** `undefined` before a service was created on the storage. */
+  readonly scriptLimits: ScriptLimits | undefined;
 }
 
 export async function checkStorage(
   session: Session,
-  { partitions, contentKeys, layout, endpointLimits = ANY_NUMBER }: CheckOptions,
+  { partitions, contentKeys, layout, scriptLimits }: CheckOptions,
 ): Promise<StorageReport> {
   const reports = await session.inspect();
   const [worst] = [...reports].sort((a, b) => b.warnings.length - a.warnings.length);
@@ -39,12 +36,14 @@ export async function checkStorage(
   const connection = await session.connection();
   let repaired = 0;
   for (const partition of partitions.all) {
-    repaired += await repairPartition(connection, partition, () => [
-      session.time.now(),
-      endpointLimits,
-      0,
-      0,
-    ]);
+    const run: RunScript = (script, options) =>
+      connection.run(script, partition, [
+        encodeOptions(scriptLimits ?? UNKNOWN_LIMITS, session.time.now(), {
+          isUnlimited: scriptLimits === undefined,
+          ...options,
+        }),
+      ]);
+    repaired += await repairPartition(connection, partition, run);
   }
   const sizes = (await connection.run(SCRIPTS.contentCheck, contentKeys, [])) as number[];
   const warnings = [...worst.warnings, ...listContentWarnings(sizes)];
@@ -71,53 +70,45 @@ async function visitPages(
   return sum;
 }
 
-type TalliesReply = readonly [next: string, counted: string, repaired: number];
+/** Runs a script on one partition with named options. */
+type RunScript = (script: Script, options: object) => Promise<unknown>;
 
-/** Calls the repair scripts on one partition. */
-interface RepairScripts {
-  /** Resolves with how many corrections were made. */
-  readonly repair: (
-    part: "in-flight" | "counters" | "places" | "entries",
-    names: readonly string[],
-  ) => Promise<number>;
-  /** Counts one page of the log of an account. */
-  readonly repairTallies: (account: string, after: string, counted: string) => Promise<TalliesReply>;
-}
+type CountsReply = [next: string, counted: string, repaired: number];
 
-async function repairAllTallies(
-  account: string,
-  repairTallies: RepairScripts["repairTallies"],
-): Promise<number> {
-  let [next, counted, repaired] = await repairTallies(account, "", "");
-  while (next !== "") [next, counted, repaired] = await repairTallies(account, next, counted);
+/** Counts the log of an account, page by page. */
+async function repairCounts(run: RunScript, account: string): Promise<number> {
+  let [next, counted, repaired]: [string, string | undefined, number] = ["", undefined, 0];
+  do {
+    const options = { account, after: next, counted };
+    [next, counted, repaired] = (await run(SCRIPTS.repairCounts, options)) as CountsReply;
+  } while (next !== "");
   return repaired;
 }
 
 /**
  * Compares the counters of a partition with the records they count, a page at a time, and corrects
- * them. `before` returns the arguments that every script takes. Resolves with the number of
- * corrections.
+ * them. Resolves with the number of corrections.
  */
 async function repairPartition(
   connection: RedisConnection,
   partition: Partition,
-  before: () => readonly RedisArgument[],
+  run: RunScript,
 ): Promise<number> {
-  const repair: RepairScripts["repair"] = async (part, names) =>
-    Number(await connection.run(SCRIPTS.repair, partition, [...before(), part, ...names]));
-  const repairTallies: RepairScripts["repairTallies"] = async (...args) =>
-    (await connection.run(SCRIPTS.repairTallies, partition, [...before(), ...args])) as TalliesReply;
+  const repair = async (part: string, names?: readonly string[]): Promise<number> =>
+    Number(await run(SCRIPTS.repair, { part, names }));
   const scan =
     (command: "HSCAN" | "ZSCAN", key: string) =>
     (cursor: string): Promise<unknown> =>
       connection.call(command, key, cursor, "COUNT", SCANNED_PER_CALL);
-  const entries = await visitPages(scan("ZSCAN", partition.key("log")), (own) => repair("entries", own));
-  const places = await visitPages(scan("HSCAN", partition.key("deliveries")), (own) => repair("places", own));
-  const inFlight = await repair("in-flight", []);
-  const counters = await visitPages(scan("HSCAN", partition.key("accounts")), async (own) => {
-    let sum = await repair("counters", own);
-    for (const account of own) sum += await repairAllTallies(account, repairTallies);
+  const entries = await visitPages(scan("ZSCAN", partition.key("log")), (names) => repair("entries", names));
+  const deliveries = await visitPages(scan("HSCAN", partition.key("deliveries")), (names) =>
+    repair("deliveries", names),
+  );
+  const inFlight = await repair("inFlight");
+  const accounts = await visitPages(scan("HSCAN", partition.key("accounts")), async (names) => {
+    let sum = await repair("accounts", names);
+    for (const account of names) sum += await repairCounts(run, account);
     return sum;
   });
-  return entries + places + inFlight + counters;
+  return entries + deliveries + inFlight + accounts;
 }

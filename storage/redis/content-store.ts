@@ -140,7 +140,8 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
 
     async commit(writes, basis = []) {
       const nonce = randomUUID();
-      const args = [nonce, changesKept, basis.length, ...encodeCommit(writes, basis)];
+      const options = JSON.stringify({ nonce, maxChanges: changesKept, basis: basis.length });
+      const args = [options, ...encodeCommit(writes, basis)];
       const connection = await connect();
       const { reply, confirmed } = isReplicated
         ? await session.runReplicated(SCRIPTS.contentCommit, keys, args)

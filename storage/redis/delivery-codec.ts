@@ -1,18 +1,21 @@
 /**
- * Decodes stored deliveries, whose records deliveries.lua writes, and encodes their ids: scripts
- * know a delivery by the number of its webhook and a suffix, `<event>` or `<event>.<serial>`.
+ * Encodes the ids of deliveries and their attempts, and decodes stored deliveries, whose records
+ * `scripts/lib/deliveries.lua` describes. Scripts know a delivery by the number of its webhook and a
+ * suffix, `<event>` or `<event>.<serial>`.
  */
 
 import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/store/records.js";
-import type { Attempt, Claim, DeliveryRecord, DeliveryState } from "../../src/webhooks/store.js";
+import type {
+  Attempt,
+  AttemptSummary,
+  Claim,
+  DeliveryRecord,
+  DeliveryState,
+} from "../../src/webhooks/store.js";
 import { decodeNumber, decodeText, decodeUuid, encodeUuid } from "./text-codec.js";
 
-/**
- * Splits the id of a delivery into its webhook and its suffix; `undefined` if it is not such an id.
- */
-export function encodeDeliveryId(
-  id: string,
-): { readonly webhookId: string; readonly suffix: string } | undefined {
+/** Returns the suffix of a delivery; `undefined` if its id is none. */
+export function encodeDeliveryId(id: string): { webhookId: string; suffix: string } | undefined {
   const key = parseDeliveryId(id);
   if (key === undefined) return undefined;
   const { webhookId, eventId, serial } = key;
@@ -25,6 +28,38 @@ export function decodeDeliveryId(webhookId: string, suffix: string): string {
   return formatDeliveryId({ webhookId, eventId: decodeUuid(short), serial: Number(serial) });
 }
 
+/**
+ * Encodes an attempt as a line: `at,durationMs,step,status` for one that was delivered on schedule,
+ * which most are; otherwise JSON.
+ */
+export function encodeAttempt(attempt: Attempt): string {
+  const { at, durationMs, step, isExtra, kind, status, code, excerpt } = attempt;
+  const isPlain = kind === "delivered" && !isExtra && excerpt === null && code === `HTTP_${status}`;
+  return isPlain ? `${at},${durationMs},${step},${status}` : JSON.stringify(attempt);
+}
+
+/** True for the short line of an attempt. */
+export const isPlainAttempt = (line: string): boolean => !line.startsWith("{");
+
+export function decodeAttempt(line: string): Attempt {
+  if (!isPlainAttempt(line)) return JSON.parse(line) as Attempt;
+  const [at = 0, durationMs = 0, step = 0, status = 0] = line.split(",").map(Number);
+  const code = `HTTP_${status}`;
+  return { at, durationMs, step, isExtra: false, kind: "delivered", status, code, excerpt: null };
+}
+
+/** Encodes the last attempt of a webhook: as a short line, or as JSON without its excerpt. */
+export function encodeAttemptSummary(attempt: Attempt): string {
+  const line = encodeAttempt(attempt);
+  const { at, kind, status, code } = attempt;
+  return isPlainAttempt(line) ? line : JSON.stringify({ at, kind, status, code } satisfies AttemptSummary);
+}
+
+export function decodeAttemptSummary(line: string): AttemptSummary {
+  const { at, kind, status, code } = decodeAttempt(line);
+  return { at, kind, status, code };
+}
+
 const STATES: Readonly<Record<string, DeliveryState>> = {
   p: "pending",
   l: "pending",
@@ -33,85 +68,51 @@ const STATES: Readonly<Record<string, DeliveryState>> = {
   w: "withheld",
 };
 
-interface DeliveryLine {
-  readonly state: DeliveryState;
-  readonly createdAt: number;
-  readonly startedAt: number | null;
-  readonly step: number;
-  readonly dueAt: number;
-  readonly endedAt: number | null;
-  readonly postponed: number;
-  readonly crashes: number;
-  readonly isExtra: boolean;
-  readonly isRecovered: boolean;
-  readonly token: string;
-  readonly reason: string | null;
-}
-
-function parseLine(line: string): DeliveryLine {
-  const [
-    state,
-    order,
-    startedAt,
-    step,
-    dueAt,
-    endedAt,
-    postponed,
-    crashes,
-    extraAt,
-    recovered,
-    token,
-    ,
-    ,
-    ,
-    reason,
-  ] = line.split(",");
+function parseLine(line: string) {
+  const fields = line.split(",");
+  const [state, token, startedAt, completedAt, step, dueAt, postponed, crashes] = fields;
+  const [extraAt, recovered, reason] = fields.slice(8);
   return {
     state: STATES[state ?? ""] ?? "failed",
-    createdAt: Number.parseInt((order ?? "").slice(0, 11), 16),
-    startedAt: decodeNumber(startedAt),
-    step: Number(step),
-    dueAt: Number(dueAt),
-    endedAt: decodeNumber(endedAt),
-    postponed: Number(postponed),
-    crashes: Number(crashes),
-    isExtra: extraAt !== "",
-    isRecovered: recovered === "1",
     token: token ?? "",
+    startedAt: decodeNumber(startedAt),
+    completedAt: decodeNumber(completedAt),
+    step: Number(step ?? 0),
+    dueAt: decodeNumber(dueAt),
+    postponed: Number(postponed ?? 0),
+    crashes: Number(crashes ?? 0),
+    isExtra: Boolean(extraAt),
+    isRecovered: recovered === "1",
     reason: reason ? decodeText(reason) : null,
   };
 }
 
-/** Decodes the line of a leased delivery. */
-export function decodeClaimLine(line: string): Omit<Claim, "id" | "webhook" | "event" | "lane"> {
-  const { token, startedAt, step, isExtra, dueAt, postponed, crashes, isRecovered } = parseLine(line);
-  return {
-    token: decodeText(token),
-    startedAt,
-    step,
-    isExtra,
-    dueAt,
-    postponed,
-    crashes,
-    isRecovered,
-  };
+/** Decodes the line of a leased delivery; an empty one is that of a first lease. */
+export function decodeClaimLine(
+  line: string,
+  createdAt: number,
+): Omit<Claim, "id" | "token" | "webhook" | "event" | "lane"> {
+  const { startedAt, step, isExtra, dueAt, postponed, crashes, isRecovered } = parseLine(line);
+  return { startedAt, step, isExtra, dueAt: dueAt ?? createdAt, postponed, crashes, isRecovered };
 }
 
+/** Decodes a delivery that was created at a time. The record of one never claimed is empty. */
 export function decodeDelivery(
-  text: string,
-  given: Pick<DeliveryRecord, "id" | "webhookId" | "eventId" | "type" | "subject">,
+  record: string,
+  createdAt: number,
+  about: Pick<DeliveryRecord, "id" | "webhookId" | "eventId" | "type" | "subject">,
 ): DeliveryRecord {
-  const [line = "", ...attempts] = text.split("\n");
-  const { state, reason, createdAt, startedAt, step, dueAt, endedAt } = parseLine(line);
+  const [line = "", ...attempts] = (record || "p").split("\n");
+  const { state, reason, startedAt, step, dueAt, completedAt } = parseLine(line);
   return {
-    ...given,
+    ...about,
     state,
     reason,
     createdAt,
     startedAt,
     step,
-    dueAt: state === "pending" ? dueAt : null,
-    endedAt,
-    attempts: attempts.map((attempt) => JSON.parse(attempt) as Attempt),
+    dueAt: state === "pending" ? (dueAt ?? createdAt) : null,
+    endedAt: completedAt,
+    attempts: attempts.map(decodeAttempt),
   };
 }

@@ -2,35 +2,38 @@
 
 import { randomUUID } from "node:crypto";
 import { MAX_RESENT, RECOVERED_STATES } from "../../src/webhooks/store/records.js";
-import type { AttemptSummary, DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
+import type { DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
 import { type PastHour, type RecentHour, readClass, summariseAttempts } from "../queue/recent-attempts.js";
-import { decodeDelivery, decodeDeliveryId, encodeDeliveryId } from "./delivery-codec.js";
-import { decodeEvent, decodeLabel } from "./event-codec.js";
+import {
+  decodeAttemptSummary,
+  decodeDelivery,
+  decodeDeliveryId,
+  encodeDeliveryId,
+} from "./delivery-codec.js";
+import { decodeEvent, decodeLabel, decodeOrderTime } from "./event-codec.js";
 import { partitionFull } from "./redis-errors.js";
 import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
-import { decodeNumber, encodeNumber, encodeText, encodeUuid } from "./text-codec.js";
+import { decodeNumber, encodeText, encodeUuid } from "./text-codec.js";
 
 /** A place in the order of a partition: eleven digits of a time, and four that count within it. */
 const ORDER = /^[0-9a-f]{15}$/;
-
-const readOrderTime = (order: string): number => Number.parseInt(order.slice(0, 11), 16);
 
 /** The most events that one `recover` script examines, and the most deliveries it creates. */
 const EXAMINED_PER_CALL = 250;
 const RECOVERED_PER_CALL = 100;
 
-type Row = readonly [suffix: string, label: string, text: string];
+type Row = [suffix: string, label: string, order: string, record: string];
 
-const toRecord = (webhookId: string, [suffix, label, text]: Row): DeliveryRecord => {
+function toRecord(webhookId: string, [suffix, label, order, record]: Row): DeliveryRecord {
   const id = decodeDeliveryId(webhookId, suffix);
   const eventId = id.slice(webhookId.length + 1).split(".", 1)[0] ?? "";
   const { type, subject = null } = decodeLabel(label);
-  return decodeDelivery(text, { id, webhookId, eventId, type, subject });
-};
+  return decodeDelivery(record, decodeOrderTime(order), { id, webhookId, eventId, type, subject });
+}
 
-/** Decodes `<hour> <succeeded> <failed> <ms> <class of p50> <class of p95>;…` of recent.lua. */
+/** Decodes `<hour> <succeeded> <failed> <ms> <class of p50> <class of p95>;…` of lib/recent.lua. */
 const decodePast = (text: string): readonly PastHour[] =>
   text
     .split(";")
@@ -63,41 +66,40 @@ export function createRedisDeliveryLog(
       if (!key) return undefined;
       const { webhookId, suffix } = key;
       const now = await context.connect(0);
-      const row = (await run(SCRIPTS.read, partitions.ofWebhook(webhookId), ["delivery", webhookId, suffix], {
-        now,
-      })) as unknown as Row | [];
+      const options = { what: "delivery", id: webhookId, suffix };
+      const row = (await run(SCRIPTS.read, partitions.ofWebhook(webhookId), { now, options })) as Row | [];
       return row.length === 0 ? undefined : toRecord(webhookId, row);
     },
 
     async getEvent({ account, id }) {
       const now = await context.connect(0);
-      const args = ["event", encodeText(account), encodeUuid(id)];
-      const [text] = (await run(SCRIPTS.read, partitions.ofAccount(account), args, { now })) as string[];
+      const options = { what: "event", account: encodeText(account), event: encodeUuid(id) };
+      const [text] = (await run(SCRIPTS.read, partitions.ofAccount(account), { now, options })) as string[];
       return text ? decodeEvent(text, account, id)?.event : undefined;
     },
 
     async listDeliveries({ webhookId, state, type, since, until, cursor, limit }) {
       const now = await context.connect(0);
-      const args = [
-        "deliveries",
-        webhookId,
-        state ?? "",
-        type === undefined ? "" : encodeText(type),
-        validateCursor(cursor, ORDER),
+      const options = {
+        what: "deliveries",
+        id: webhookId,
+        state,
+        type: type === undefined ? undefined : encodeText(type),
+        before: validateCursor(cursor, ORDER),
         limit,
-        encodeNumber(since),
-        encodeNumber(until),
-      ];
-      const reply = await run(SCRIPTS.read, partitions.ofWebhook(webhookId), args, { now });
+        since,
+        to: until ?? undefined,
+      };
+      const reply = await run(SCRIPTS.read, partitions.ofWebhook(webhookId), { now, options });
       const [rows, next] = reply as [Row[], string];
       const deliveries = rows.map((row) => toRecord(webhookId, row));
-      return next ? { deliveries, next, examinedTo: readOrderTime(next) } : { deliveries, next: null };
+      return next ? { deliveries, next, examinedTo: decodeOrderTime(next) } : { deliveries, next: null };
     },
 
     async deliveryStats(webhookId, now) {
       const at = await context.connect(now);
-      const args = ["tally", webhookId];
-      const row = await run(SCRIPTS.read, partitions.ofWebhook(webhookId), args, { now: at });
+      const options = { what: "counts", id: webhookId };
+      const row = await run(SCRIPTS.read, partitions.ofWebhook(webhookId), { now: at, options });
       const [counts, ...texts] = row as unknown as
         | [[number, number, number, number, number], ...string[]]
         | [];
@@ -112,7 +114,7 @@ export function createRedisDeliveryLog(
         failedTests,
         ...summariseAttempts(decodeRecent(recent), decodePast(past), at),
         nextDueAt: decodeNumber(nextAt),
-        lastAttempt: !last ? null : (JSON.parse(last) as AttemptSummary),
+        lastAttempt: last ? decodeAttemptSummary(last) : null,
       };
     },
 
@@ -121,14 +123,16 @@ export function createRedisDeliveryLog(
       if (!key) return undefined;
       const at = await context.connect(now);
       const { webhookId, suffix } = key;
-      const bounds = [limits.pending, limits.pendingPerAccount];
-      const args = [...bounds, encodeText(account), webhookId, suffix, force ? 1 : 0];
-      const [result, detail = "", notifyAt] = (await run(
-        SCRIPTS.resend,
-        partitions.ofAccount(account),
-        args,
-        { now: at },
-      )) as string[];
+      const options = {
+        pending: limits.pending,
+        pendingPerAccount: limits.pendingPerAccount,
+        account: encodeText(account),
+        id: webhookId,
+        suffix,
+        force: force === true,
+      };
+      const reply = await run(SCRIPTS.resend, partitions.ofAccount(account), { now: at, options });
+      const [result, detail = "", notifyAt] = reply as string[];
       if (result === "full") throw partitionFull(detail, limits);
       notifyWorkers(notifyAt);
       return result === undefined
@@ -139,27 +143,30 @@ export function createRedisDeliveryLog(
     async recover({ webhookId, account, since, dueAt, everyMs, now, cursor, limit, type, states }) {
       const after = validateCursor(cursor, ORDER);
       const at = await context.connect(now);
-      const [result, detail, next, notifyAt, examined] = (await run(
-        SCRIPTS.recover,
-        partitions.ofAccount(account),
-        [
-          limits.pending,
-          limits.pendingPerAccount,
-          encodeText(account),
-          webhookId,
-          since,
-          after,
-          Math.min(limit, EXAMINED_PER_CALL),
-          randomUUID(),
-          dueAt,
-          everyMs,
-          RECOVERED_PER_CALL,
-          type === undefined ? "" : encodeText(type),
-          (states ?? RECOVERED_STATES).map((state) => state.charAt(0)).join(""),
-          MAX_RESENT,
-        ],
-        { now: at },
-      )) as [string?, (string | number)?, string?, string?, (string | number)?];
+      const options = {
+        pending: limits.pending,
+        pendingPerAccount: limits.pendingPerAccount,
+        account: encodeText(account),
+        id: webhookId,
+        since,
+        after,
+        limit: Math.min(limit, EXAMINED_PER_CALL),
+        nonce: randomUUID(),
+        dueAt,
+        everyMs,
+        maxRecovered: RECOVERED_PER_CALL,
+        type: type === undefined ? undefined : encodeText(type),
+        states: (states ?? RECOVERED_STATES).map((state) => state.charAt(0)).join(""),
+        maxSerial: MAX_RESENT,
+      };
+      const reply = await run(SCRIPTS.recover, partitions.ofAccount(account), { now: at, options });
+      const [result, detail, next, notifyAt, examined] = reply as [
+        string?,
+        (string | number)?,
+        string?,
+        string?,
+        (string | number)?,
+      ];
       if (result === "full") throw partitionFull(String(detail), limits);
       notifyWorkers(notifyAt);
       if (result !== "made") return undefined;

@@ -10,8 +10,6 @@ import { decodeText, encodeText } from "./text-codec.js";
 export interface StoredEvent {
   readonly event: EventRecord;
   readonly createdAt: number;
-  /** How many deliveries it was stored with. */
-  readonly receivers: number;
 }
 
 /**
@@ -26,8 +24,11 @@ export function decodeLabel(label: string): Pick<EventRecord, "type" | "subject"
   return { type: decodeText(type), ...(subject !== undefined && { subject: decodeText(subject) }) };
 }
 
-/** The first line of `order,deliveries,…⏎digest⏎label⏎payload`. */
-const EVENT_HEAD = /^([0-9a-f]{15}),(\d+),[^\n]*$/i;
+/** Returns the time that an order begins with. */
+export const decodeOrderTime = (order: string): number => Number.parseInt(order.slice(0, 11), 16);
+
+/** The first line of `order,remember until,nonce,webhooks⏎digest⏎label⏎payload`. */
+const EVENT_HEAD = /^([0-9a-f]{15}),\d+,[^\n]*$/i;
 
 /** Returns `undefined` if the text is not a stored event. */
 export function decodeEvent(text: string, account: string, id: string): StoredEvent | undefined {
@@ -35,7 +36,7 @@ export function decodeEvent(text: string, account: string, id: string): StoredEv
   const digestAt = headEnd + 1;
   const typeAt = text.indexOf("\n", digestAt) + 1;
   const payloadAt = text.indexOf("\n", typeAt) + 1;
-  const [, order = "", receivers = ""] = EVENT_HEAD.exec(text.slice(0, Math.max(0, headEnd))) ?? [];
+  const [, order = ""] = EVENT_HEAD.exec(text.slice(0, Math.max(0, headEnd))) ?? [];
   if (order === "" || typeAt === 0 || payloadAt === 0) return undefined;
   try {
     const event = copyEvent({
@@ -45,7 +46,7 @@ export function decodeEvent(text: string, account: string, id: string): StoredEv
       digest: JSON.parse(text.slice(digestAt, typeAt - 1)) as string,
       payload: decodeStoredText(text.slice(payloadAt)),
     });
-    return { event, createdAt: Number.parseInt(order.slice(0, 11), 16), receivers: Number(receivers) };
+    return { event, createdAt: decodeOrderTime(order) };
   } catch {
     return undefined;
   }
@@ -68,12 +69,12 @@ interface Entry {
 }
 
 /**
- * Where an event was stored: the mark of the data set, and the connection. A Redis that comes back
- * with older data, from a file or by a failover, has the same mark. It may have lost the event and
- * stored another one with its id.
+ * Where an event was stored: the data set, and the connection. A Redis that comes back with older
+ * data, from a file or by a failover, is the same data set. It may have lost the event and stored
+ * another one with its id.
  */
 export interface Origin {
-  readonly mark: string;
+  readonly dataSet: string;
   readonly connection: number;
 }
 
@@ -99,10 +100,10 @@ export function createEventCache(maxCharacters = MAX_CHARACTERS): EventCache {
       const size = payload.length + digest.length + type.length + account.length + ENTRY_CHARACTERS;
       entries.set(toKey(account, short), { stored, origin, until }, { size });
     },
-    get(account, short, { mark, connection }, now) {
+    get(account, short, { dataSet, connection }, now) {
       const entry = entries.get(toKey(account, short));
       if (entry === undefined || now >= entry.until) return undefined;
-      const isSame = entry.origin.mark === mark && entry.origin.connection === connection;
+      const isSame = entry.origin.dataSet === dataSet && entry.origin.connection === connection;
       return isSame ? entry.stored : undefined;
     },
     clear: () => entries.clear(),

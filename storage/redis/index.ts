@@ -9,7 +9,7 @@ import { type Clock, systemClock } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
 import { type Logger, silentLogger } from "../../src/core/logger.js";
 import { readOptions } from "../../src/core/options.js";
-import type { Retention, Storage } from "../../src/webhooks/store.js";
+import type { Storage } from "../../src/webhooks/store.js";
 import { createSeal, readSealKeys, type Seal } from "../seal.js";
 import { checkStorage } from "./check.js";
 import { createRedisClients, type RedisArgument, type RedisClient } from "./clients.js";
@@ -19,7 +19,12 @@ import { type RedisStorageOptions, redisStorageOptions } from "./options.js";
 import { createContentKeys, createPartitions, type PartitionLimits, type Partitions } from "./partition.js";
 import type { StorageReport } from "./server-report.js";
 import { createSession, type Session } from "./session.js";
-import type { RedisStoreContext } from "./store-context.js";
+import {
+  encodeOptions,
+  type RedisStoreContext,
+  type ScriptCall,
+  type ScriptLimits,
+} from "./store-context.js";
 import { createRedisWebhookStore } from "./webhook-store.js";
 
 export type { RedisArgument, RedisClient } from "./clients.js";
@@ -62,39 +67,30 @@ interface ContextOptions {
   readonly isReplicated: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly endpointLimits: RedisArgument;
-  readonly retention: Retention;
+  readonly scriptLimits: ScriptLimits;
 }
 
-/** Encodes the limits of each endpoint, as the scripts take them. */
-const encodeEndpointLimits = (perEndpoint: number, perSecond: number | null): RedisArgument =>
-  perSecond === null ? perEndpoint : `${perEndpoint},${perSecond}`;
-
 function createStoreContext(options: ContextOptions): RedisStoreContext {
-  const { session, layout, endpointLimits, retention, isReplicated } = options;
+  const { session, layout, scriptLimits, isReplicated } = options;
   const { time, workers, connection } = session;
-  /** The arguments that every script of a partition takes. */
-  const before = (now: number): readonly RedisArgument[] => [
-    now,
-    endpointLimits,
-    retention.ms,
-    retention.events,
+  const encodeArguments = ({ now, options: named, items = [] }: ScriptCall): RedisArgument[] => [
+    encodeOptions(scriptLimits, now, named),
+    ...items,
   ];
-  const run: RedisStoreContext["run"] = async (script, partition, args, call) =>
-    (await connection()).run(script, partition, [...before(call.now), ...args], call);
+  const run: RedisStoreContext["run"] = async (script, on, call) =>
+    (await connection()).run(script, on, encodeArguments(call), call);
   return {
     partitions: options.partitions,
     seal: options.seal,
     limits: options.limits,
     logger: options.logger,
     clock: options.clock,
-    retentionMs: retention.ms,
     maxSleepMs: isReplicated ? MAX_SLEEP_WITHOUT_NOTIFICATIONS_MS : MAX_SLEEP_MS,
     run,
-    runDurably: async (script, partition, args, call) =>
+    runDurably: async (script, partition, call) =>
       isReplicated
-        ? session.runReplicated(script, partition, [...before(call.now), ...args], call)
-        : { reply: await run(script, partition, args, call), confirmed: undefined },
+        ? session.runReplicated(script, partition, encodeArguments(call), call)
+        : { reply: await run(script, partition, call), confirmed: undefined },
     call: async (command, ...args) => (await connection()).call(command, ...args),
     async connect(now) {
       const wasKnown = time.isKnown;
@@ -148,7 +144,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
   const base = { clients, partitions, prefix, time, isReplicated, replicationTimeoutMs };
   let session: Session | undefined;
   /** Of the latest service; unknown before the first one. */
-  let endpointLimits: RedisArgument | undefined;
+  let scriptLimits: ScriptLimits | undefined;
   /** All services share the session, with the clock and logger of the first. */
   const getSession = (context: { readonly clock: Clock; readonly logger: Logger }): Session => {
     if (!session) {
@@ -161,7 +157,12 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
   return Object.freeze<RedisStorage>({
     webhooks({ clock: ownClock, logger: ownLogger, perEndpoint, perSecond = null, retention }) {
       const own = getSession({ clock: ownClock, logger: ownLogger });
-      endpointLimits = encodeEndpointLimits(perEndpoint, perSecond);
+      scriptLimits = {
+        perEndpoint,
+        perSecond: perSecond ?? undefined,
+        retentionMs: retention.ms,
+        retentionEvents: retention.events,
+      };
       const context = createStoreContext({
         session: own,
         layout,
@@ -171,8 +172,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
         isReplicated,
         clock: ownClock,
         logger: ownLogger,
-        endpointLimits,
-        retention,
+        scriptLimits,
       });
       return createRedisWebhookStore(context, {
         now: () => own.time.now(),
@@ -193,7 +193,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
     async check() {
       const own = session ?? createSession({ ...base, clock, logger });
       try {
-        return await checkStorage(own, { partitions, contentKeys, layout, endpointLimits });
+        return await checkStorage(own, { partitions, contentKeys, layout, scriptLimits });
       } finally {
         if (own !== session) own.close();
       }

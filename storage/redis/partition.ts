@@ -5,7 +5,7 @@
 
 import { createHash, randomUUID } from "node:crypto";
 
-/** In the order in which the scripts name them (keys.lua). */
+/** In the order in which the scripts name them (lib/keys.lua). */
 const KEY_NAMES = [
   "meta",
   "accounts",
@@ -16,18 +16,18 @@ const KEY_NAMES = [
   "ready:fast",
   "ready:slow",
   "leases",
-  "notices",
+  "health-notifications",
   "events",
   "progress",
   "deliveries",
   "log",
-  "ended",
-  "freeing",
+  "completed",
+  "retention",
   "remembered",
-  "forgetting",
+  "expirations",
   "removals",
-  "books",
-  "tallies",
+  "account-counts",
+  "webhook-counts",
   "rates",
 ] as const;
 
@@ -89,7 +89,7 @@ export function createPartitions(prefix: string, count: number): Partitions {
   };
 }
 
-/** In the order in which the scripts name them (content.lua). */
+/** In the order in which the scripts name them (lib/content.lua). */
 const CONTENT_KEY_NAMES = [
   "meta",
   "heads",

@@ -6,10 +6,9 @@ import { retry } from "../../src/core/retry.js";
 import { changeDetails, rotateSecret } from "../../src/webhooks/store/records.js";
 import type { RegistrationStore, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
-import type { RedisArgument } from "./clients.js";
 import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
-import { encodeNumber, encodeText, encodeUuid } from "./text-codec.js";
+import { encodeText, encodeUuid } from "./text-codec.js";
 import {
   decodeReadable,
   decodeWebhook,
@@ -41,24 +40,24 @@ type UpdateResult = Awaited<ReturnType<WebhookStore["updateWebhook"]>>;
 const encodeCreate = (
   { webhook, enabledLimit, accountLimit, idempotency }: CreateRequest,
   config: string,
-): readonly RedisArgument[] => [
-  encodeText(webhook.account),
-  webhook.id,
-  encodeUuid(webhook.id),
+): object => ({
+  account: encodeText(webhook.account),
+  id: webhook.id,
+  shortId: encodeUuid(webhook.id),
   enabledLimit,
   accountLimit,
-  encodeStatus(webhook.status),
-  encodeEventTypes(webhook.eventTypes),
-  webhook.generation,
-  webhook.updatedAt,
-  encodeNumber(webhook.failingSince),
-  encodeNumber(webhook.warnedAt),
-  encodeNumber(webhook.noticeAt),
+  status: encodeStatus(webhook.status),
+  types: encodeEventTypes(webhook.eventTypes),
+  generation: webhook.generation,
+  updatedAt: webhook.updatedAt,
+  failingSince: webhook.failingSince,
+  warnedAt: webhook.warnedAt,
+  noticeAt: webhook.noticeAt,
   config,
-  idempotency ? `r/${encodeText(webhook.account)}/${encodeText(idempotency.key)}` : "",
-  JSON.stringify(idempotency?.digest ?? ""),
-  encodeNumber(idempotency?.expiresAt),
-];
+  field: idempotency && `r/${encodeText(webhook.account)}/${encodeText(idempotency.key)}`,
+  digest: idempotency && JSON.stringify(idempotency.digest),
+  expiresAt: idempotency?.expiresAt,
+});
 
 /** Applies a change to a record. The script works out everything that depends on other records. */
 const changeRecord = (record: WebhookRecord, change: UpdateRequest["change"], now: number): WebhookRecord => {
@@ -77,7 +76,8 @@ export function createRedisRegistry(context: RedisStoreContext): Omit<Registrati
 
   const read = async (id: string): Promise<StoredWebhook | undefined> => {
     const now = await context.connect(0);
-    const reply = await run(SCRIPTS.read, partitions.ofWebhook(id), ["webhook", id], { now });
+    const options = { what: "webhook", id };
+    const reply = await run(SCRIPTS.read, partitions.ofWebhook(id), { now, options });
     const [text] = reply as string[];
     return text ? decodeWebhook(text, seal) : undefined;
   };
@@ -93,17 +93,17 @@ export function createRedisRegistry(context: RedisStoreContext): Omit<Registrati
     // The script compares the config, which contains the owner.
     if (owner !== undefined && owner !== record.subscriberId) return { result: "not_owner" };
     const changed = changeRecord(record, change, now);
-    const args = [
-      encodeText(account),
+    const options = {
+      account: encodeText(account),
       id,
-      config,
-      encodeWebhook(changed, seal, randomUUID(), config),
-      change.status ? encodeStatus(change.status) : "",
-      change.eventTypes === undefined ? "" : encodeEventTypes(change.eventTypes),
-      changed.url === record.url ? "0" : "1",
+      before: config,
+      config: encodeWebhook(changed, seal, randomUUID(), config),
+      status: change.status && encodeStatus(change.status),
+      types: change.eventTypes === undefined ? undefined : encodeEventTypes(change.eventTypes),
+      isMoved: changed.url !== record.url,
       enabledLimit,
-    ];
-    const reply = await run(SCRIPTS.update, partitions.ofAccount(account), args, { now });
+    };
+    const reply = await run(SCRIPTS.update, partitions.ofAccount(account), { now, options });
     const [result, text, notifyAt] = reply as [string, string?, string?];
     if (result === "changed") throw new UpdateConflict();
     notifyWorkers(notifyAt);
@@ -115,8 +115,8 @@ export function createRedisRegistry(context: RedisStoreContext): Omit<Registrati
     async createWebhook(request) {
       const now = await context.connect(request.now);
       const { webhook } = request;
-      const args = encodeCreate(request, encodeWebhook(webhook, seal, randomUUID()));
-      const reply = await run(SCRIPTS.create, partitions.ofAccount(webhook.account), args, { now });
+      const options = encodeCreate(request, encodeWebhook(webhook, seal, randomUUID()));
+      const reply = await run(SCRIPTS.create, partitions.ofAccount(webhook.account), { now, options });
       const [result, text] = reply as [string, string?];
       if (text !== undefined)
         return { result: result as "created" | "replayed", webhook: decodeWebhook(text, seal).record };
@@ -130,8 +130,8 @@ export function createRedisRegistry(context: RedisStoreContext): Omit<Registrati
     async listWebhooks({ account, cursor, limit }) {
       const after = validateCursor(cursor, /^[0-9]{1,15}$/);
       const now = await context.connect(0);
-      const args = ["webhooks", encodeText(account), after || 0, limit];
-      const reply = await run(SCRIPTS.read, partitions.ofAccount(account), args, { now });
+      const options = { what: "webhooks", account: encodeText(account), after: Number(after || 0), limit };
+      const reply = await run(SCRIPTS.read, partitions.ofAccount(account), { now, options });
       const [texts, next] = reply as [(string | null)[], string];
       return { webhooks: decodeReadable(texts, context), next: next || null };
     },
@@ -148,8 +148,8 @@ export function createRedisRegistry(context: RedisStoreContext): Omit<Registrati
 
     async removeWebhook({ id, account, now }) {
       const at = await context.connect(now);
-      const args = [encodeText(account), id, randomUUID()];
-      return (await run(SCRIPTS.remove, partitions.ofAccount(account), args, { now: at })) === 1;
+      const options = { account: encodeText(account), id, nonce: randomUUID() };
+      return (await run(SCRIPTS.remove, partitions.ofAccount(account), { now: at, options })) === 1;
     },
   };
 }

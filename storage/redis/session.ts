@@ -156,7 +156,7 @@ export function createSession(options: SessionOptions): Session {
       ? createClockTime(clock)
       : createServerTime(clock, async () => readServerTime(await connection(), partitions));
   const workers = createWorkerNotifications({
-    channel: `{${prefix}}:hints`,
+    channel: `{${prefix}}:notifications`,
     clock,
     now: time.now,
     publish: async (channel, at) => (await connection()).call("PUBLISH", channel, at),

@@ -13,8 +13,20 @@ import type { Script } from "./scripts.js";
 
 /** How a script of the webhook store is called. */
 export interface ScriptCall extends CallOptions {
-  /** The time of the storage, in epoch ms, as the script takes it. */
+  /** The time of the storage, in epoch ms. */
   readonly now: number;
+  /** The named options of the script; absent ones are `undefined`. */
+  readonly options?: object | undefined;
+  /** The arguments of the items that the script handles. */
+  readonly items?: readonly RedisArgument[] | undefined;
+}
+
+/** The limits that every script takes among its options. */
+export interface ScriptLimits {
+  readonly perEndpoint: number;
+  readonly perSecond: number | undefined;
+  readonly retentionMs: number;
+  readonly retentionEvents: number;
 }
 
 export interface DurableReply {
@@ -29,28 +41,16 @@ export interface RedisStoreContext {
   readonly limits: PartitionLimits;
   readonly logger: Logger;
   readonly clock: Clock;
-  /** How long completed events are kept, in ms. */
-  readonly retentionMs: number;
   /** True with `durability: "replicated"`. */
   readonly isReplicated: boolean;
   /** The longest a worker may sleep: it then claims without a notification. */
   readonly maxSleepMs: number;
-  /** Runs a script on a partition. It puts the arguments that every script takes before `args`. */
-  readonly run: (
-    script: Script,
-    partition: KeySet,
-    args: readonly RedisArgument[],
-    call: ScriptCall,
-  ) => Promise<unknown>;
+  /** Runs a script on a partition, with the limits among its options. */
+  readonly run: (script: Script, partition: KeySet, call: ScriptCall) => Promise<unknown>;
   /**
    * Like `run`, for changes that have to be durable: also resolves with whether a replica has it.
    */
-  readonly runDurably: (
-    script: Script,
-    partition: Partition,
-    args: readonly RedisArgument[],
-    call: ScriptCall,
-  ) => Promise<DurableReply>;
+  readonly runDurably: (script: Script, partition: Partition, call: ScriptCall) => Promise<DurableReply>;
   /** Sends a command that only reads. */
   readonly call: (command: string, ...args: readonly RedisArgument[]) => Promise<unknown>;
   /**
@@ -65,3 +65,7 @@ export interface RedisStoreContext {
   /** To be called when Redis turns out to have been emptied or replaced. */
   readonly onReset: () => void;
 }
+
+/** Encodes the options of a script: `lib/keys.lua` decodes them. */
+export const encodeOptions = (limits: ScriptLimits, now: number, options?: object): string =>
+  JSON.stringify({ now, ...limits, ...options });

@@ -1,94 +1,85 @@
 /**
  * The upkeep of partitions: recovers expired leases, frees old events, fails deliveries that cannot
- * be read, and notices that Redis was emptied. Claims find the work for it.
+ * be read, and notices that Redis was emptied. Claims and settlements find the work for it.
  */
 
+import type { Leased } from "./claim-reader.js";
 import type { EventCache } from "./event-codec.js";
-import type { Leased } from "./lease-codec.js";
 import type { Partition } from "./partition.js";
 import { SCRIPTS } from "./scripts.js";
-import type { CommonPath } from "./settle-and-claim.js";
 import type { RedisStoreContext } from "./store-context.js";
 
 /** Each call frees at most a hundred events of an account. */
-const MOST_TIDY_CALLS = 10;
+const MAX_TIDY_CALLS = 10;
 
-export interface Upkeep {
-  /** Logs records that cannot be read, and a data set that was emptied or replaced. */
-  raiseAlarms(partition: Partition, found: Pick<Leased, "parked" | "mark">): void;
-  /**
-   * Runs `tidy`, for accounts that have too many completed events, and for `!reference`s whose
-   * events cannot be read. Resolves with the accounts that still have too many.
-   */
-  tidy(partition: Partition, now: number, names: readonly string[]): Promise<readonly string[]>;
-  /**
-   * Frees events until no account has too many. Claims wait for it, so that events are not
-   * completed faster than they are freed.
-   */
-  freeCrowded(partition: Partition, now: number): Promise<void>;
-  /**
-   * Starts to free expired data while claims go on, with one call at a time, and events of accounts
-   * that have too many.
-   */
-  startTidying(partition: Partition, now: number, crowded: readonly string[]): void;
+/** Accounts that have too many completed events, and references whose events cannot be read. */
+interface TidyWork {
+  accounts?: string[];
+  unreadable?: string[];
 }
 
-export function createUpkeep(
-  context: RedisStoreContext,
-  getCommonPath: (partition: Partition) => CommonPath,
-  cache: EventCache,
-): Upkeep {
-  const { logger } = context;
-  /** The last known mark of each partition: another mark means another data set. */
-  const marks = new Map<number, string>();
-  const tidying = new Set<Partition>();
+export class Upkeep {
+  readonly #context: RedisStoreContext;
+  readonly #cache: EventCache;
+  /** The last known data set of each partition. */
+  readonly #dataSets = new Map<number, string>();
+  readonly #tidying = new Set<Partition>();
 
-  const raiseAlarms: Upkeep["raiseAlarms"] = ({ number }, { parked, mark }) => {
-    if (parked.length > 0)
+  constructor(context: RedisStoreContext, cache: EventCache) {
+    this.#context = context;
+    this.#cache = cache;
+  }
+
+  /** Logs records that cannot be read, and a data set that was emptied or replaced. */
+  raiseAlarms({ number }: Partition, { unreadable, dataSet }: Pick<Leased, "unreadable" | "dataSet">): void {
+    const { logger, onReset } = this.#context;
+    if (unreadable.length > 0)
       logger.error(
-        { partition: number, deliveries: parked },
+        { partition: number, deliveries: unreadable },
         "stored records cannot be read; their deliveries ended as failed",
       );
-    const known = marks.get(number);
-    if (known !== undefined && known !== mark) {
+    const before = this.#dataSets.get(number);
+    if (before !== undefined && before !== dataSet) {
       logger.error(
         { partition: number, code: "store_reset" },
         "Redis was emptied or replaced: its earlier data is gone",
       );
-      cache.clear();
-      context.onReset();
+      this.#cache.clear();
+      onReset();
     }
-    marks.set(number, mark);
-  };
+    this.#dataSets.set(number, dataSet);
+  }
 
-  const tidy: Upkeep["tidy"] = async (partition, now, names) => {
-    const reply = (await context.run(SCRIPTS.tidy, partition, names, { now })) as [
-      string[],
-      string,
-      string[],
-    ];
-    const [parked, mark, crowded] = reply;
-    raiseAlarms(partition, { parked, mark });
-    return crowded;
-  };
+  /** Runs `tidy` once. Resolves with the accounts that still have too many events. */
+  async tidy(partition: Partition, now: number, work: TidyWork = {}): Promise<string[]> {
+    const reply = await this.#context.run(SCRIPTS.tidy, partition, { now, options: work });
+    const [unreadable, dataSet, excess] = reply as [string[], string, string[]];
+    this.raiseAlarms(partition, { unreadable, dataSet });
+    return excess;
+  }
 
-  return {
-    raiseAlarms,
-    tidy,
-    async freeCrowded(partition, now) {
-      const { crowded } = getCommonPath(partition);
-      for (let call = 0; call < MOST_TIDY_CALLS && crowded.size > 0; call++) {
-        const names = [...crowded];
-        const left = new Set(await tidy(partition, now, names));
-        for (const name of names) if (!left.has(name)) crowded.delete(name);
-      }
-    },
-    startTidying(partition, now, crowded) {
-      if (tidying.has(partition)) return;
-      tidying.add(partition);
-      tidy(partition, now, crowded)
-        .catch((error: unknown) => logger.warn({ error }, "expired data of a partition could not be freed"))
-        .finally(() => tidying.delete(partition));
-    },
-  };
+  /**
+   * Frees events until no account has too many. Settlements wait for it, so that events are not
+   * completed faster than they are freed. Never rejects.
+   */
+  async freeExcess(partition: Partition, now: number, accounts: string[]): Promise<void> {
+    try {
+      let left = accounts;
+      for (let call = 0; call < MAX_TIDY_CALLS && left.length > 0; call++)
+        left = await this.tidy(partition, now, { accounts: left });
+    } catch (error) {
+      this.#context.logger.warn({ error }, "completed events of a partition could not be freed");
+    }
+  }
+
+  /** Starts to free expired data while claims go on, with one call at a time. */
+  start(partition: Partition, now: number, accounts: string[] = []): void {
+    if (this.#tidying.has(partition)) return;
+    this.#tidying.add(partition);
+    this.tidy(partition, now, { accounts })
+      .catch((error: unknown) =>
+        this.#context.logger.warn({ error }, "expired data of a partition could not be freed"),
+      )
+      .finally(() => this.#tidying.delete(partition));
+  }
 }

@@ -1,6 +1,6 @@
 /**
  * Encodes and decodes stored webhooks. The Lua scripts read and write their first line:
- * endpoints.lua.
+ * lib/webhooks.lua.
  */
 
 import { isPostbellError, PostbellError } from "../../src/core/errors.js";
@@ -12,7 +12,7 @@ import { decodeNumber, encodeText } from "./text-codec.js";
 
 export const encodeStatus = (status: WebhookStatus): string => (status === "ENABLED" ? "E" : "D");
 
-/** Encodes the types that a webhook subscribes to, for the roster of its account. */
+/** Encodes the types that a webhook subscribes to, for the record of its account. */
 export const encodeEventTypes = (eventTypes: readonly string[] | null): string =>
   eventTypes === null ? "|*|" : `|${eventTypes.map(encodeText).join("|")}|`;
 

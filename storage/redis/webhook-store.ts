@@ -1,44 +1,42 @@
 /** The webhook store on Redis, put together from its parts. */
 
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import type { AuditRecord, StoreStats, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
-import { createAppend } from "./append.js";
-import { createClaim } from "./claim-rotation.js";
 import { createRedisDeliveryLog } from "./delivery-log.js";
-import { createEventCache } from "./event-codec.js";
-import { createFirstLeases } from "./first-leases.js";
-import type { KeySet, Partition } from "./partition.js";
-import { createPartitionClaims } from "./partition-claims.js";
+import type { KeySet } from "./partition.js";
+import { RedisQueue } from "./queue.js";
 import { createRedisRegistry } from "./registry.js";
 import { SCRIPTS } from "./scripts.js";
-import { type CommonPath, createCommonPath } from "./settle-and-claim.js";
-import { createSettlements } from "./settlements.js";
 import type { RedisStoreContext } from "./store-context.js";
-import { encodeNumber, encodeText } from "./text-codec.js";
-import { createUpkeep } from "./upkeep.js";
+import { encodeText } from "./text-codec.js";
 import { decodeReadable, encodeStatus } from "./webhook-codec.js";
 
 export function createRedisWebhookStore(
   context: RedisStoreContext,
-  own: Pick<WebhookStore, "now" | "watch" | "connectionProblem">,
+  process: Pick<WebhookStore, "now" | "watch" | "connectionProblem">,
 ): WebhookStore {
   const { partitions, run, maxSleepMs } = context;
-  const { now } = own;
+  const { now } = process;
+  const queue = new RedisQueue(context);
   return Object.freeze<WebhookStore>({
     maxSleepMs,
-    ...own,
+    ...process,
     partitionOf: (webhookId) => partitions.ofWebhook(webhookId).number,
     newWebhookId: (account) => partitions.newWebhookId(account),
     ...createRedisRegistry(context),
     ...createRedisHealthNotifications(context),
-    ...createRedisDeliveryQueue(context),
+    append: (request) => queue.append(request),
+    claim: (request) => queue.claim(request),
+    settle: (settlements) => queue.settle(settlements),
     ...createRedisDeliveryLog(context),
     ...createRedisAuditLog(context),
     async stats() {
       const at = await context.connect(now());
       const parts = await Promise.all(
-        partitions.all.map((partition) => run(SCRIPTS.read, partition, ["stats"], { now: at })),
+        partitions.all.map((partition) =>
+          run(SCRIPTS.read, partition, { now: at, options: { what: "stats" } }),
+        ),
       );
       const figures = parts as [...(number | string)[], number[]][];
       const sum = (place: number): number => figures.reduce((total, part) => total + Number(part[place]), 0);
@@ -66,33 +64,6 @@ function sumHealth(parts: readonly (readonly number[])[]): StoreStats["endpoints
   return { ok: sum(0) - failing - warned, failing, warned, disabled: sum(1) };
 }
 
-function createRedisDeliveryQueue(
-  context: RedisStoreContext,
-): Pick<WebhookStore, "append" | "claim" | "settle"> {
-  const { partitions } = context;
-  const process = randomBytes(6).toString("base64url");
-  let count = 0;
-  const nonce = (): string => `${process}.${(++count).toString(36)}`;
-
-  const firstLeases = createFirstLeases();
-  const cache = createEventCache();
-  const commonPaths = partitions.all.map((partition) => createCommonPath(context, partition, nonce));
-  const getCommonPath = ({ number }: Partition): CommonPath => {
-    const commonPath = commonPaths[number];
-    if (commonPath === undefined) throw new RangeError("every partition has a common path");
-    return commonPath;
-  };
-  const settlements = createSettlements(context, getCommonPath, firstLeases, nonce);
-  const upkeep = createUpkeep(context, getCommonPath, cache);
-  const claims = createPartitionClaims({ context, getCommonPath, settlements, firstLeases, cache, upkeep });
-
-  return {
-    append: createAppend({ context, claims, settlements, upkeep, cache, nonce }),
-    claim: createClaim(context, claims, settlements),
-    settle: settlements.settle,
-  };
-}
-
 function createRedisHealthNotifications(
   context: RedisStoreContext,
 ): Pick<WebhookStore, "claimHealthNotifications" | "settleHealthNotification"> {
@@ -104,8 +75,9 @@ function createRedisHealthNotifications(
       let nextAt: number | null = null;
       const errors: unknown[] = [];
       for (const partition of partitions.all) {
-        const args = [leaseUntil, limit - webhooks.length, randomUUID()];
-        const reply = await run(SCRIPTS.notices, partition, args, { now: at }).catch((error: unknown) => {
+        const options = { leaseUntil, limit: limit - webhooks.length, nonce: randomUUID() };
+        const call = run(SCRIPTS.claimHealthNotifications, partition, { now: at, options });
+        const reply = await call.catch((error: unknown) => {
           errors.push(error);
           return [[], String(leaseUntil)];
         });
@@ -122,17 +94,18 @@ function createRedisHealthNotifications(
 
     async settleHealthNotification({ id, account, failingSince, from, status, warnedAt, noticeAt, now }) {
       const at = await context.connect(now);
-      const args = [
-        encodeText(account),
+      const options = {
+        account: encodeText(account),
         id,
         failingSince,
-        encodeStatus(from),
-        encodeStatus(status),
-        encodeNumber(warnedAt),
-        encodeNumber(noticeAt),
-        randomUUID(),
-      ];
-      return (await run(SCRIPTS.settleNotice, partitions.ofAccount(account), args, { now: at })) === 1;
+        from: encodeStatus(from),
+        status: encodeStatus(status),
+        warnedAt,
+        noticeAt,
+        nonce: randomUUID(),
+      };
+      const partition = partitions.ofAccount(account);
+      return (await run(SCRIPTS.settleHealthNotification, partition, { now: at, options })) === 1;
     },
   };
 }
@@ -161,8 +134,8 @@ function createRedisAuditLog(
         texts.push(encodeText(account), time, entry);
         byLog.set(audit, texts);
       }
-      const add = ([audit, texts]: [KeySet, (string | number)[]]) =>
-        run(SCRIPTS.audit, audit, [keep, randomUUID(), ...texts], { now: at });
+      const add = ([audit, items]: [KeySet, (string | number)[]]) =>
+        run(SCRIPTS.audit, audit, { now: at, options: { keep, nonce: randomUUID() }, items });
       await Promise.all([...byLog].map(add));
     },
 

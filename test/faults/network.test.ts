@@ -71,7 +71,7 @@ describe("a reply that is lost (F2, F10)", () => {
     const { store, storage, register, append, claim } = openStore({ url: proxy.url });
     await register();
     await append(newEvent("clinic"));
-    proxy.decide(losingFirst(({ script }) => script === "settle-and-claim"));
+    proxy.decide(losingFirst(({ script }) => script === "claim"));
     expect(await claim()).toHaveLength(1);
     expect(await store.stats()).toMatchObject({ pending: 1, leased: 1 });
     await storage.close();
@@ -82,7 +82,7 @@ describe("a reply that is lost (F2, F10)", () => {
     const proxy = await startCommandProxy(redis);
     const service = await startService({ redis: { url: proxy.url }, receiver });
     const [webhookId = ""] = await service.register(1);
-    proxy.decide(losingFirst(({ settles }) => settles));
+    proxy.decide(losingFirst(({ script }) => script === "settle"));
     const { id, deliveries } = await service.emit();
     await service.drained();
     expect(receiver.arrivals.filter(({ eventId }) => eventId === id)).toHaveLength(1);

@@ -94,7 +94,7 @@ const member = (what: string, key: string, score: string, text: string): Corrupt
 const CORRUPTIONS: readonly Corruption[] = [
   hash("an event that is no event", "events", `${ACCOUNT}/EVENT`, "garbage"),
   hash("an empty event", "events", `${ACCOUNT}/EVENT`, ""),
-  hash("an event cut off after its first line", "events", `${ACCOUNT}/EVENT`, "019c0000000000000,1,0,n,r"),
+  hash("an event cut off after its first line", "events", `${ACCOUNT}/EVENT`, "019c0000000000000,0,n,r"),
   hash("an invalid delivery", "deliveries", `${WEBHOOK}/EVENT`, "garbage"),
   hash("the progress of an event", "progress", `${ACCOUNT}/EVENT`, "garbage", { raisesAlarm: false }),
   hash("an invalid webhook", "webhooks", WEBHOOK, "garbage", { sparesTheRest: false }),
@@ -107,7 +107,7 @@ const CORRUPTIONS: readonly Corruption[] = [
   member("a place in the queue of no event", "queue", "0", `${WEBHOOK}/00000000000/garbage`),
   member("a lease of nothing", "leases", "1", "garbage"),
   member("a turn of no endpoint", "ready:slow", "1", "garbage"),
-  member("an invalid account to be freed", "freeing", "1", "garbage"),
+  member("an invalid account to be freed", "retention", "1", "garbage"),
   hash("a removal of nothing", "removals", WEBHOOK, "garbage", { raisesAlarm: false }),
   hash("the order", "meta", "order", "garbage", { raisesAlarm: false }),
   hash("the turn", "meta", "turn", "garbage", { raisesAlarm: false }),
@@ -155,7 +155,7 @@ describe("garbage in the place of", () => {
   test("a health step of no webhook: the other steps go on", async () => {
     const opened = openStore({ url: redis.url });
     await opened.register();
-    await admin.zadd(opened.key("notices"), 1, "garbage");
+    await admin.zadd(opened.key("health-notifications"), 1, "garbage");
     const now = opened.store.now();
     const asked = opened.store.claimHealthNotifications({ now, leaseUntil: now + 1_000, limit: 10 });
     expect(await codeOf(asked)).toBe("resolved");

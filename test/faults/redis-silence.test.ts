@@ -97,7 +97,7 @@ async function expectToResume(fault: string, service: Service): Promise<void> {
 /** Waits until Redis counts so many connections that listen for notifications. */
 async function expectListeners(prefix: string, count: number): Promise<void> {
   const counts = async (): Promise<boolean> =>
-    (await redis.cli("PUBSUB", "NUMSUB", `{${prefix}}:hints`)).endsWith(`\n${count}`);
+    (await redis.cli("PUBSUB", "NUMSUB", `{${prefix}}:notifications`)).endsWith(`\n${count}`);
   await eventually(counts, { ms: RESUMED_MS, what: "the process listens again" });
 }
 

@@ -1,187 +1,134 @@
--- Stores events, each with all its deliveries or not at all. This file follows common-path.lua,
--- rosters.lua and remembered.lua; claim-due.lua follows it in the same script, and leases due deliveries.
+-- Stores events, each with all its deliveries or not at all, and leases due deliveries.
 --
--- ARGV from the ninth on: most pending, most pending of an account, a name for this data set where
--- it has none, and the place of the event whose caller claims (0 if none does; without that event
--- nothing is leased). Then three for each event: its account; a head of lines, which are its id, its
--- type, until when the id is remembered, the nonce of the call, the short id of the only webhook it is
--- for, and `1` if it follows the event before it in a list; and `digest⏎label⏎payload`.
+-- Options: pending, pendingPerAccount (the bounds), dataSet (its name if it has none), lease (as
+-- claim.lua's options) and claimer, the place of the event whose caller claims: nothing is leased
+-- unless that is stored. ARGV, two for each event: JSON with account, id, type, rememberUntil, nonce, target
+-- (the id of the only webhook it is for), follows (true if it follows the event before it in a list);
+-- and `digest⏎label⏎payload`.
 --
--- `result` has a line for each event: `stored` or `duplicate` with its order, the short ids of its
--- webhooks, and how many webhooks its account has; `conflict`; `full` with the bound; or `skipped` if
--- it follows one that was not stored. The order is `-` if this call has not stored the event.
+-- Replies with a line for each event, and as lib/claim.lua. A line is `stored` or `duplicate` with the
+-- order, the ids of the webhooks, and how many webhooks the account has; `conflict`; `full` with the
+-- bound; or `skipped` if it follows one that was not stored. The order is `-` if this call has not
+-- stored the event.
 
-local FIRST, FIELDS = 13, 3
-local mostPending, mostPendingPerAccount = tonumber(ARGV[9]), tonumber(ARGV[10])
-local claimer = tonumber(ARGV[12])
+checkTypes({ WEBHOOKS, IN_FLIGHT, DELIVERIES, PROGRESS, perSecond and RATES })
+meta:fetch({ 'dataSet', 'turn', 'order', 'bytes' })
 
-local HEAD = '^([^\n]*)\n([^\n]*)\n(%d+)\n([^\n]*)\n([^\n]*)\n(.*)$'
+-- By name: an account's number, its subscriptions, and the receivers by type.
+local accounts = {}
 
-local rosters, accounts, numbers = {}, {}, {}
-
-local function accountOf(name)
-  if accounts[name] == nil then
-    local roster = readRoster(name)
-    local account = { a = roster and roster.a or '', lines = roster and roster.lines or '', byType = {} }
-    if roster then numbers[#numbers + 1] = roster.a end
+local function getAccount(name)
+  if not accounts[name] then
+    local account = readAccount(name) or { number = '', subscriptions = '' }
+    account.receivers = {}
     accounts[name] = account
   end
   return accounts[name]
 end
 
 -- Everything that is known about the events, read at once.
-local items, eventKeys, rememberedKeys = {}, {}, {}
-for i = FIRST, #ARGV, FIELDS do
-  local id, type, rememberUntil, nonce, target, follows = string.match(ARGV[i + 1], HEAD)
-  local digest, label = string.match(ARGV[i + 2], '^([^\n]*)\n([^\n]*)\n')
-  local account = accountOf(ARGV[i])
-  items[#items + 1] = {
-    account = account, accountName = ARGV[i], id = id, type = type, rememberUntil = rememberUntil, nonce = nonce,
-    target = target ~= '' and target or nil, follows = follows == '1', digest = digest, label = label, value = ARGV[i + 2],
-  }
-  eventKeys[#items] = account.a .. '/' .. id
-  rememberedKeys[#items] = 'e/' .. id .. '/' .. ARGV[i]
+local items, eventKeys, idKeys, numbers = {}, {}, {}, {}
+for i = 2, #ARGV, 2 do
+  local item = decode(ARGV[i])
+  item.value, item.name, item.account = ARGV[i + 1], item.account, getAccount(item.account)
+  item.digest, item.label = string.match(item.value, '^([^\n]*)\n([^\n]*)\n')
+  item.key, item.idKey = item.account.number .. '/' .. item.id, 'e/' .. item.id .. '/' .. item.name
+  local place = #items + 1
+  items[place], eventKeys[place], idKeys[place], numbers[place] = item, item.key, item.idKey, item.account.number
 end
-local knownEvents = call('HMGET', EVENTS, unpack(eventKeys))
-local knownIds = call('HMGET', REMEMBERED, unpack(rememberedKeys))
-local books = {}
-if #numbers > 0 then
-  for i, book in ipairs(call('HMGET', BOOKS, unpack(numbers))) do
-    local pending, kept = string.match(book or '', '^(%d+),(%d+)')
-    books[numbers[i]] = { pending = tonumber(pending) or 0, kept = tonumber(kept) or 0 }
-  end
-end
+local storedEvents, storedIds = call('HMGET', EVENTS, unpack(eventKeys)), call('HMGET', REMEMBERED, unpack(idKeys))
+accountCounts:fetch(numbers)
 local allPending = call('ZCARD', QUEUE) + call('ZCARD', LEASES)
--- If something else created a key of another type, the script has to fail before its first write.
-call('ZCARD', LOG)
 
--- The webhooks of an account that get an event: their numbers, their short ids, and how many webhooks
--- the account has.
-local function listReceivers(account, type, target)
-  local known = not target and account.byType[type]
-  if known then return known end
-  local ws, shorts, all = {}, {}, 0
+-- The webhooks of an account that get an event: their numbers, their ids, and how many webhooks the
+-- account has.
+local function findReceivers(account, type, target)
+  local found = not target and account.receivers[type]
+  if found then return found end
+  local webhooks, ids, all = {}, {}, 0
   local patterns = listPatterns(type)
-  for w, status, short, types in string.gmatch(account.lines, '(%d+) (%a) (%S+) ([^\n]*)\n') do
+  for webhook, status, id, types in string.gmatch(account.subscriptions, SUBSCRIPTION) do
     all = all + 1
-    if receives({ id = short, status = status, types = types }, patterns, target) then
-      ws[#ws + 1] = w
-      shorts[#shorts + 1] = short
+    if receives({ id = id, status = status, types = types }, patterns, target) then
+      webhooks[#webhooks + 1] = webhook
+      ids[#ids + 1] = id
     end
   end
-  known = { ws = ws, numbers = table.concat(ws, ';'), shorts = table.concat(shorts, ';'), all = all }
-  if not target then account.byType[type] = known end
-  return known
+  found = { webhooks = webhooks, numbers = table.concat(webhooks, ';'), ids = table.concat(ids, ';'), all = all }
+  if not target then account.receivers[type] = found end
+  return found
 end
 
--- What is known about the id of an event: stored now or before, or remembered. Nil for a new one.
-local seen = {}
+-- Events of this call by their ids.
+local stored = {}
 
-local function findKnown(place)
-  local known = seen[rememberedKeys[place]]
-  if known then return known end
-  local nonce, receivers, digest = string.match(knownEvents[place] or '', '^%x+,%d+,%d+,([^,]*),([^,\n]*)\n([^\n]*)\n')
+-- Returns the event that an id belongs to: stored now or before, or remembered. Nil for a new one.
+local function findEvent(place)
+  local found = stored[idKeys[place]]
+  if found then return found end
+  local nonce, receivers, digest = string.match(storedEvents[place] or '', '^%x+,%d+,([^,]*),([^,\n]*)\n([^\n]*)\n')
   if nonce then return { nonce = nonce, receivers = receivers, digest = digest } end
-  if knownEvents[place] then error('a stored event cannot be read') end
-  local expiresAt, by, went, of = string.match(knownIds[place] or '', '^(%d+)\n([^\n]*)\n([^\n]*)\n(.*)$')
-  if expiresAt and tonumber(expiresAt) > now then return { nonce = by, receivers = went, digest = of } end
+  if storedEvents[place] then error('a stored event cannot be read') end
+  local expiresAt, by, to, of = string.match(storedIds[place] or '', '^(%d+)\n([^\n]*)\n([^\n]*)\n(.*)$')
+  if expiresAt and tonumber(expiresAt) > now then return { nonce = by, receivers = to, digest = of } end
 end
 
--- Orders grow with each event and later delivery of the partition. An order has 11 digits for the
--- time and 4 that count within it.
-lastOrder = string.match(lastOrder or '', '^%x+$') or ''
-
-local function nextOrder()
-  local order = hex(now) .. '0000'
-  if order <= lastOrder and #lastOrder == #order then
-    local at, count = tonumber(string.sub(lastOrder, 1, 11), 16), tonumber(string.sub(lastOrder, 12), 16) + 1
-    if count > 65535 then at, count = at + 1, 0 end
-    order = hex(at) .. string.format('%04x', count)
-  end
-  lastOrder = order
-  return order
-end
-
--- What is to be written, and the webhooks that get something.
-local values, entries, queued, records, progress, endedMembers, freeing, remembered = {}, {}, {}, {}, {}, {}, {}, {}
-local ws = {}
-bytes = tonumber(bytes) or 0
-
-local function addTo(list, one, other)
-  list[#list + 1] = one
-  list[#list + 1] = other
-end
+local values, remembered = {}, {}
 
 -- Queues the deliveries of an event. Those of a test are in the log like later deliveries, so that
--- `recover` ignores them, and have a record of their own.
-local function addDeliveries(item, group, order)
-  local createdAt = tonumber(string.sub(order, 1, 11), 16)
-  local queuedAt = math.max(0, findQueueTime(nil, createdAt, nil, createdAt))
-  local suffix = '/' .. hex(queuedAt) .. '/' .. item.id
-  local length = #queued
-  for i, w in ipairs(group.ws) do
-    queued[length + 2 * i - 1] = '0'
-    queued[length + 2 * i] = w .. suffix
-  end
-  if not group.isListed then
-    group.isListed = true
-    for _, w in ipairs(group.ws) do
-      if not ws[w] then
-        ws[w] = true
-        ws[#ws + 1] = w
-      end
-    end
+-- `recover` ignores them, and have a record.
+local function addDeliveries(item, found, order)
+  local createdAt = timeOf(order)
+  local suffix = '/' .. hex(findQueueTime(nil, createdAt, nil, createdAt)) .. '/' .. item.id
+  for _, webhook in ipairs(found.webhooks) do
+    queue:add(webhook .. suffix, 0)
+    touched[webhook] = true
   end
   if not item.target then return end
-  local record = { 'p', order, '', '0', text(createdAt), '', '0', '0', '', '0', '', text(queuedAt), '1', '0', '' }
-  for _, w in ipairs(group.ws) do addTo(records, w .. '/' .. item.id, table.concat(record, ',')) end
+  for _, webhook in ipairs(found.webhooks) do
+    local ref, d = webhook .. '/' .. item.id, newDelivery(order)
+    enqueue(item.account.number, ref, d)
+  end
 end
 
--- Starts the retention of an event that no webhook gets.
-local function complete(item, key)
-  local member = item.account.a .. '/' .. item.accountName
-  addTo(progress, key, '0,' .. text(now) .. ',')
-  addTo(endedMembers, '0', item.account.a .. '/' .. hex(now) .. '/' .. item.id)
-  addTo(freeing, text(now + keepMs), member)
-  local book = books[item.account.a]
-  book.kept = book.kept + 1
-  if book.kept > keepEvents then overdue[#overdue + 1] = member end
+local function store(item, found)
+  local account, order = item.account.number, nextOrder()
+  local value = table.concat({ order, text(item.rememberUntil), item.nonce, found.ids }, ',') .. '\n' .. item.value
+  values[#values + 1] = item.key
+  values[#values + 1] = value
+  addToMeta('bytes', #value)
+  log:add(table.concat({ account, order, item.id, item.label, found.numbers .. (item.target and '.0' or '') }, '/'), 0)
+  addDeliveries(item, found, order)
+  count(account, 'pending', #found.webhooks)
+  if #found.webhooks > 0 then
+    progress:setText(item.key, text(#found.webhooks))
+  else
+    completeEvent(account, item.name, item.id, { open = 0, completedAt = '', later = '' })
+  end
+  return 'stored ' .. order .. ' ' .. found.ids .. ' ' .. found.all
 end
 
 local function append(place)
   local item = items[place]
-  local account = item.account
-  local group = listReceivers(account, item.type, item.target)
-  local known = findKnown(place)
-  if known then
-    local found = compareKnown(known.digest, item.digest)
-    if found == 'conflict' then return found end
+  local found, before = findReceivers(item.account, item.type, item.target), findEvent(place)
+  if before then
+    local result = compareKnown(before.digest, item.digest)
+    if result == 'conflict' then return result end
     -- The same call again, because its reply was lost: it did store the event.
-    return (known.nonce == item.nonce and 'stored' or found) .. ' - ' .. known.receivers .. ' ' .. group.all
+    return (before.nonce == item.nonce and 'stored' or result) .. ' - ' .. before.receivers .. ' ' .. found.all
   end
-  seen[rememberedKeys[place]] = { nonce = item.nonce, receivers = group.shorts, digest = item.digest }
-  if not isKept(item.target ~= nil, #group.ws, group.all, keepMs) then
-    local value = item.rememberUntil .. '\n' .. item.nonce .. '\n\n' .. item.digest
-    remembered[#remembered + 1] = { rememberedKeys[place], value, item.rememberUntil }
-    return 'stored -  ' .. group.all
+  local added = #found.webhooks
+  local isStored = isKept(item.target ~= nil, added, found.all, options.retentionMs)
+  if isStored then
+    local pending = getAccountCounts(item.account.number).pending
+    if pending + added > options.pendingPerAccount then return 'full pendingPerAccount' end
+    if allPending + added > options.pending then return 'full pending' end
+    allPending = allPending + added
   end
-  local book = books[account.a]
-  local bound = book.pending + #group.ws > mostPendingPerAccount and 'pendingPerAccount'
-    or allPending + #group.ws > mostPending and 'pending'
-  if bound then
-    seen[rememberedKeys[place]] = nil
-    return 'full ' .. bound
-  end
-  book.pending, allPending = book.pending + #group.ws, allPending + #group.ws
-  book.isChanged = true
-  local order = nextOrder()
-  local value = order .. ',' .. #group.ws .. ',' .. item.rememberUntil .. ',' .. item.nonce .. ',' .. group.shorts .. '\n' .. item.value
-  bytes = bytes + #value
-  addTo(values, eventKeys[place], value)
-  addTo(entries, '0', account.a .. '/' .. order .. '/' .. item.id .. '/' .. item.label .. '/' .. group.numbers .. (item.target and '.0' or ''))
-  addDeliveries(item, group, order)
-  if #group.ws == 0 then complete(item, eventKeys[place]) end
-  return 'stored ' .. order .. ' ' .. group.shorts .. ' ' .. group.all
+  stored[item.idKey] = { nonce = item.nonce, receivers = found.ids, digest = item.digest }
+  if isStored then return store(item, found) end
+  remembered[#remembered + 1] = item
+  return 'stored -  ' .. found.all
 end
 
 local lines, hasStopped = {}, false
@@ -191,27 +138,18 @@ for place, item in ipairs(items) do
   hasStopped = hasStopped or line == 'conflict' or string.sub(line, 1, 4) == 'full'
   lines[place] = line
 end
-result = table.concat(lines, '\n')
-if claimer == 0 or string.find(lines[claimer], '^[cf]') then token = '' end
 
 -- The first write is one that a full Redis refuses, so nothing is half stored.
 if #values > 0 then
   call('HSET', EVENTS, unpack(values))
-  call('ZADD', LOG, unpack(entries))
-  callMany('ZADD', QUEUE, queued)
-  callMany('HSET', DELIVERIES, records)
-  callMany('HSET', PROGRESS, progress)
-  callMany('ZADD', ENDED, endedMembers)
-  if #freeing > 0 then call('ZADD', FREEING, 'NX', unpack(freeing)) end
-  local set = {}
-  for a, book in pairs(books) do
-    if book.isChanged then addTo(set, a, text(book.pending) .. ',' .. text(book.kept)) end
-  end
-  call('HSET', BOOKS, unpack(set))
-  mark = mark or ARGV[11]
-  call('HSET', META, 'order', lastOrder, 'bytes', text(bytes), 'mark', mark)
-  for from = 1, #ws, MOST_ARGUMENTS do offer({ unpack(ws, from, math.min(from + MOST_ARGUMENTS - 1, #ws)) }) end
+  if not meta:text('dataSet') then meta:setText('dataSet', options.dataSet) end
 end
-for _, one in ipairs(remembered) do remember(one[1], one[2], tonumber(one[3])) end
--- Ids that are only remembered lead to no claim, so no `tidy` would free them.
-if #remembered > 0 then forgetSome(2 * #remembered) end
+flush()
+for _, item in ipairs(remembered) do
+  remember(item.idKey, table.concat({ text(item.rememberUntil), item.nonce, '', item.digest }, '\n'), item.rememberUntil)
+end
+-- Ids that are only remembered lead to no claim, so no `tidy` would forget them.
+if #remembered > 0 then forgetExpired(2 * #remembered) end
+for _, name in ipairs(listExcess()) do work[#work + 1] = name end
+local isClaiming = options.claimer and not string.find(lines[options.claimer], '^[cf]')
+return { table.concat(lines, '\n'), claim(isClaiming and options.lease or nil) }

@@ -1,11 +1,12 @@
 -- Adds entries to the audit log, and removes the oldest ones of each account beyond those that it
 -- may have. The log is the only key of this script, so that no other script has to name it.
 --
--- ARGV, after the arguments of every script: entries to keep, nonce; then account, time and text
--- of each entry. The nonce tells a repetition of the call, which adds nothing.
+-- Options: keep, how many entries, and nonce, which tells a repetition of the call: that adds nothing.
+-- ARGV, three for each entry: account, time and text.
 
 local AUDIT = KEYS[1]
-local keep, nonce = tonumber(ARGV[5]), ARGV[6]
+local options = decode(ARGV[1])
+local keep, nonce = options.keep, options.nonce
 
 -- Beyond the entries that were added, so many more may be removed after `keep` was lowered.
 local MORE_REMOVED = 200
@@ -25,7 +26,7 @@ local function firstNumber(prefix)
 end
 
 local members, added, numbers = {}, {}, {}
-for i = 7, #ARGV, 3 do
+for i = 2, #ARGV, 3 do
   local account, at, entry = ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2]
   local prefix = account .. '/' .. string.format('%011x', at)
   local number = numbers[prefix] or firstNumber(prefix)

@@ -1,27 +1,28 @@
 -- Stores a change set as a whole, or replies with the conflict that prevents it. Also replies with
 -- the nonce of the commit before, which tells the caller if the data is the set that it has seen.
 --
--- ARGV: nonce, most changes kept, how many records it is based on, the lengths of the texts, and
--- the texts in one string. The texts are key and version of each record it is based on, then key,
+-- ARGV: options (nonce, maxChanges to keep, basis: how many records it is based on), the lengths of
+-- the texts, and the texts in one string. The texts are key and version of each record it is based on, then key,
 -- expected version, head, columns and body of each write. An empty head removes the record.
 
-local nonce, kept, basis = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local options = decode(ARGV[1])
+local nonce = options.nonce
 
 -- The same call again, because its reply was lost.
 local known = call('ZSCORE', COMMITS, nonce)
 if known then return { 'stored', tonumber(known) } end
 
-local lengthOf, place = string.gmatch(ARGV[4], '%d+'), 1
+local lengthOf, place = string.gmatch(ARGV[2], '%d+'), 1
 local function nextText()
   local length = lengthOf()
   if not length then return nil end
   local from = place
   place = place + tonumber(length)
-  return string.sub(ARGV[5], from, place - 1)
+  return string.sub(ARGV[3], from, place - 1)
 end
 
 local expected, writes, keys = {}, {}, {}
-for _ = 1, basis do
+for _ = 1, options.basis do
   local key = nextText()
   expected[#expected + 1] = { key = key, version = nextText() }
   keys[#keys + 1] = key
@@ -101,9 +102,9 @@ for hash, fields in pairs(gone) do callMany('HDEL', hash, fields) end
 for hash, fields in pairs(set) do callMany('HSET', hash, fields) end
 callMany('ZADD', CHANGES, changed)
 
--- Trims a sorted set to `kept` members. Returns the score of the last member that was removed.
+-- Trims a sorted set to the changes that are kept. Returns the score of the last member that was removed.
 local function trim(key)
-  local over = call('ZCARD', key) - kept
+  local over = call('ZCARD', key) - options.maxChanges
   if over <= 0 then return nil end
   local score = call('ZRANGE', key, over - 1, over - 1, 'WITHSCORES')[2]
   call('ZREMRANGEBYRANK', key, 0, over - 1)

@@ -1,41 +1,38 @@
--- Stores a webhook, once for its id and once for its idempotency key.
---
--- ARGV: account, id, short id, most ENABLED, most in all, status, types, generation, updated,
--- failing since, warned, notice at, config, idempotency field, digest, expires.
+-- Stores a webhook, once for its id and once for its idempotency key. Options: account, id, shortId,
+-- enabledLimit, accountLimit, status, types, generation, updatedAt, failingSince, warnedAt, noticeAt,
+-- config; and field (of the remembered key), digest, expiresAt if it has such a key.
 
-local account, id, short = ARGV[5], ARGV[6], ARGV[7]
-local enabledLimit, accountLimit = tonumber(ARGV[8]), tonumber(ARGV[9])
-local status, types, noticeAt, config = ARGV[10], ARGV[11], ARGV[16], ARGV[17]
-local key, digest, expiresAt = ARGV[18], ARGV[19], ARGV[20]
-
-if key ~= '' then
-  local known = call('HGET', REMEMBERED, key)
-  local expires, of, value = string.match(known or '', '^(%d+)\n([^\n]*)\n(.*)$')
-  if expires and tonumber(expires) > now then
+if options.field then
+  local expiresAt, digest, value = string.match(call('HGET', REMEMBERED, options.field) or '', '^(%d+)\n([^\n]*)\n(.*)$')
+  if expiresAt and tonumber(expiresAt) > now then
     -- The same call again, because its reply was lost, has the same id.
-    local isAgain = string.find(value, '"id":"' .. id .. '"', 1, true)
-    if of == digest then return { isAgain and 'created' or 'replayed', value } end
+    local isAgain = string.find(value, '"id":"' .. options.id .. '"', 1, true)
+    if digest == options.digest then return { isAgain and 'created' or 'replayed', value } end
     return { 'key_reused' }
   end
 end
-local stored = call('HGET', IDS, id)
+local stored = call('HGET', IDS, options.id)
 if stored then return { 'created', call('HGET', WEBHOOKS, stored) } end
 
-local roster = readRoster(account)
-local all, enabled = countRoster(roster)
-if all >= accountLimit then return { 'account_limit' } end
-if status == 'E' and enabled >= enabledLimit then return { 'enabled_limit' } end
+local account = readAccount(options.account)
+local all, enabled = countWebhooks(account)
+if all >= options.accountLimit then return { 'account_limit' } end
+if options.status == 'E' and enabled >= options.enabledLimit then return { 'enabled_limit' } end
 
-local a = roster and roster.a or text(call('HINCRBY', META, 'accounts', 1))
-local w = text(call('HINCRBY', META, 'webhooks', 1))
-local e = {
-  a = a, account = account, status = status, generation = ARGV[12], updatedAt = ARGV[13], failingSince = ARGV[14],
-  warnedAt = ARGV[15], noticeAt = noticeAt, lane = 's', slowStart = '', more = '', config = '\n' .. config,
-}
-local value = endpointText(e)
-call('HSET', ACCOUNTS, account, a .. '\n' .. (roster and roster.lines or '') .. rosterLine(w, status, short, types))
-call('HSET', IDS, id, w)
-call('HSET', WEBHOOKS, w, value)
-if noticeAt ~= '' then call('ZADD', NOTICES, noticeAt, w) end
-if key ~= '' then remember(key, expiresAt .. '\n' .. digest .. '\n' .. value, expiresAt) end
+local number = account and account.number or text(call('HINCRBY', META, 'accounts', 1))
+local webhook = text(call('HINCRBY', META, 'webhooks', 1))
+local noticeAt = text(options.noticeAt)
+local value = endpoints.write({
+  accountNumber = number, account = options.account, status = options.status, generation = text(options.generation),
+  updatedAt = text(options.updatedAt), failingSince = text(options.failingSince), warnedAt = text(options.warnedAt),
+  noticeAt = noticeAt, lane = 's', slowStart = '', more = '', config = '\n' .. options.config,
+})
+local subscription = writeSubscription(webhook, options.status, options.shortId, options.types)
+call('HSET', ACCOUNTS, options.account, number .. '\n' .. (account and account.subscriptions or '') .. subscription)
+call('HSET', IDS, options.id, webhook)
+call('HSET', WEBHOOKS, webhook, value)
+if noticeAt ~= '' then call('ZADD', HEALTH, noticeAt, webhook) end
+if options.field then
+  remember(options.field, text(options.expiresAt) .. '\n' .. options.digest .. '\n' .. value, options.expiresAt)
+end
 return { 'created', value }

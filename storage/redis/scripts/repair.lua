@@ -1,122 +1,109 @@
 -- Compares the counters of a partition with the records they count, and corrects them. They only
 -- differ after a defect, a partial restore or a change by hand.
 --
--- ARGV[5]: `in-flight` for the counts of leases, `counters` of the accounts that follow, `places`
--- of the deliveries that follow, or the `entries` of the log that follow.
---
--- Replies with how many corrections were made.
+-- Options: part, and names: of the `accounts`, `deliveries` or `entries` of the log that follow; the
+-- part `inFlight` has none. Replies with how many corrections were made.
 
 goOnWhenFull()
 local repaired = 0
-local MOST_LEASES, ANY_NUMBER = 2000, 1000000
+local MAX_LEASES = 2000
+local parts = {}
 
-local function repairInFlight()
-  if call('ZCARD', LEASES) > MOST_LEASES or call('HLEN', IN_FLIGHT) > MOST_LEASES then return end
+function parts.inFlight()
+  if call('ZCARD', LEASES) > MAX_LEASES or call('HLEN', IN_FLIGHT) > MAX_LEASES then return end
   local counts = {}
   for _, ref in ipairs(call('ZRANGE', LEASES, 0, -1)) do
-    local w = webhookOf(ref)
-    counts[w] = (counts[w] or 0) + 1
+    local webhook = webhookOf(ref) or ''
+    counts[webhook] = (counts[webhook] or 0) + 1
   end
-  local known = call('HGETALL', IN_FLIGHT)
-  for i = 1, #known, 2 do
-    local w, right = known[i], counts[known[i]] or 0
-    local e, own = endpoints.get(w), inFlight.get(w) or 0
-    if not e then
-      inFlight.delete(w)
-    elseif own ~= right then
-      lease(w, right - own)
-      touched[w] = true
+  local stored = call('HGETALL', IN_FLIGHT)
+  for i = 1, #stored, 2 do
+    local webhook = stored[i]
+    local wrong = (counts[webhook] or 0) - (inFlight:get(webhook) or 0)
+    if not endpoints:get(webhook) then
+      inFlight:delete(webhook)
+    elseif wrong ~= 0 then
+      changeInFlight(webhook, wrong)
+      touched[webhook] = true
       repaired = repaired + 1
     end
   end
 end
 
--- Accounts of removed webhooks whose deliveries are still being freed. Their books are right once
--- that is done.
-local cleaned = {}
-for _, removal in ipairs(call('HVALS', REMOVALS)) do cleaned[string.match(removal, '^%d+') or ''] = true end
-
 -- Repairs a delivery without a record: it was never claimed, so it has to be in the queue.
-local function repairFresh(w, ek, order)
-  local ref = w .. '/' .. ek
-  if deliveries.get(ref) or not endpoints.get(w) then return end
-  local d = freshDelivery(order, 0)
-  local member = queueMember(ref, d.at)
+local function repairUnclaimed(webhook, account, event, order)
+  local ref = webhook .. '/' .. event
+  if deliveries:get(ref) or not endpoints:get(webhook) then return end
+  local member = queueMember(account, ref, newDelivery(order))
   if call('ZSCORE', QUEUE, member) then return end
-  queue.add(member, 0)
-  touched[w] = true
+  queue:add(member, 0)
+  touched[webhook] = true
   repaired = repaired + 1
 end
 
 -- Repairs an entry of the log. If its event is gone, the entry and its remaining deliveries are
 -- deleted.
-local function repairEntry(entry)
-  local a, order, ek, receivers = string.match(entry, '^(%d+)/(%x+)/([^/]+)/[^/]*/(.*)$')
-  if not a then return end
-  if call('HEXISTS', EVENTS, a .. '/' .. ek) == 1 then
+function parts.entries(entry)
+  local account, order, event, receivers = string.match(entry, '^(%d+)/(%x+)/([^/]+)/[^/]*/(.*)$')
+  if not account then return end
+  if call('HEXISTS', EVENTS, account .. '/' .. event) == 1 then
     local isFirst = not string.find(receivers, '.', 1, true)
-    for w in string.gmatch(isFirst and receivers or '', '%d+') do repairFresh(w, ek, order) end
+    for webhook in string.gmatch(isFirst and receivers or '', '%d+') do repairUnclaimed(webhook, account, event, order) end
     return
   end
-  for ref, w in pairs(deliveriesIn(ek, receivers)) do
-    local d = deliveries.get(ref)
+  for ref, webhook in pairs(deliveriesIn(event, receivers)) do
+    local d = deliveries:get(ref)
     if d and not d.isBroken and isOpen(d) then return end
     if d then
-      deliveries.delete(ref)
-      endedChange = endedChange - 1
-      tally(w, d, -1)
+      deliveries:delete(ref)
+      addToMeta('completed', -1)
+      countDelivery(webhook, d, -1)
     end
   end
-  log.remove(entry)
+  log:remove(entry)
   repaired = repaired + 1
 end
 
-local function repairAccount(account)
-  local isReadable, roster = pcall(readRoster, account)
-  if not isReadable or not roster or cleaned[roster.a] then return end
-  local right = 0
-  for w in string.gmatch(roster.lines, '(%d+) [^\n]*\n') do
-    local from, to = below(w)
-    -- An endpoint that is missing among the ready ones is added again.
-    if perEndpoint < ANY_NUMBER then touched[w] = true end
-    right = right + call('ZLEXCOUNT', QUEUE, from, to) + (inFlight.get(w) or 0)
+-- Accounts of removed webhooks whose deliveries are still being freed. Their counts are right once
+-- that is done.
+local cleaned = {}
+for _, removal in ipairs(call('HVALS', REMOVALS)) do cleaned[string.match(removal, '^%d+') or ''] = true end
+
+function parts.accounts(name)
+  local isReadable, account = pcall(readAccount, name)
+  if not isReadable or not account or cleaned[account.number] then return end
+  local pending = 0
+  for webhook in string.gmatch(account.subscriptions, SUBSCRIPTION) do
+    local from, to = below(webhook)
+    -- An endpoint that is missing among the ready ones is added again, if its slots are known.
+    if not options.isUnlimited then touched[webhook] = true end
+    pending = pending + call('ZLEXCOUNT', QUEUE, from, to) + (inFlight:get(webhook) or 0)
   end
-  local own = book(roster.a)
-  local from, to = below(roster.a)
-  local kept = call('ZLEXCOUNT', ENDED, from, to)
-  if own.pending ~= right or own.ended ~= kept then
-    repaired = repaired + 1
-    count(roster.a, 'pending', right - own.pending)
-    count(roster.a, 'ended', kept - own.ended)
-  end
+  local counts, from, to = getAccountCounts(account.number), below(account.number)
+  local kept = call('ZLEXCOUNT', COMPLETED, from, to)
+  if counts.pending == pending and counts.completed == kept then return end
+  repaired = repaired + 1
+  accountCounts:set(account.number, { pending = pending, completed = kept })
 end
 
-local function repairPlace(ref)
-  local w = webhookOf(ref)
-  local e = w and endpoints.get(w)
-  local d = e and deliveries.get(ref)
-  if not d or d.isBroken or d.isShort and d.state == 'd' then return end
-  d = delivery(e.a, ref)
-  if not d then return end
-  local isQueued = call('ZSCORE', QUEUE, queueMember(ref, d.at))
-  local isLeased = call('ZSCORE', LEASES, ref)
-  if (d.state == 'l' and not isLeased) or (d.state == 'p' and not isQueued) then
-    if d.state == 'l' then d.crashes = text(tonumber(d.crashes) + 1) end
-    enqueue(ref, d)
-    repaired = repaired + 1
+function parts.deliveries(ref)
+  local webhook = webhookOf(ref)
+  local endpoint, d = webhook and endpoints:get(webhook), deliveries:get(ref)
+  if not endpoint or not d or d.isBroken or not isOpen(d) then return end
+  local isInPlace
+  if d.state == 'l' then
+    isInPlace = call('ZSCORE', LEASES, ref)
+  else
+    isInPlace = call('ZSCORE', QUEUE, queueMember(endpoint.accountNumber, ref, d))
   end
+  if isInPlace or not getEvent(endpoint.accountNumber, eventOf(ref)) then return end
+  if d.state == 'l' then d.crashes = text((tonumber(d.crashes) or 0) + 1) end
+  enqueue(endpoint.accountNumber, ref, d)
+  repaired = repaired + 1
 end
 
-if ARGV[5] == 'in-flight' then
-  repairInFlight()
-elseif ARGV[5] == 'counters' then
-  for i = 6, #ARGV do repairAccount(ARGV[i]) end
-elseif ARGV[5] == 'entries' then
-  for i = 6, #ARGV do repairEntry(ARGV[i]) end
-else
-  for i = 6, #ARGV do repairPlace(ARGV[i]) end
-end
-notifyAt = nil
+if options.part == 'inFlight' then parts.inFlight() end
+for _, name in ipairs(options.names or {}) do parts[options.part](name) end
 flush()
 if notifyAt then repaired = repaired + 1 end
 return repaired

@@ -1,42 +1,43 @@
--- Schedules one more attempt: of the waiting delivery to this webhook, or of a new delivery.
---
--- ARGV: most pending, most pending of an account, account, webhook's id, the suffix of the
--- delivery, `1` to do it even if an attempt is in flight.
+-- Schedules one more attempt: of the waiting delivery to this webhook, or of a new delivery. Options,
+-- beside those of lib/later.lua: suffix of the delivery; force: even if an attempt is in flight.
 --
 -- Replies: empty if there is no such delivery, `full` with the bound, `inflight` with the suffix, or
 -- `sent` with the suffix and the time that workers are notified of.
 
-local mostPending, mostPendingPerAccount = tonumber(ARGV[5]), tonumber(ARGV[6])
-local account, id, suffix, force = ARGV[7], ARGV[8], ARGV[9], ARGV[10] == '1'
-local w = call('HGET', IDS, id)
-local e = w and endpoints.get(w)
-if not e or e.account ~= account then return {} end
-local ek = eventOf('/' .. suffix)
-local event = storedEvent(e.a, ek)
-if not event or not delivery(e.a, w .. '/' .. suffix) then return {} end
+local webhook, endpoint = findEndpoint(options.account, options.id)
+if not webhook then return {} end
+local account, event = endpoint.accountNumber, string.match(options.suffix, '^[^.]*')
+local stored = getEvent(account, event)
+local first = webhook .. '/' .. event
+if not stored or not getDelivery(account, webhook .. '/' .. options.suffix) then return {} end
 
-local waiting, inFlight
-local found, nextSerial = deliveriesTo(w, e, ek, event)
-for _, item in ipairs(found) do
-  if item[2].state == 'l' then inFlight = item[1] end
-  if item[2].state == 'p' and not waiting then waiting = item end
+local waiting, leased
+local nextSerial = getDelivery(account, first) and 1 or 0
+local refs = { first }
+for _, serial in ipairs(listSerials(account, event, webhook)) do
+  refs[#refs + 1] = toRef(webhook, event, serial)
+  nextSerial = tonumber(serial) + 1
 end
-if inFlight and not force then return { 'inflight', suffixOf(inFlight) } end
-local sent
+for _, ref in ipairs(refs) do
+  local d = getDelivery(account, ref)
+  if d and d.state == 'l' then leased = ref end
+  if d and d.state == 'p' and not waiting then waiting = ref end
+end
+if leased and not options.force then return { 'inflight', suffixOf(leased) } end
+
+local sent = waiting
 if waiting then
-  local ref, d = waiting[1], waiting[2]
-  sent = ref
-  if (tonumber(d.extraAt) or tonumber(d.dueAt)) > now then
+  local d = getDelivery(account, waiting)
+  if (tonumber(d.extraAt) or tonumber(d.dueAt) or createdAtOf(account, waiting, d)) > now then
     goOnWhenFull()
-    queue.remove(queueMember(ref, d.at))
+    queue:remove(queueMember(account, waiting, d))
     d.extraAt = text(now)
-    enqueue(ref, d)
+    enqueue(account, waiting, d)
   end
 else
-  local bound = passedBound(e.a, 1, mostPending, mostPendingPerAccount)
+  local bound = findExceeded(account, 1)
   if bound then return { 'full', bound } end
-  sent = addDelivery(w, e, ek, event, nextSerial, now)
+  sent = addDelivery(webhook, endpoint, event, stored.label, nextSerial, now)
 end
-progresses.flush()
 flush()
-return { 'sent', suffixOf(sent), notifyAt and text(notifyAt) or '' }
+return { 'sent', suffixOf(sent), text(notifyAt) }

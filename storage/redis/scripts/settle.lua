@@ -1,126 +1,182 @@
--- Records the results of claims: every case that settle-and-claim.lua leaves to it.
+-- Records the results of claims. Options: nonce, and webhooks: id and account of each.
 --
--- ARGV, for each settlement: account, webhook's id, the suffix of the delivery, token, nonce, its
--- time, state, reason, step, due, postponed, crashes, extra at, started at, attempt, its summary,
--- how long it took; then the report on the endpoint: `1`, `0` or empty, generation, time, notice at, lane;
--- last the sketch of how long the attempt took.
+-- ARGV, four for each settlement: the place of its webhook, the suffix of the delivery, the token of
+-- the lease, and what to record. That is `generation,lane,ms,sketch,startedAt,completedAt⏎attempt` for a success that
+-- reports on the endpoint, so that most deliveries need no more than one match. Otherwise JSON: outcome, reason, step, dueAt,
+-- postponed, crashes, extraAt, startedAt; attempt, summary, ms, sketch; and report, on the endpoint:
+-- ok, generation, at, noticeAt, lane.
 --
--- Replies `settled`, `stale` or `gone` for each settlement. The last element is the time that
--- workers are notified of.
+-- Replies the result of each settlement, the time that workers are notified of, and the accounts that
+-- have too many completed events.
 
 goOnWhenFull()
+checkTypes({})
 
-local FIELDS = 23
+local nonce = options.nonce
 local OUTCOMES = { delivered = 'd', failed = 'f', withheld = 'w' }
+local SUCCESS = '^(%d+),([fs]),(%d+),(%l%l%d+),(%d+),(%d+)\n(.*)$'
 
--- All records that the settlements are about, read at once.
-local ids = {}
-for i = 5, #ARGV, FIELDS do ids[#ids + 1] = ARGV[i + 1] end
-local numbers = {}
-for i, w in ipairs(call('HMGET', IDS, unpack(ids))) do numbers[ids[i]] = w end
-local ws, refs = {}, {}
-for i = 5, #ARGV, FIELDS do
-  local w = numbers[ARGV[i + 1]]
-  if w then
-    ws[#ws + 1] = w
-    refs[#refs + 1] = w .. '/' .. ARGV[i + 2]
+-- The number and the endpoint of each webhook; nil if the account has no such webhook.
+local webhooks, numbers, found = {}, {}, {}
+do
+  local ids = {}
+  for i, webhook in ipairs(options.webhooks) do ids[i] = webhook.id end
+  for i, number in ipairs(call('HMGET', IDS, unpack(ids))) do
+    webhooks[i] = number
+    if number then numbers[#numbers + 1] = number end
+  end
+  fetchEndpoints(numbers)
+  webhookCounts:fetch(numbers)
+  for i, number in ipairs(webhooks) do
+    local endpoint = number and endpoints:get(number)
+    if endpoint and endpoint.account == options.webhooks[i].account then found[i] = endpoint end
   end
 end
-endpoints.fetch(ws)
-inFlight.fetch(ws)
-tallies.fetch(ws)
-deliveries.fetch(refs)
-local events, accounts = {}, {}
-for i, w in ipairs(ws) do
-  local e = endpoints.get(w)
-  if e then
-    accounts[#accounts + 1] = e.a
-    events[#events + 1] = e.a .. '/' .. eventOf(refs[i])
-  end
-end
-progresses.fetch(events)
-books.fetch(accounts)
 
--- `ok`: what the attempt says about the endpoint, `1` or `0`; empty for a failed test.
-local function record(w, d, attempt, short, durationMs, ok, sketch)
-  local own = getTally(w)
-  own.last = short
-  if ok ~= '' then
-    own.recent = addRecent(w, own.recent, ok == '1' and 1 or 0, ok == '1' and 0 or 1, ok == '1' and durationMs or 0, sketch)
+-- Reads the records that the settlements are about.
+do
+  local refs, events, accounts = {}, {}, {}
+  for i = 2, #ARGV, 4 do
+    local place, suffix = tonumber(ARGV[i]), ARGV[i + 1]
+    local endpoint = found[place]
+    if endpoint then
+      refs[#refs + 1] = webhooks[place] .. '/' .. suffix
+      events[#events + 1] = endpoint.accountNumber .. '/' .. string.match(suffix, '^[^.]*')
+      accounts[#accounts + 1] = endpoint.accountNumber
+    end
   end
-  tallies.set(w, own)
-  d.attempts = d.attempts .. '\n' .. attempt
-  d.tries = d.tries + 1
-  if d.tries > MAX_ATTEMPTS then
-    -- In parentheses, because find also returns the end of the match, which sub would take as its
-    -- end.
-    d.attempts = string.sub(d.attempts, (string.find(d.attempts, '\n', 2, true)))
-    d.tries = MAX_ATTEMPTS
+  deliveries:fetch(refs)
+  progress:fetch(events)
+  accountCounts:fetch(accounts)
+  meta:fetch({ 'completed' })
+end
+
+-- The attempts that this call adds to the hours of each webhook.
+local added = {}
+
+local function addAttempt(webhook, last, ok, ms, sketch)
+  local counts = getWebhookCounts(webhook)
+  counts.last = last
+  webhookCounts:set(webhook, counts)
+  local sum = added[webhook]
+  if not sum then
+    sum = { succeeded = 0, failed = 0, ms = 0, sketches = {} }
+    added[webhook] = sum
+  end
+  if ok == nil then return end
+  sum.sketches[#sum.sketches + 1] = sketch
+  if ok then sum.succeeded, sum.ms = sum.succeeded + 1, sum.ms + ms else sum.failed = sum.failed + 1 end
+end
+
+local function addAttempts()
+  for webhook, sum in pairs(added) do
+    local counts = webhookCounts:get(webhook)
+    if #sum.sketches > 0 then
+      counts.recent = addRecent(webhook, counts.recent, sum.succeeded, sum.failed, sum.ms, table.concat(sum.sketches))
+    end
   end
 end
 
 -- Changes an endpoint as the report of an attempt says.
-local function changeEndpoint(w, e, report)
+local function changeEndpoint(webhook, endpoint, report)
+  -- Most endpoints are as they were.
+  if report.ok and report.lane == endpoint.lane and endpoint.slowStart == '' and endpoint.failingSince == '' then return end
   local change = applyReport({
-    generation = e.generation, status = e.status, slowStart = tonumber(e.slowStart), failingSince = tonumber(e.failingSince),
+    generation = endpoint.generation, status = endpoint.status, slowStart = tonumber(endpoint.slowStart),
+    failingSince = tonumber(endpoint.failingSince),
   }, report, 1, perEndpoint)
   if not change then return end
-  moveToLane(w, e, change.lane)
-  local slowStart = change.slowStart and text(change.slowStart) or ''
-  if slowStart ~= e.slowStart then
-    e.slowStart = slowStart
-    endpoints.set(w, e)
-  end
-  if change.health then
-    e.failingSince, e.warnedAt = change.health.failingSince or '', ''
-    setNotice(w, e, change.health.noticeAt or '')
-    if change.health.noticeAt then notifyWorkers(tonumber(change.health.noticeAt)) end
-  end
+  moveToLane(webhook, endpoint, change.lane)
+  endpoint.slowStart = text(change.slowStart)
+  endpoints:set(webhook, endpoint)
+  if not change.health then return end
+  endpoint.failingSince, endpoint.warnedAt = text(change.health.failingSince), ''
+  setNoticeAt(webhook, endpoint, text(change.health.noticeAt))
+  if change.health.noticeAt then notifyWorkers(change.health.noticeAt) end
 end
 
-local function settle(i)
-  local account, id, suffix, token, nonce = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
-  now = tonumber(ARGV[i + 5])
-  local state = OUTCOMES[ARGV[i + 6]]
-  local w = numbers[id]
-  local e = w and endpoints.get(w)
-  if not e or e.account ~= account then return 'gone' end
-  local ref = w .. '/' .. suffix
-  local d = delivery(e.a, ref)
-  if not d or d.isBroken then return 'gone' end
-  -- The same call again, because its reply was lost.
-  if d.state ~= 'l' and d.token == nonce then return 'settled' end
-  local result = classifySettlement(d.state, d.token, ARGV[i + 6], token)
-  if result ~= 'settled' then return result end
+local function endLease(webhook, ref)
+  leases:remove(ref)
+  changeInFlight(webhook, -1)
+  touched[webhook] = true
+end
 
-  if d.state == 'l' then
-    leases.remove(ref)
-    lease(w, -1)
-  elseif d.state == 'p' then
-    queue.remove(queueMember(ref, d.at))
+-- Records the success of a delivery that was leased for the first time: its record is the lease alone.
+local function settleFirst(webhook, endpoint, ref, success)
+  local generation, lane, ms, sketch, startedAt, completedAt, attempt = string.match(success, SUCCESS)
+  deliveries:setText(ref, 'd,' .. nonce .. ',' .. startedAt .. ',' .. completedAt .. '\n' .. attempt)
+  endLease(webhook, ref)
+  addAttempt(webhook, attempt, true, tonumber(ms), sketch)
+  local counts = getWebhookCounts(webhook)
+  counts.d = counts.d + 1
+  changeEndpoint(webhook, endpoint, { ok = true, generation = generation, lane = lane })
+  addToMeta('completed', 1)
+  closeDelivery(endpoint.accountNumber, endpoint.account, string.match(ref, '/(.*)$'))
+end
+
+local function readSettlement(value)
+  local generation, lane, ms, sketch, startedAt, _, attempt = string.match(value, SUCCESS)
+  if not generation then return decode(value) end
+  return {
+    outcome = 'delivered', startedAt = tonumber(startedAt), attempt = attempt, summary = attempt, ms = tonumber(ms), sketch = sketch,
+    report = { ok = true, generation = generation, lane = lane },
+  }
+end
+
+local function keepAttempt(d, attempt)
+  d.attempts = d.attempts .. '\n' .. attempt
+  local _, attempts = string.gsub(d.attempts, '\n', '')
+  -- In parentheses, because find also returns the end of the match, which sub would take as its end.
+  if attempts > MAX_ATTEMPTS then d.attempts = string.sub(d.attempts, (string.find(d.attempts, '\n', 2, true))) end
+end
+
+-- Records any other result.
+local function settleOther(webhook, endpoint, ref, token, settlement)
+  local account = endpoint.accountNumber
+  local d = getDelivery(account, ref)
+  if not d or d.isBroken then return 'gone' end
+  -- The same call again, because its reply was lost. It may have completed an event.
+  if d.state ~= 'l' and d.token == nonce then
+    completedIn[account] = endpoint.account
+    return 'settled'
   end
-  d.token, d.recovered = nonce, '0'
-  if ARGV[i + 13] ~= '' then d.startedAt = ARGV[i + 13] end
-  if ARGV[i + 14] ~= '' then record(w, d, ARGV[i + 14], ARGV[i + 15], ARGV[i + 16], ARGV[i + 17], ARGV[i + 22]) end
-  if ARGV[i + 17] ~= '' then
-    changeEndpoint(w, e, {
-      ok = ARGV[i + 17] == '1', generation = ARGV[i + 18], at = ARGV[i + 19], noticeAt = ARGV[i + 20], lane = ARGV[i + 21],
-    })
+  local result = classifySettlement(d.state, d.token, settlement.outcome, token)
+  if result ~= 'settled' then return result end
+  if d.state == 'l' then endLease(webhook, ref) end
+  if d.state == 'p' then queue:remove(queueMember(account, ref, d)) end
+  d.token, d.recovered = nonce, ''
+  if settlement.startedAt then d.startedAt = text(settlement.startedAt) end
+  local report = settlement.report
+  if settlement.attempt then
+    keepAttempt(d, settlement.attempt)
+    addAttempt(webhook, settlement.summary, report and report.ok, settlement.ms, settlement.sketch)
   end
+  if report then changeEndpoint(webhook, endpoint, report) end
+  local state = OUTCOMES[settlement.outcome]
   if state then
-    completeDelivery(e, ref, d, state, ARGV[i + 7])
+    completeDelivery(endpoint, ref, d, state, settlement.reason or '')
   else
-    d.step, d.dueAt, d.postponed, d.crashes, d.extraAt =
-      ARGV[i + 8], ARGV[i + 9], ARGV[i + 10], ARGV[i + 11], ARGV[i + 12]
-    enqueue(ref, d)
+    d.step, d.dueAt, d.extraAt = text(settlement.step), text(settlement.dueAt), text(settlement.extraAt)
+    d.postponed, d.crashes = text(settlement.postponed), text(settlement.crashes)
+    enqueue(account, ref, d)
   end
-  touched[w] = true
+  touched[webhook] = true
   return 'settled'
 end
 
-local replies = {}
-for i = 5, #ARGV, FIELDS do replies[#replies + 1] = settle(i) end
-freeExcess()
+local function settle(place, suffix, token, settlement)
+  local webhook, endpoint = webhooks[place], found[place]
+  if not endpoint then return 'gone' end
+  local ref = webhook .. '/' .. suffix
+  if deliveries:text(ref) == 'l,' .. token and string.find(settlement, '^%d') then
+    settleFirst(webhook, endpoint, ref, settlement)
+    return 'settled'
+  end
+  return settleOther(webhook, endpoint, ref, token, readSettlement(settlement))
+end
+
+local results = {}
+for i = 2, #ARGV, 4 do results[#results + 1] = settle(tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]) end
+addAttempts()
 flush()
-replies[#replies + 1] = notifyAt and text(notifyAt) or ''
-return replies
+return { table.concat(results, ' '), text(notifyAt), listExcess() }

@@ -11,8 +11,6 @@ export interface Command {
   readonly name: string;
   /** Of an EVALSHA or EVAL: the name of the storage's script. */
   readonly script: string | undefined;
-  /** Of the script `settle-and-claim`: true where it carries settlements. */
-  readonly settles: boolean;
 }
 
 export type Fate =
@@ -73,23 +71,10 @@ for (const { name, digest, text } of Object.values(SCRIPTS) as Script[]) {
   byName.set(text, name);
 }
 
-/** Place among the arguments of `settle-and-claim.lua` of the number of deliveries it settles. */
-const SETTLED_AT = 9;
-
-function countSettled(args: readonly Buffer[]): number {
-  const keys = Number(args[2]);
-  return Number(args[3 + keys + SETTLED_AT]);
-}
-
 function read(args: readonly Buffer[]): Command {
   const [name = "", script = ""] = args.slice(0, 2).map(String);
   const isScript = /^eval(sha)?$/i.test(name);
-  const known = isScript ? byName.get(script) : undefined;
-  return {
-    name: name.toUpperCase(),
-    script: known,
-    settles: known === "settle-and-claim" && countSettled(args) > 0,
-  };
+  return { name: name.toUpperCase(), script: isScript ? byName.get(script) : undefined };
 }
 
 export async function startCommandProxy(target: { readonly port: number }): Promise<CommandProxy> {

@@ -20,19 +20,12 @@ export function toRedis(address: StorageAddress): RedisAddress {
   return address;
 }
 
-/**
- * Ends leases: the end of each is a score that only the server's clock is compared with. Fields of
- * a stored delivery's line are counted as Lua does.
- */
+/** Ends leases: the end of each is a score that only the server's clock is compared with. */
 const EXPIRE = `
   local ended = {}
   for _, ref in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(1', '+inf')) do
     local record = redis.call('HGET', KEYS[2], ref) or ''
-    local fields = {}
-    for field in string.gmatch(record .. ',', '([^,]*),') do fields[#fields + 1] = field end
-    -- Of a first lease the record holds the token alone.
-    local token = string.match(record, '^l:(.*)$') or fields[11] or ''
-    local owner = string.match(token, '^[^.]*')
+    local owner = string.match(record, '^l,([^.,]*)')
     for _, dead in ipairs(ARGV) do
       if owner == dead then
         redis.call('ZADD', KEYS[1], 1, ref)
@@ -54,7 +47,7 @@ function inspectRedis({ url, prefix }: RedisAddress, storage: RedisStorage): Sto
       return ended.length;
     },
     async endNoticeLeases() {
-      const key = `{${prefix}:0}:notices`;
+      const key = `{${prefix}:0}:health-notifications`;
       for (const webhook of await redis.zrange(key, "0", "-1")) await redis.zadd(key, "XX", "1", webhook);
     },
     async findFaults() {

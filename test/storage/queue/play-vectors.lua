@@ -37,7 +37,7 @@ local rules = {
   classifySettlement = function(g)
     return classifySettlement(STATES[g.state] or (g.token and 'l' or 'p'), g.token or '', g.outcome, g.by)
   end,
-  -- `types` is what the roster of an account has.
+  -- `types` is what the record of an account has.
   receives = function(g)
     return receives({ id = 'one', status = STATUSES[g.status], types = g.types }, listPatterns(g.type), g.target)
   end,

@@ -57,7 +57,7 @@ function openRedis() {
     client.disconnect();
   });
   const count = async () => {
-    const values = await client.hvals(`{${prefix}:0}:tallies`);
+    const values = await client.hvals(`{${prefix}:0}:webhook-counts`);
     return values.join("").split(";").length - 1;
   };
   return { storage, count };

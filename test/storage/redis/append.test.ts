@@ -84,7 +84,7 @@ const appendClaiming = async (opened: Pick<OpenStore, "store">, event: EventReco
   return { ...results[0], claimed };
 };
 
-const ORIGIN: Origin = { mark: "mark", connection: 1 };
+const ORIGIN: Origin = { dataSet: "one", connection: 1 };
 
 describe("an event is stored", () => {
   test("by one script, which also leases its delivery, and its body is not read back", async () => {
@@ -242,7 +242,7 @@ describe("the events that a process caches", () => {
     const byId = (one: { id: string }, other: { id: string }): number => one.id.localeCompare(other.id);
     // Events of the same millisecond come in the order of their ids.
     expect(claims.map(({ event }) => event).sort(byId)).toEqual(events.sort(byId));
-    expect(own.sent()).toEqual(["settle-and-claim", "HMGET"]);
+    expect(own.sent()).toEqual(["claim", "HMGET"]);
     expect(await Promise.all(claims.map((one) => own.settle(one)))).toEqual(Array(3).fill("settled"));
     await Promise.all([own.close(), other.close()]);
   });
@@ -300,12 +300,12 @@ describe("the events that a process caches", () => {
   test("are not used any more when their ids may have been forgotten", () => {
     const cache = createEventCache();
     const event = newEvent("clinic");
-    const stored = { event, createdAt: 0, receivers: 1 };
+    const stored = { event, createdAt: 0 };
     const get = (origin: Origin, now: number) => cache.get("clinic", encodeUuid(event.id), origin, now);
     cache.add(encodeUuid(event.id), stored, ORIGIN, 1_000);
     expect(get(ORIGIN, 999)).toBe(stored);
     expect(get(ORIGIN, 1_000)).toBeUndefined();
-    expect(get({ ...ORIGIN, mark: "another" }, 999)).toBeUndefined();
+    expect(get({ ...ORIGIN, dataSet: "another" }, 999)).toBeUndefined();
     expect(get({ ...ORIGIN, connection: 2 }, 999)).toBeUndefined();
     cache.clear();
     expect(get(ORIGIN, 999)).toBeUndefined();
@@ -314,8 +314,7 @@ describe("the events that a process caches", () => {
   test("are bounded, and the oldest are removed first", () => {
     const cache = createEventCache(10_000);
     const events = Array.from({ length: 10 }, () => newEvent("clinic", { payload: "x".repeat(1_500) }));
-    for (const event of events)
-      cache.add(encodeUuid(event.id), { event, createdAt: 0, receivers: 1 }, ORIGIN, 1);
+    for (const event of events) cache.add(encodeUuid(event.id), { event, createdAt: 0 }, ORIGIN, 1);
     const kept = events.filter(({ id }) => cache.get("clinic", encodeUuid(id), ORIGIN, 0));
     expect(kept).toEqual(events.slice(6));
   });

@@ -67,7 +67,7 @@ test("check() as a user without INFO says what it could not check, and repairs a
   const opened = openStore(await createUser(["+info", "+config|get"]));
   await opened.register();
   await opened.append(newEvent("clinic"));
-  await redis.cli("DEL", opened.key("books"));
+  await redis.cli("DEL", opened.key("account-counts"));
   const report = await opened.storage.check();
   expect(report).toMatchObject({ ok: false, version: "unknown", role: "unknown" });
   expect(report.warnings).toEqual([expect.stringMatching(/may not call INFO.*were not checked/)]);

@@ -61,7 +61,7 @@ describe("the Redis storage keeps its budgets, counted in commands and their ele
 });
 
 describe("check()", () => {
-  test("counts a long log in pages, and corrects a tally that is wrong", async () => {
+  test("counts a long log in pages, and corrects counts that are wrong", async () => {
     const client = new Redis(redisUrl());
     const prefix = freshPrefix();
     const { storage, destroy } = countedRedis(client, prefix);
@@ -73,7 +73,7 @@ describe("check()", () => {
     expect((await storage.check()).repaired).toBe(0);
     const right = await s.store.deliveryStats(id, s.now());
     expect(right?.delivered).toBeGreaterThan(0);
-    await client.hset(`{${prefix}:0}:tallies`, "1", "9,9,9\n");
+    await client.hset(`{${prefix}:0}:webhook-counts`, "1", "9,9,9,0\n\n");
     expect(await s.store.deliveryStats(id, s.now())).not.toEqual(right);
     expect((await storage.check()).repaired).toBe(1);
     expect(await s.store.deliveryStats(id, s.now())).toEqual({
@@ -94,10 +94,10 @@ describe("the scripts", () => {
   const BOUNDED_OTHERWISE: Readonly<Record<string, readonly string[]>> = {
     // One member, the first or the one at an index.
     "content-commit.lua": ["ZRANGE key over - 1 over - 1 WITHSCORES"],
-    "claim-due.lua": ["ZRANGE key 0 0 WITHSCORES"],
-    "notices.lua": ["ZRANGE NOTICES 0 0 WITHSCORES"],
+    "lib/claim.lua": ["ZRANGE key 0 0 WITHSCORES"],
+    "claim-health-notifications.lua": ["ZRANGE HEALTH 0 0 WITHSCORES"],
     // Read only if there are at most 1 000.
-    "read.lua": ["HVALS ACCOUNTS", "ZRANGE NOTICES 0 -1"],
+    "read.lua": ["HVALS ACCOUNTS", "ZRANGE HEALTH 0 -1"],
     // Read only if there are at most 2 000. Removals end by themselves.
     "repair.lua": ["HGETALL IN_FLIGHT", "HVALS REMOVALS", "ZRANGE LEASES 0 -1"],
   };

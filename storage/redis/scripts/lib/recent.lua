@@ -1,7 +1,6 @@
--- The attempts of a webhook by the hour. Its tally ends with the newest hour, and a sketch of the
+-- The attempts of a webhook by the hour. Its counts end with the newest hour, and a sketch of the
 -- durations on a line of its own: `<hour> <succeeded> <failed> <ms>;`, where `ms` is how long those
--- that succeeded took. An earlier version has written up to 25 hours there, newest first. storage/queue/recent-attempts.ts has
--- the rules, and describes sketches.
+-- that succeeded took. storage/queue/recent-attempts.ts has the rules, and describes sketches.
 
 -- The most characters of a sketch that is added entry by entry.
 local FEW_ENTRIES = 9
@@ -56,30 +55,25 @@ local function readQuantiles(sketch)
   return ' ' .. (p50 or '-') .. ' ' .. (p95 or '-')
 end
 
--- Keeps hours that are over, oldest first, in the field `W/h` of the tallies.
-local function keepHours(w, ended)
-  local past = (call('HGET', TALLIES, w .. '/h') or '') .. ended
+-- Keeps an hour that is over, after those before, in the field `W/h`.
+local function keepHours(webhook, ended)
+  local past = (call('HGET', WEBHOOK_COUNTS, webhook .. '/h') or '') .. ended
   local _, count = string.gsub(past, ';', '')
   for _ = MAX_HOURS, count do past = string.sub(past, (string.find(past, ';', 1, true)) + 1) end
-  call('HSET', TALLIES, w .. '/h', past)
+  call('HSET', WEBHOOK_COUNTS, webhook .. '/h', past)
 end
 
--- Adds attempts, with the sketch of their durations, and returns the new end of the tally. All
+-- Adds attempts, with the sketch of their durations, and returns the new end of the counts. All
 -- numbers are integers below 1e14, which Lua converts itself, in less time than `text`.
-local function addRecent(w, recent, succeeded, failed, durationMs, added)
+local function addRecent(webhook, recent, succeeded, failed, durationMs, added)
   local hour = math.floor(now / MS_PER_HOUR)
   local newest, ok, bad, ms, tailAt = string.match(recent, '^(%d+) (%d+) (%d+) (%d+);()')
   -- A clock that went back counts in the newest hour.
   if newest and tonumber(newest) >= hour then
-    local tail = string.sub(recent, tailAt)
-    if not string.find(tail, '\n', 1, true) then tail = tail .. '\n' end
-    return newest .. ' ' .. (ok + succeeded) .. ' ' .. (failed == 0 and bad or bad + failed) .. ' ' .. (ms + durationMs)
-      .. ';' .. addToSketch(tail, added)
+    return newest .. ' ' .. (ok + succeeded) .. ' ' .. (bad + failed) .. ' ' .. (ms + durationMs) .. ';'
+      .. addToSketch(string.sub(recent, tailAt), added)
   end
-  local ended, quantiles = '', readQuantiles(string.match(recent, '\n(.*)$') or '')
-  for line in string.gmatch(recent, '(%d+ %d+ %d+ %d+);') do
-    ended, quantiles = line .. quantiles .. ';' .. ended, ' - -'
-  end
-  if ended ~= '' then keepHours(w, ended) end
+  local ended, sketch = string.match(recent, '^(%d+ %d+ %d+ %d+);\n?(.*)$')
+  if ended then keepHours(webhook, ended .. readQuantiles(sketch) .. ';') end
   return hour .. ' ' .. succeeded .. ' ' .. failed .. ' ' .. durationMs .. ';\n' .. added
 end

@@ -1,0 +1,7 @@
+-- Leases due deliveries. Options: token, leaseUntil, fast and slow: the room in each lane. Replies as
+-- lib/claim.lua describes.
+
+goOnWhenFull()
+checkTypes({ DELIVERIES })
+meta:fetch({ 'dataSet', 'turn' })
+return claim(options)

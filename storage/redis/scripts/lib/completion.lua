@@ -1,0 +1,163 @@
+-- What is counted with the data, the completion of deliveries and events, and `flush`.
+
+-- The pending deliveries and the completed events of each account that has any.
+local accountCounts = hash(ACCOUNT_COUNTS, function(value)
+  local pending, completedEvents = string.match(value, '^(%d+),(%d+)')
+  return { pending = tonumber(pending) or 0, completed = tonumber(completedEvents) or 0 }
+end, function(counts)
+  return (counts.pending > 0 or counts.completed > 0) and text(counts.pending) .. ',' .. text(counts.completed)
+end)
+
+local function getAccountCounts(account) return accountCounts:get(account) or { pending = 0, completed = 0 } end
+
+local function count(account, what, by)
+  local counts = getAccountCounts(account)
+  counts[what] = math.max(0, counts[what] + by)
+  accountCounts:set(account, counts)
+end
+
+-- The completed deliveries kept for each webhook, by their state; failed tests count as failed, too.
+-- Then its last attempt, and its attempts by the hour, to which `added` are added at the end.
+local webhookCounts = hash(WEBHOOK_COUNTS, function(value)
+  local d, f, w, tests, last, recent = string.match(value, '^(%d+),(%d+),(%d+),(%d+)\n([^\n]*)\n(.*)$')
+  return {
+    d = tonumber(d) or 0, f = tonumber(f) or 0, w = tonumber(w) or 0, tests = tonumber(tests) or 0,
+    last = last or '', recent = recent or '',
+  }
+end, function(counts)
+  return table.concat({ text(counts.d), text(counts.f), text(counts.w), text(counts.tests) }, ',')
+    .. '\n' .. counts.last .. '\n' .. counts.recent
+end)
+
+local function getWebhookCounts(webhook)
+  return webhookCounts:get(webhook) or { d = 0, f = 0, w = 0, tests = 0, last = '', recent = '' }
+end
+
+-- Counts a completed delivery. Deliveries that a removed webhook left behind are not counted.
+local function countDelivery(webhook, d, by)
+  if not endpoints:get(webhook) then return end
+  local counts = getWebhookCounts(webhook)
+  if not counts[d.state] then return end
+  counts[d.state] = math.max(0, counts[d.state] + by)
+  if d.state == 'f' and d.reason == 'test_failed' then counts.tests = math.max(0, counts.tests + by) end
+  webhookCounts:set(webhook, counts)
+end
+
+-- The open deliveries of each event, since when it has none, and its later deliveries.
+local progress = hash(PROGRESS, function(value)
+  local open, completedAt, later = string.match(value, '^(%d+),?(%d*),?(.*)$')
+  return { open = tonumber(open) or 0, completedAt = completedAt or '', later = later or '' }
+end, function(p)
+  if p.later ~= '' then return text(p.open) .. ',' .. p.completedAt .. ',' .. p.later end
+  return p.completedAt == '' and text(p.open) or text(p.open) .. ',' .. p.completedAt
+end)
+
+local function getProgress(account, event)
+  return progress:get(account .. '/' .. event) or { open = 0, completedAt = '', later = '' }
+end
+
+local function completedMember(account, event, at) return account .. '/' .. hex(tonumber(at)) .. '/' .. event end
+
+-- Accounts, by number, in which this script completed events, with when the first one is freed.
+local completedIn = {}
+
+-- Starts the retention of an event without open deliveries.
+local function completeEvent(account, name, event, p)
+  if p.completedAt ~= '' then
+    completed:remove(completedMember(account, event, p.completedAt))
+  else
+    count(account, 'completed', 1)
+  end
+  p.completedAt = text(now)
+  progress:set(account .. '/' .. event, p)
+  completed:add(completedMember(account, event, now), 0)
+  completedIn[account] = name
+end
+
+-- Opens an event again, for a later delivery.
+local function reopenEvent(account, event, p)
+  if p.completedAt ~= '' then
+    completed:remove(completedMember(account, event, p.completedAt))
+    count(account, 'completed', -1)
+  end
+  p.open, p.completedAt = p.open + 1, ''
+  progress:set(account .. '/' .. event, p)
+end
+
+-- Counts a delivery that is not open any more. With its last open delivery the event is completed.
+local function closeDelivery(account, name, event)
+  local p = getProgress(account, event)
+  p.open = math.max(0, p.open - 1)
+  count(account, 'pending', -1)
+  if p.open == 0 then completeEvent(account, name, event, p) else progress:set(account .. '/' .. event, p) end
+end
+
+-- Completes a delivery. A failed delivery may still be reported as delivered later.
+local function completeDelivery(endpoint, ref, d, state, reason)
+  local webhook, event, wasOpen = webhookOf(ref), eventOf(ref), isOpen(d)
+  if not wasOpen then countDelivery(webhook, d, -1) end
+  d.state, d.reason, d.completedAt, d.extraAt = state, reason, text(now), ''
+  countDelivery(webhook, d, 1)
+  deliveries:set(ref, d)
+  if wasOpen then
+    addToMeta('completed', 1)
+    closeDelivery(endpoint.accountNumber, endpoint.account, event)
+  else
+    local p = getProgress(endpoint.accountNumber, event)
+    if p.open == 0 then completeEvent(endpoint.accountNumber, endpoint.account, event, p) end
+  end
+end
+
+-- How many completed events an account has beyond those that it may keep.
+local function countExcess(account)
+  return getAccountCounts(account).completed - (options.retentionMs > 0 and options.retentionEvents or 0)
+end
+
+-- The accounts with an excess, as `A/account`: the caller lets tidy.lua free it.
+local function listExcess()
+  local names = {}
+  for account, name in pairs(completedIn) do
+    if countExcess(account) > 0 then names[#names + 1] = account .. '/' .. name end
+  end
+  return names
+end
+
+-- Values that are remembered until they expire: ids of events and replies of calls.
+local function remember(field, value, expiresAt)
+  call('HSET', REMEMBERED, field, value)
+  call('ZADD', EXPIRATIONS, text(expiresAt), field)
+end
+
+-- Replies of calls that cannot detect their own repetition are kept for as long as a client may send
+-- the call again.
+local REPLY_KEPT_MS = 600000
+
+local function findReply() return call('HGET', REMEMBERED, 'a/' .. options.nonce) end
+local function rememberReply(reply) remember('a/' .. options.nonce, reply, now + REPLY_KEPT_MS) end
+
+local function forgetExpired(limit)
+  local expired = call('ZRANGEBYSCORE', EXPIRATIONS, '-inf', text(now), 'LIMIT', 0, limit)
+  callMany('HDEL', REMEMBERED, expired)
+  callMany('ZREM', EXPIRATIONS, expired)
+end
+
+-- Writes all that the buffers hold. Every script that changes something ends with it.
+local function flush()
+  deliveries:flush()
+  queue:flush()
+  leases:flush()
+  log:flush()
+  progress:flush()
+  completed:flush()
+  offerTouched()
+  inFlight:flush()
+  rates:flush()
+  endpoints:flush()
+  health:flush()
+  accountCounts:flush()
+  webhookCounts:flush()
+  meta:flush()
+  for account, name in pairs(completedIn) do
+    call('ZADD', RETENTION, 'NX', text(now + options.retentionMs), account .. '/' .. name)
+  end
+end

@@ -1,0 +1,147 @@
+-- Freeing, page by page, what has expired and what removed webhooks held.
+
+-- The most completed events of an account that one call frees, and entries of the log that it reads
+-- for a removed webhook.
+local FREED_OF_ACCOUNT, CLEANED_PER_CALL = 100, 100
+-- The most completed events that one call frees because their retention is over.
+local FREED_PER_CALL = 200
+
+-- Deletes an account that has neither webhooks nor events.
+local function deleteIfEmpty(account, name)
+  if call('HGET', ACCOUNTS, name) == account .. '\n' and not firstBelow(LOG, account) and not firstBelow(COMPLETED, account) then
+    call('HDEL', ACCOUNTS, name)
+    call('ZREM', RETENTION, account .. '/' .. name)
+    completedIn[account] = nil
+  end
+end
+
+local function freeDelivery(ref)
+  local d = deliveries:get(ref)
+  if not d then return nil end
+  deliveries:delete(ref)
+  addToMeta('completed', -1)
+  countDelivery(webhookOf(ref), d, -1)
+  return d
+end
+
+-- Frees an event without open deliveries: its deliveries, its entries of the log, and the event
+-- itself. Returns what this costs against a bound: 1, and 1 for each later delivery. An event may
+-- have a hundred later deliveries to each webhook.
+local function freeEvent(account, name, event)
+  local key = account .. '/' .. event
+  local stored, p = getEvent(account, event), getProgress(account, event)
+  -- Without its record the entry of the log cannot be found. `check()` removes that entry.
+  local entry = stored and firstBelow(LOG, account .. '/' .. stored.order)
+  if entry then
+    for webhook in string.gmatch(string.match(entry, '[^/]*$'), '%d+') do freeDelivery(webhook .. '/' .. event) end
+    log:remove(entry)
+  end
+  local cost = 1
+  for webhook, serial in string.gmatch(p.later, '(%d+)%.(%d+)') do
+    cost = cost + 1
+    local d = freeDelivery(toRef(webhook, event, serial))
+    local later = d and d.order and d.order ~= '' and firstBelow(LOG, account .. '/' .. d.order)
+    if later then log:remove(later) end
+  end
+  if p.completedAt ~= '' then
+    completed:remove(completedMember(account, event, p.completedAt))
+    count(account, 'completed', -1)
+  end
+  progress:delete(key)
+  if not stored then return cost end
+  call('HDEL', EVENTS, key)
+  events[key] = false
+  addToMeta('bytes', -stored.bytes)
+  if stored.rememberUntil > now then
+    local value = table.concat({ text(stored.rememberUntil), stored.nonce, stored.receivers, stored.digest }, '\n')
+    remember('e/' .. event .. '/' .. name, value, stored.rememberUntil)
+  end
+  return cost
+end
+
+-- Frees the oldest completed events of accounts that have too many.
+local function freeExcess()
+  completed:flush()
+  for account, name in pairs(completedIn) do
+    local excess, cost = countExcess(account), 0
+    if excess > 0 then
+      local from, to = below(account)
+      for _, member in ipairs(call('ZRANGEBYLEX', COMPLETED, from, to, 'LIMIT', 0, math.min(excess, FREED_OF_ACCOUNT))) do
+        cost = cost + freeEvent(account, name, string.match(member, '[^/]+$'))
+        if cost >= FREED_OF_ACCOUNT then break end
+      end
+    end
+  end
+end
+
+-- Deletes a delivery of a removed webhook.
+local function forgetDelivery(account, name, ref)
+  local d = getDelivery(account, ref)
+  if not d then return end
+  deliveries:delete(ref)
+  if d.state == 'p' then queue:remove(queueMember(account, ref, d)) end
+  if d.state == 'l' then leases:remove(ref) end
+  if isOpen(d) then closeDelivery(account, name, eventOf(ref)) else addToMeta('completed', -1) end
+end
+
+-- Frees one page of the deliveries of a removed webhook. A later call continues after `order`.
+local function cleanRemoved(webhook, removal)
+  local account, name, order = string.match(removal, '^(%d+),([^,]*),(%x*)$')
+  if not account then
+    call('HDEL', REMOVALS, webhook)
+    return
+  end
+  local from, to = below(account)
+  if order ~= '' then from = '[' .. account .. '/' .. order .. '0' end
+  local entries = call('ZRANGEBYLEX', LOG, from, to, 'LIMIT', 0, CLEANED_PER_CALL)
+  for _, entry in ipairs(entries) do
+    local at, event, _, receivers = readEntry(entry)
+    order = at or order
+    for number, dot, serial in string.gmatch(receivers or '', '(%d+)(%.?)(%d*)') do
+      if number == webhook then
+        forgetDelivery(account, name, toRef(webhook, event, serial))
+        if dot ~= '' then log:remove(entry) end
+      end
+    end
+  end
+  freeExcess()
+  log:flush()
+  completed:flush()
+  if #entries == CLEANED_PER_CALL then
+    call('HSET', REMOVALS, webhook, account .. ',' .. name .. ',' .. order)
+  else
+    call('HDEL', REMOVALS, webhook)
+    deleteIfEmpty(account, name)
+  end
+end
+
+-- Frees events of an account whose retention is over, until they cost `limit`, but at least one
+-- event. Returns their cost.
+local function freeExpired(member, limit)
+  local account, name = string.match(member, '^(%d+)/(.*)$')
+  if not account then
+    call('ZREM', RETENTION, member)
+    return 0
+  end
+  local from, to = below(account)
+  local oldest = call('ZRANGEBYLEX', COMPLETED, from, to, 'LIMIT', 0, limit + 1)
+  local freed, cost = 0, 0
+  for _, own in ipairs(oldest) do
+    local at, event = string.match(own, '^%d+/(%x+)/(.+)$')
+    local freeAt = at and tonumber(at, 16) + options.retentionMs or 0
+    if cost >= limit or freeAt > now then
+      call('ZADD', RETENTION, text(freeAt), member)
+      break
+    end
+    cost = cost + (event and freeEvent(account, name, event) or 1)
+    completed:remove(own)
+    freed = freed + 1
+  end
+  log:flush()
+  completed:flush()
+  if freed == #oldest then
+    call('ZREM', RETENTION, member)
+    deleteIfEmpty(account, name)
+  end
+  return cost
+end

@@ -1,0 +1,151 @@
+-- Accounts with their subscriptions, and endpoints: the status, health, lane and slow start of a
+-- webhook, and when it may be served next.
+
+-- `A⏎`, then a line for each webhook, oldest first.
+local SUBSCRIPTION = '(%d+) (%a) (%S+) ([^\n]*)\n'
+
+local function readAccount(name)
+  local value = call('HGET', ACCOUNTS, name)
+  if not value then return nil end
+  local number, subscriptions = string.match(value, '^(%d+)\n(.*)$')
+  -- Without it the receivers of an event are unknown, so the script fails.
+  if not number then error('the webhooks of an account cannot be read') end
+  return { number = number, subscriptions = subscriptions }
+end
+
+local function writeSubscription(webhook, status, id, types) return webhook .. ' ' .. status .. ' ' .. id .. ' ' .. types .. '\n' end
+
+-- Counts the webhooks of an account, and those that are ENABLED.
+local function countWebhooks(account)
+  local all, enabled = 0, 0
+  for _, status in string.gmatch(account and account.subscriptions or '', SUBSCRIPTION) do
+    all = all + 1
+    if status == 'E' then enabled = enabled + 1 end
+  end
+  return all, enabled
+end
+
+-- Replaces the line of a webhook. `change` returns its new status and types, or nothing to remove
+-- the line.
+local function changeSubscription(name, webhook, change)
+  local account = readAccount(name)
+  if not account then return end
+  local subscriptions = string.gsub(account.subscriptions, SUBSCRIPTION, function(number, status, id, types)
+    if number ~= webhook then return nil end
+    status, types = change(status, types)
+    return status and writeSubscription(webhook, status, id, types) or ''
+  end)
+  call('HSET', ACCOUNTS, name, account.number .. '\n' .. subscriptions)
+end
+
+local endpoints = hash(WEBHOOKS, function(value)
+  local number, account, status, generation, updatedAt, failingSince, warnedAt, noticeAt, lane, slowStart, more, config =
+    string.match(value, '^(%d+),([^,]*),(%a),(%d+),(%d+),(%d*),(%d*),(%d*),([fs]),(%d*)([^\n]*)(.*)$')
+  return number and {
+    accountNumber = number, account = account, status = status, generation = generation, updatedAt = updatedAt,
+    failingSince = failingSince, warnedAt = warnedAt, noticeAt = noticeAt, lane = lane, slowStart = slowStart,
+    more = more, config = config,
+  }
+end, function(e)
+  return table.concat({
+    e.accountNumber, e.account, e.status, e.generation, e.updatedAt, e.failingSince, e.warnedAt, e.noticeAt, e.lane, e.slowStart,
+  }, ',') .. e.more .. e.config
+end)
+
+-- Returns the number and the endpoint of a webhook; nil if the account has no such webhook.
+local function findEndpoint(account, id)
+  local webhook = call('HGET', IDS, id)
+  local endpoint = webhook and endpoints:get(webhook)
+  if endpoint and endpoint.account == account then return webhook, endpoint end
+end
+
+local function setNoticeAt(webhook, endpoint, at)
+  endpoint.noticeAt = at
+  endpoints:set(webhook, endpoint)
+  if at == '' then health:remove(webhook) else health:add(webhook, at) end
+end
+
+local function moveToLane(webhook, endpoint, lane)
+  if endpoint.lane == lane then return end
+  call('ZREM', READY[endpoint.lane], webhook)
+  endpoint.lane = lane
+  endpoints:set(webhook, endpoint)
+end
+
+-- Stamps a change that users see. Each is later than the one before, also within one millisecond.
+local function stampUpdate(webhook, endpoint)
+  endpoint.updatedAt = text(math.max(now, tonumber(endpoint.updatedAt) + 1))
+  endpoints:set(webhook, endpoint)
+end
+
+local function changeInFlight(webhook, by)
+  local count = (inFlight:get(webhook) or 0) + by
+  if count > 0 then inFlight:set(webhook, count) else inFlight:delete(webhook) end
+end
+
+local function freeSlots(webhook, endpoint)
+  return countFreeSlots(tonumber(endpoint.slowStart), inFlight:get(webhook) or 0, perEndpoint)
+end
+
+-- How many deliveries of an endpoint were claimed in a second. Neither read nor written without a
+-- limit.
+local rates = hash(RATES, function(value)
+  local second, count = string.match(value, '^(%d+),(%d+)$')
+  return second and { second = tonumber(second), count = tonumber(count) }
+end, function(rate) return text(rate.second) .. ',' .. text(rate.count) end)
+
+local function getRate(webhook) return perSecond and rates:get(webhook) end
+
+-- Reads all that claims and offers need of endpoints.
+local function fetchEndpoints(webhooks)
+  endpoints:fetch(webhooks)
+  inFlight:fetch(webhooks)
+  if perSecond then rates:fetch(webhooks) end
+end
+
+-- The earliest time at which this script made something due: sleeping workers are notified of it.
+local notifyAt
+
+local function notifyWorkers(at)
+  if isEarlier(at, notifyAt) then notifyAt = at end
+end
+
+-- Endpoints whose queue or free slots have changed.
+local touched = {}
+
+-- The time in a member of the queue. Nil if something else put the member there.
+local function readQueueTime(member) return tonumber(string.match(member, '^%d+/(%x+)/') or '', 16) end
+
+-- Works out when an endpoint may be served next. `readyAt`: what is stored.
+local function offer(webhook, endpoint, readyAt)
+  local free = freeSlots(webhook, endpoint)
+  local head = free > 0 and firstBelow(QUEUE, webhook)
+  local at = findReadyTime(head and (readQueueTime(head) or 0), free, findOpenTime(perSecond, getRate(webhook), now))
+  if at then
+    if isEarlier(at, readyAt) then notifyWorkers(at) end
+    call('ZADD', READY[endpoint.lane], text(at), webhook)
+  elseif readyAt then
+    call('ZREM', READY[endpoint.lane], webhook)
+  end
+end
+
+local function offerTouched()
+  local webhooks, moved, readyTimes = {}, {}, {}
+  for webhook in pairs(touched) do webhooks[#webhooks + 1] = webhook end
+  touched = {}
+  for from = 1, #webhooks, MAX_ARGUMENTS do
+    local page = { unpack(webhooks, from, math.min(from + MAX_ARGUMENTS - 1, #webhooks)) }
+    local fast, slow = call('ZMSCORE', READY.f, unpack(page)), call('ZMSCORE', READY.s, unpack(page))
+    for i, webhook in ipairs(page) do
+      -- A score has a fraction for the turn.
+      local score = tonumber(fast[i] or slow[i] or nil)
+      readyTimes[webhook] = score and math.floor(score)
+      if not keepsTurn(readyTimes[webhook], now) then moved[#moved + 1] = webhook end
+    end
+  end
+  fetchEndpoints(moved)
+  for _, webhook in ipairs(moved) do
+    local endpoint = endpoints:get(webhook)
+    if endpoint then offer(webhook, endpoint, readyTimes[webhook]) end
+  end
+end
