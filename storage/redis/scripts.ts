@@ -16,6 +16,7 @@ import contentCommit from "./scripts/content-commit.lua";
 import contentRead from "./scripts/content-read.lua";
 import contentScan from "./scripts/content-scan.lua";
 import create from "./scripts/create.lua";
+import accounts from "./scripts/lib/accounts.lua";
 import appendRules from "./scripts/lib/append.lua";
 import calls from "./scripts/lib/calls.lua";
 import claimDue from "./scripts/lib/claim.lua";
@@ -62,32 +63,47 @@ const CONSTANTS = Object.entries(constants)
 /** The rules of `storage/queue`, in Lua. */
 export const RULES = [CONSTANTS, endpointRules, turnRules, appendRules];
 
-/** Assembles a script on the keys of a partition. */
-const onPartition = (name: string, ...parts: string[]): Script =>
-  assemble(name, calls, ...RULES, keys, records, webhooks, deliveries, completion, ...parts);
+/**
+ * What the scripts on a partition begin with. Each adds what it needs: creating the closures of the
+ * parts takes a third of the time of a short script.
+ */
+const ENDPOINTS = [calls, CONSTANTS, endpointRules, turnRules, keys, records, webhooks];
+const DELIVERIES = [...ENDPOINTS, deliveries];
+const COMPLETION = [...DELIVERIES, completion];
+const ALL = [...COMPLETION, appendRules, accounts];
 
 export const SCRIPTS = {
-  append: onPartition("append", claimDue, append),
+  append: assemble("append", ...ALL, claimDue, append),
   audit: assemble("audit", calls, audit),
-  claim: onPartition("claim", claimDue, claim),
-  claimHealthNotifications: onPartition("claim-health-notifications", claimHealthNotifications),
+  claim: assemble("claim", ...DELIVERIES, claimDue, claim),
+  claimHealthNotifications: assemble(
+    "claim-health-notifications",
+    ...ENDPOINTS,
+    accounts,
+    claimHealthNotifications,
+  ),
   contentAllocate: assemble("content-allocate", calls, content, contentAllocate),
   contentChanges: assemble("content-changes", calls, content, contentChanges),
   contentCheck: assemble("content-check", calls, content, contentCheck),
   contentCommit: assemble("content-commit", calls, content, contentCommit),
   contentRead: assemble("content-read", calls, content, contentRead),
   contentScan: assemble("content-scan", calls, content, contentScan),
-  create: onPartition("create", create),
-  read: onPartition("read", read),
-  recover: onPartition("recover", later, recover),
-  remove: onPartition("remove", retention, remove),
-  repair: onPartition("repair", repair),
-  repairCounts: onPartition("repair-counts", repairCounts),
-  resend: onPartition("resend", later, resend),
-  settle: onPartition("settle", recent, settle),
-  settleHealthNotification: onPartition("settle-health-notification", settleHealthNotification),
-  tidy: onPartition("tidy", retention, tidy),
+  create: assemble("create", ...ENDPOINTS, accounts, create),
+  read: assemble("read", ...ALL, read),
+  recover: assemble("recover", ...ALL, later, recover),
+  remove: assemble("remove", ...ALL, retention, remove),
+  repair: assemble("repair", ...ALL, repair),
+  repairCounts: assemble("repair-counts", ...ALL, repairCounts),
+  resend: assemble("resend", ...ALL, later, resend),
+  settle: assemble("settle", ...COMPLETION, recent, settle),
+  settleHealthNotification: assemble(
+    "settle-health-notification",
+    ...ENDPOINTS,
+    accounts,
+    settleHealthNotification,
+  ),
+  tidy: assemble("tidy", ...ALL, retention, tidy),
   /** The time of the server that holds the partition. */
   time: assemble("time", "return redis.call('TIME')"),
-  update: onPartition("update", update),
+  update: assemble("update", ...ENDPOINTS, accounts, update),
 } as const;

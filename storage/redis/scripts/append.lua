@@ -11,7 +11,7 @@
 -- bound; or `skipped` if it follows one that was not stored. The order is `-` if this call has not
 -- stored the event.
 
-checkTypes({ WEBHOOKS, IN_FLIGHT, DELIVERIES, PROGRESS, perSecond and RATES })
+checkTypes({ READY.f, READY.s, LOG, COMPLETED, RETENTION, EXPIRATIONS }, { WEBHOOKS, IN_FLIGHT, DELIVERIES, PROGRESS, perSecond and RATES })
 meta:fetch({ 'dataSet', 'turn', 'order', 'bytes' })
 
 -- By name: an account's number, its subscriptions, and the receivers by type.
@@ -96,7 +96,7 @@ local function store(item, found)
   local value = table.concat({ order, text(item.rememberUntil), item.nonce, found.ids }, ',') .. '\n' .. item.value
   values[#values + 1] = item.key
   values[#values + 1] = value
-  addToMeta('bytes', #value)
+  metaAdded.bytes = metaAdded.bytes + #value
   log:add(table.concat({ account, order, item.id, item.label, found.numbers .. (item.target and '.0' or '') }, '/'), 0)
   addDeliveries(item, found, order)
   count(account, 'pending', #found.webhooks)

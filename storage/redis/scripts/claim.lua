@@ -2,6 +2,6 @@
 -- lib/claim.lua describes.
 
 goOnWhenFull()
-checkTypes({ DELIVERIES })
+checkTypes({ READY.f, READY.s }, { DELIVERIES })
 meta:fetch({ 'dataSet', 'turn' })
 return claim(options)

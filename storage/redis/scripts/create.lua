@@ -25,7 +25,7 @@ local noticeAt = text(options.noticeAt)
 local value = endpoints.write({
   accountNumber = number, account = options.account, status = options.status, generation = text(options.generation),
   updatedAt = text(options.updatedAt), failingSince = text(options.failingSince), warnedAt = text(options.warnedAt),
-  noticeAt = noticeAt, lane = 's', slowStart = '', more = '', config = '\n' .. options.config,
+  noticeAt = noticeAt, lane = 's', slowStart = '', stored = '\n' .. options.config, restAt = 1,
 })
 local subscription = writeSubscription(webhook, options.status, options.shortId, options.types)
 call('HSET', ACCOUNTS, options.account, number .. '\n' .. (account and account.subscriptions or '') .. subscription)

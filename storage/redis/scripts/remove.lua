@@ -10,7 +10,7 @@ local counts = getWebhookCounts(webhook)
 local isEmpty = call('ZLEXCOUNT', QUEUE, from, to) + (inFlight:get(webhook) or 0) + counts.d + counts.f + counts.w == 0
 -- Deliveries of the webhook are not older than the webhook. The minute allows for clocks that
 -- differ.
-local createdAt = tonumber(string.match(endpoint.config, '"createdAt":(%d+)') or 0)
+local createdAt = tonumber(string.match(getConfig(endpoint), '"createdAt":(%d+)') or 0)
 
 goOnWhenFull()
 if perSecond then call('HDEL', RATES, webhook) end

@@ -56,7 +56,7 @@ function parts.entries(entry)
     if d and not d.isBroken and isOpen(d) then return end
     if d then
       deliveries:delete(ref)
-      addToMeta('completed', -1)
+      metaAdded.completed = metaAdded.completed - 1
       countDelivery(webhook, d, -1)
     end
   end

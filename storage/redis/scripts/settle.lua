@@ -10,77 +10,59 @@
 -- have too many completed events.
 
 goOnWhenFull()
-checkTypes({})
+checkTypes({ QUEUE, READY.f, READY.s, LEASES, HEALTH, COMPLETED, RETENTION }, {})
 
 local nonce = options.nonce
 local OUTCOMES = { delivered = 'd', failed = 'f', withheld = 'w' }
-local SUCCESS = '^(%d+),([fs]),(%d+),(%l%l%d+),(%d+),(%d+)\n(.*)$'
+local SUCCESS = '^(%d+),([fs]),(%d+),(%l%l%d+),(.*)$'
 
--- The number and the endpoint of each webhook; nil if the account has no such webhook.
-local webhooks, numbers, found = {}, {}, {}
+-- By its place: what the settlements of a webhook have in common, and what they add to its counts. Nil
+-- if the account has no such webhook.
+local sources = {}
 do
-  local ids = {}
+  local ids, numbers = {}, {}
   for i, webhook in ipairs(options.webhooks) do ids[i] = webhook.id end
   for i, number in ipairs(call('HMGET', IDS, unpack(ids))) do
-    webhooks[i] = number
-    if number then numbers[#numbers + 1] = number end
+    if number then
+      numbers[#numbers + 1] = number
+      sources[i] = { webhook = number, ended = 0, delivered = 0, completed = 0, succeeded = 0, failed = 0, ms = 0, sketches = {} }
+    end
   end
   fetchEndpoints(numbers)
   webhookCounts:fetch(numbers)
-  for i, number in ipairs(webhooks) do
-    local endpoint = number and endpoints:get(number)
-    if endpoint and endpoint.account == options.webhooks[i].account then found[i] = endpoint end
-  end
-end
-
--- Reads the records that the settlements are about.
-do
-  local refs, events, accounts = {}, {}, {}
-  for i = 2, #ARGV, 4 do
-    local place, suffix = tonumber(ARGV[i]), ARGV[i + 1]
-    local endpoint = found[place]
-    if endpoint then
-      refs[#refs + 1] = webhooks[place] .. '/' .. suffix
-      events[#events + 1] = endpoint.accountNumber .. '/' .. string.match(suffix, '^[^.]*')
-      accounts[#accounts + 1] = endpoint.accountNumber
+  local accounts = {}
+  for i, webhook in ipairs(options.webhooks) do
+    local source = sources[i]
+    local endpoint = source and endpoints:get(source.webhook)
+    if endpoint and endpoint.account == webhook.account then
+      source.endpoint, source.account = endpoint, endpoint.accountNumber
+      accounts[#accounts + 1] = source.account
+    else
+      sources[i] = nil
     end
   end
-  deliveries:fetch(refs)
-  progress:fetch(events)
   accountCounts:fetch(accounts)
   meta:fetch({ 'completed' })
 end
 
--- The attempts that this call adds to the hours of each webhook.
-local added = {}
-
-local function addAttempt(webhook, last, ok, ms, sketch)
-  local counts = getWebhookCounts(webhook)
-  counts.last = last
-  webhookCounts:set(webhook, counts)
-  local sum = added[webhook]
-  if not sum then
-    sum = { succeeded = 0, failed = 0, ms = 0, sketches = {} }
-    added[webhook] = sum
-  end
-  if ok == nil then return end
-  sum.sketches[#sum.sketches + 1] = sketch
-  if ok then sum.succeeded, sum.ms = sum.succeeded + 1, sum.ms + ms else sum.failed = sum.failed + 1 end
-end
-
-local function addAttempts()
-  for webhook, sum in pairs(added) do
-    local counts = webhookCounts:get(webhook)
-    if #sum.sketches > 0 then
-      counts.recent = addRecent(webhook, counts.recent, sum.succeeded, sum.failed, sum.ms, table.concat(sum.sketches))
+-- The reference and the key of the event of each settlement, whose records are read at once.
+local refs, events = {}, {}
+do
+  local readRefs, readEvents = {}, {}
+  for i = 2, #ARGV, 4 do
+    local source, suffix = sources[tonumber(ARGV[i])], ARGV[i + 1]
+    if source then
+      local dot = string.find(suffix, '.', 1, true)
+      refs[i], events[i] = source.webhook .. '/' .. suffix, source.account .. '/' .. (dot and string.sub(suffix, 1, dot - 1) or suffix)
+      readRefs[#readRefs + 1], readEvents[#readEvents + 1] = refs[i], events[i]
     end
   end
+  deliveries:fetch(readRefs)
+  progress:fetch(readEvents)
 end
 
 -- Changes an endpoint as the report of an attempt says.
 local function changeEndpoint(webhook, endpoint, report)
-  -- Most endpoints are as they were.
-  if report.ok and report.lane == endpoint.lane and endpoint.slowStart == '' and endpoint.failingSince == '' then return end
   local change = applyReport({
     generation = endpoint.generation, status = endpoint.status, slowStart = tonumber(endpoint.slowStart),
     failingSince = tonumber(endpoint.failingSince),
@@ -95,28 +77,55 @@ local function changeEndpoint(webhook, endpoint, report)
   if change.health.noticeAt then notifyWorkers(change.health.noticeAt) end
 end
 
-local function endLease(webhook, ref)
+-- Records the success of a delivery that was leased for the first time: its record is the lease alone.
+local function settleFirst(source, ref, key, success)
+  local generation, lane, ms, sketch, record = string.match(success, SUCCESS)
+  deliveries:setText(ref, 'd,' .. nonce .. ',' .. record)
   leases:remove(ref)
-  changeInFlight(webhook, -1)
-  touched[webhook] = true
+  source.ended, source.delivered, source.succeeded = source.ended + 1, source.delivered + 1, source.succeeded + 1
+  source.ms, source.sketches[source.succeeded + source.failed], source.last = source.ms + ms, sketch, success
+  local endpoint = source.endpoint
+  -- Most endpoints are as they were.
+  if lane ~= endpoint.lane or endpoint.slowStart ~= '' or endpoint.failingSince ~= '' then
+    changeEndpoint(source.webhook, endpoint, { ok = true, generation = generation, lane = lane })
+  end
+  if progress:text(key) == '1' then
+    progress:setText(key, '0,' .. nowText)
+    completed:add(source.account .. '/' .. nowHex .. string.sub(key, #source.account + 1), 0)
+    source.completed = source.completed + 1
+  else
+    closeEvent(source.account, endpoint.account, string.match(key, '/(.*)$'))
+  end
 end
 
--- Records the success of a delivery that was leased for the first time: its record is the lease alone.
-local function settleFirst(webhook, endpoint, ref, success)
-  local generation, lane, ms, sketch, startedAt, completedAt, attempt = string.match(success, SUCCESS)
-  deliveries:setText(ref, 'd,' .. nonce .. ',' .. startedAt .. ',' .. completedAt .. '\n' .. attempt)
-  endLease(webhook, ref)
-  addAttempt(webhook, attempt, true, tonumber(ms), sketch)
-  local counts = getWebhookCounts(webhook)
-  counts.d = counts.d + 1
-  changeEndpoint(webhook, endpoint, { ok = true, generation = generation, lane = lane })
-  addToMeta('completed', 1)
-  closeDelivery(endpoint.accountNumber, endpoint.account, string.match(ref, '/(.*)$'))
+-- Adds up what the settlements of each webhook have changed.
+local function addSums()
+  for _, source in pairs(sources) do
+    local webhook, counts = source.webhook, getWebhookCounts(source.webhook)
+    counts.d = counts.d + source.delivered
+    if source.last then counts.last = string.match(source.last, '^%d+,[fs],[^\n]*\n(.*)$') or source.last end
+    if #source.sketches > 0 then
+      local sketches = table.concat(source.sketches)
+      counts.recent = addRecent(webhook, counts.recent, source.succeeded, source.failed, source.ms, sketches)
+    end
+    if source.last then webhookCounts:set(webhook, counts) end
+    if source.ended > 0 then
+      changeInFlight(webhook, -source.ended)
+      touched[webhook] = true
+    end
+    metaAdded.completed = metaAdded.completed + source.delivered
+    if source.delivered > 0 then count(source.account, 'pending', -source.delivered) end
+    if source.completed > 0 then
+      count(source.account, 'completed', source.completed)
+      startRetention(source.account, source.endpoint.account)
+    end
+  end
 end
 
 local function readSettlement(value)
-  local generation, lane, ms, sketch, startedAt, _, attempt = string.match(value, SUCCESS)
+  local generation, lane, ms, sketch, record = string.match(value, SUCCESS)
   if not generation then return decode(value) end
+  local startedAt, attempt = string.match(record, '^(%d+),%d+\n(.*)$')
   return {
     outcome = 'delivered', startedAt = tonumber(startedAt), attempt = attempt, summary = attempt, ms = tonumber(ms), sketch = sketch,
     report = { ok = true, generation = generation, lane = lane },
@@ -130,9 +139,22 @@ local function keepAttempt(d, attempt)
   if attempts > MAX_ATTEMPTS then d.attempts = string.sub(d.attempts, (string.find(d.attempts, '\n', 2, true))) end
 end
 
+-- Records an attempt. `report`: what it says about the endpoint; nil for a failed test.
+local function addAttempt(source, d, settlement, report)
+  keepAttempt(d, settlement.attempt)
+  source.last = settlement.summary
+  if not report then return end
+  source.sketches[#source.sketches + 1] = settlement.sketch
+  if report.ok then
+    source.succeeded, source.ms = source.succeeded + 1, source.ms + settlement.ms
+  else
+    source.failed = source.failed + 1
+  end
+end
+
 -- Records any other result.
-local function settleOther(webhook, endpoint, ref, token, settlement)
-  local account = endpoint.accountNumber
+local function settleOther(source, ref, token, settlement)
+  local webhook, endpoint, account = source.webhook, source.endpoint, source.account
   local d = getDelivery(account, ref)
   if not d or d.isBroken then return 'gone' end
   -- The same call again, because its reply was lost. It may have completed an event.
@@ -142,15 +164,16 @@ local function settleOther(webhook, endpoint, ref, token, settlement)
   end
   local result = classifySettlement(d.state, d.token, settlement.outcome, token)
   if result ~= 'settled' then return result end
-  if d.state == 'l' then endLease(webhook, ref) end
-  if d.state == 'p' then queue:remove(queueMember(account, ref, d)) end
+  if d.state == 'l' then
+    leases:remove(ref)
+    source.ended = source.ended + 1
+  elseif d.state == 'p' then
+    queue:remove(queueMember(account, ref, d))
+  end
   d.token, d.recovered = nonce, ''
   if settlement.startedAt then d.startedAt = text(settlement.startedAt) end
   local report = settlement.report
-  if settlement.attempt then
-    keepAttempt(d, settlement.attempt)
-    addAttempt(webhook, settlement.summary, report and report.ok, settlement.ms, settlement.sketch)
-  end
+  if settlement.attempt then addAttempt(source, d, settlement, report) end
   if report then changeEndpoint(webhook, endpoint, report) end
   local state = OUTCOMES[settlement.outcome]
   if state then
@@ -164,19 +187,19 @@ local function settleOther(webhook, endpoint, ref, token, settlement)
   return 'settled'
 end
 
-local function settle(place, suffix, token, settlement)
-  local webhook, endpoint = webhooks[place], found[place]
-  if not endpoint then return 'gone' end
-  local ref = webhook .. '/' .. suffix
-  if deliveries:text(ref) == 'l,' .. token and string.find(settlement, '^%d') then
-    settleFirst(webhook, endpoint, ref, settlement)
-    return 'settled'
-  end
-  return settleOther(webhook, endpoint, ref, token, readSettlement(settlement))
-end
-
 local results = {}
-for i = 2, #ARGV, 4 do results[#results + 1] = settle(tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]) end
-addAttempts()
+for i = 2, #ARGV, 4 do
+  local source, ref, token, settlement = sources[tonumber(ARGV[i])], refs[i], ARGV[i + 2], ARGV[i + 3]
+  local result = 'settled'
+  if not source then
+    result = 'gone'
+  elseif deliveries:text(ref) == 'l,' .. token and string.find(settlement, '^%d') then
+    settleFirst(source, ref, events[i], settlement)
+  else
+    result = settleOther(source, ref, token, readSettlement(settlement))
+  end
+  results[#results + 1] = result
+end
+addSums()
 flush()
 return { table.concat(results, ' '), text(notifyAt), listExcess() }

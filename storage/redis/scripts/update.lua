@@ -7,8 +7,9 @@
 local webhook, endpoint = findEndpoint(options.account, options.id)
 if not webhook then return { 'not_found' } end
 -- The same call again, because its reply was lost.
-if endpoint.config == '\n' .. options.config then return { 'updated', endpoints:text(webhook) } end
-if endpoint.config ~= '\n' .. options.before then return { 'changed' } end
+local config = getConfig(endpoint)
+if config == options.config then return { 'updated', endpoints:text(webhook) } end
+if config ~= options.before then return { 'changed' } end
 
 local status = options.status or endpoint.status
 local isEnabled, isDisabled = status == 'E' and endpoint.status == 'D', status == 'D' and endpoint.status == 'E'
@@ -19,7 +20,8 @@ end
 
 goOnWhenFull()
 stampUpdate(webhook, endpoint)
-endpoint.status, endpoint.config = status, '\n' .. options.config
+endpoint.status = status
+endpoint.stored = string.match(endpoint.stored, '^[^\n]*\n') .. options.config
 if isEnabled or options.isMoved then
   endpoint.generation, endpoint.slowStart = text(tonumber(endpoint.generation) + 1), ''
   moveToLane(webhook, endpoint, 's')

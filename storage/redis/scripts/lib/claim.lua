@@ -10,7 +10,7 @@
 local TURN_MS, LAST_TURN_MS = 1 / 4096, 0.999
 
 -- The state of a claim: what it took from the queue, and what the reply names.
-local taken, unreadable, webhooks, claims, work = {}, {}, {}, {}, {}
+local taken, takenFrom, unreadable, webhooks, claims, work = {}, {}, {}, {}, {}, {}
 local isListed = {}
 
 local function addClaim(webhook, entry)
@@ -62,7 +62,8 @@ local function takeFrom(webhook, limit)
     last = member
     if at then
       added = added + 1
-      taken[#taken + 1] = webhook .. '/' .. string.sub(member, suffixAt)
+      local place = #taken + 1
+      taken[place], takenFrom[place] = webhook .. '/' .. string.sub(member, suffixAt), webhook
     else
       unreadable[#unreadable + 1] = member
     end
@@ -123,7 +124,8 @@ end
 -- it. A later delivery, whose reference has a serial, always has a record.
 local function leaseTaken(token, leaseUntil)
   deliveries:fetch(taken)
-  for _, ref in ipairs(taken) do
+  local first = 'l,' .. token
+  for i, ref in ipairs(taken) do
     local record, value, entry = deliveries:text(ref), nil, ref
     if record then
       local rest, attempts = string.match(record, PENDING)
@@ -132,12 +134,12 @@ local function leaseTaken(token, leaseUntil)
         value, entry = line .. attempts, ref .. ' ' .. line
       end
     elseif not string.find(ref, '.', 1, true) then
-      value = 'l,' .. token
+      value = first
     end
     if value then
       deliveries:setText(ref, value)
       leases:add(ref, leaseUntil)
-      addClaim(webhookOf(ref), entry)
+      addClaim(takenFrom[i], entry)
     else
       leases:add(ref, 0)
       work[#work + 1] = 'leases'

@@ -1,4 +1,4 @@
--- What is counted with the data, the completion of deliveries and events, and `flush`.
+-- What is counted with the data, and the completion of deliveries and events.
 
 -- The pending deliveries and the completed events of each account that has any.
 local accountCounts = hash(ACCOUNT_COUNTS, function(value)
@@ -58,8 +58,17 @@ end
 
 local function completedMember(account, event, at) return account .. '/' .. hex(tonumber(at)) .. '/' .. event end
 
--- Accounts, by number, in which this script completed events, with when the first one is freed.
+local completed, retention = sortedSet(COMPLETED), sortedSet(RETENTION)
+retention.condition = 'NX'
+
+-- The names of accounts, by number, in which this script completed events.
 local completedIn = {}
+
+-- Notes that an account has another completed event.
+local function startRetention(account, name)
+  completedIn[account] = name
+  retention:add(account .. '/' .. name, text(now + options.retentionMs))
+end
 
 -- Starts the retention of an event without open deliveries.
 local function completeEvent(account, name, event, p)
@@ -68,10 +77,10 @@ local function completeEvent(account, name, event, p)
   else
     count(account, 'completed', 1)
   end
-  p.completedAt = text(now)
+  p.completedAt = nowText
   progress:set(account .. '/' .. event, p)
   completed:add(completedMember(account, event, now), 0)
-  completedIn[account] = name
+  startRetention(account, name)
 end
 
 -- Opens an event again, for a later delivery.
@@ -84,12 +93,17 @@ local function reopenEvent(account, event, p)
   progress:set(account .. '/' .. event, p)
 end
 
--- Counts a delivery that is not open any more. With its last open delivery the event is completed.
-local function closeDelivery(account, name, event)
+-- Takes one open delivery from an event. With the last one the event is completed.
+local function closeEvent(account, name, event)
   local p = getProgress(account, event)
   p.open = math.max(0, p.open - 1)
-  count(account, 'pending', -1)
   if p.open == 0 then completeEvent(account, name, event, p) else progress:set(account .. '/' .. event, p) end
+end
+
+-- Counts a delivery that is not open any more.
+local function closeDelivery(account, name, event)
+  count(account, 'pending', -1)
+  closeEvent(account, name, event)
 end
 
 -- Completes a delivery. A failed delivery may still be reported as delivered later.
@@ -100,7 +114,7 @@ local function completeDelivery(endpoint, ref, d, state, reason)
   countDelivery(webhook, d, 1)
   deliveries:set(ref, d)
   if wasOpen then
-    addToMeta('completed', 1)
+    metaAdded.completed = metaAdded.completed + 1
     closeDelivery(endpoint.accountNumber, endpoint.account, event)
   else
     local p = getProgress(endpoint.accountNumber, event)
@@ -120,44 +134,4 @@ local function listExcess()
     if countExcess(account) > 0 then names[#names + 1] = account .. '/' .. name end
   end
   return names
-end
-
--- Values that are remembered until they expire: ids of events and replies of calls.
-local function remember(field, value, expiresAt)
-  call('HSET', REMEMBERED, field, value)
-  call('ZADD', EXPIRATIONS, text(expiresAt), field)
-end
-
--- Replies of calls that cannot detect their own repetition are kept for as long as a client may send
--- the call again.
-local REPLY_KEPT_MS = 600000
-
-local function findReply() return call('HGET', REMEMBERED, 'a/' .. options.nonce) end
-local function rememberReply(reply) remember('a/' .. options.nonce, reply, now + REPLY_KEPT_MS) end
-
-local function forgetExpired(limit)
-  local expired = call('ZRANGEBYSCORE', EXPIRATIONS, '-inf', text(now), 'LIMIT', 0, limit)
-  callMany('HDEL', REMEMBERED, expired)
-  callMany('ZREM', EXPIRATIONS, expired)
-end
-
--- Writes all that the buffers hold. Every script that changes something ends with it.
-local function flush()
-  deliveries:flush()
-  queue:flush()
-  leases:flush()
-  log:flush()
-  progress:flush()
-  completed:flush()
-  offerTouched()
-  inFlight:flush()
-  rates:flush()
-  endpoints:flush()
-  health:flush()
-  accountCounts:flush()
-  webhookCounts:flush()
-  meta:flush()
-  for account, name in pairs(completedIn) do
-    call('ZADD', RETENTION, 'NX', text(now + options.retentionMs), account .. '/' .. name)
-  end
 end

@@ -40,6 +40,8 @@ local function newDelivery(order)
   return d
 end
 
+local log = sortedSet(LOG)
+
 local function isOpen(d) return d.state == 'p' or d.state == 'l' end
 
 -- Nil if `ref` is no reference.
@@ -120,12 +122,11 @@ end
 -- Orders grow with each event and later delivery of the partition. An order has 11 digits for the
 -- time and 4 that count within it.
 local function nextOrder()
-  local last = string.match(meta:text('order') or '', '^%x+$') or ''
-  local order = hex(now) .. '0000'
-  if order <= last and #last == #order then
-    local at, count = timeOf(last), tonumber(string.sub(last, 12), 16) + 1
-    if count > 65535 then at, count = at + 1, 0 end
-    order = hex(at) .. string.format('%04x', count)
+  local last, order = meta:text('order') or '', nowHex .. '0000'
+  if #last == #order and order <= last and string.find(last, '^%x+$') then
+    local at, count = string.sub(last, 1, 11), tonumber(string.sub(last, 12), 16) + 1
+    if count > 65535 then at, count = hex(tonumber(at, 16) + 1), 0 end
+    order = at .. string.format('%04x', count)
   end
   meta:setText('order', order)
   return order

@@ -18,6 +18,8 @@ local function text(number) return number and string.format('%.0f', number) or '
 local LAST_TIME = tonumber('fffffffffff', 16)
 local function hex(at) return string.format('%011x', math.min(math.max(0, at), LAST_TIME)) end
 
+local nowText, nowHex = text(now), hex(now)
+
 -- The time that an order begins with.
 local function timeOf(order) return tonumber(string.sub(order, 1, 11), 16) end
 
@@ -34,8 +36,8 @@ end
 local function goOnWhenFull() call('HDEL', META, '-') end
 
 -- Redis does not undo the writes of a script that fails. If something else created a key of another
--- type, the script has to fail before its first write. `hashes`: those that it has not read by then.
-local function checkTypes(hashes)
-  for _, key in ipairs({ QUEUE, READY.f, READY.s, LEASES, HEALTH, LOG, COMPLETED, RETENTION, EXPIRATIONS }) do call('ZCARD', key) end
+-- type, the script has to fail before its first write. It names the keys that it has not read by then.
+local function checkTypes(sortedSets, hashes)
+  for _, key in ipairs(sortedSets) do call('ZCARD', key) end
   for _, key in ipairs(hashes) do call('HLEN', key) end
 end

@@ -1,5 +1,12 @@
 -- Buffers between a script and the keys: a script reads what it needs with few commands, changes it
--- in Lua's memory, and writes it back with few commands. `flush` of completion.lua ends it.
+-- in Lua's memory, and writes it back with few commands. `flush` of webhooks.lua ends it.
+
+local buffers = {}
+
+local function addBuffer(buffer)
+  buffers[#buffers + 1] = buffer
+  return buffer
+end
 
 -- The fields of a hash, each read once.
 local Hash = {}
@@ -7,19 +14,24 @@ Hash.__index = Hash
 
 -- `read` decodes a stored text when it is needed, and `write` encodes the value again.
 local function hash(key, read, write)
-  return setmetatable({ key = key, read = read, write = write, texts = {}, values = {}, changed = {} }, Hash)
+  return addBuffer(setmetatable({ key = key, read = read, write = write, texts = {}, values = {}, changed = {} }, Hash))
 end
 
 -- Reads the fields that are not known yet, with one command.
 function Hash:fetch(fields)
-  local missing = {}
-  for _, field in ipairs(fields) do
-    if self.texts[field] == nil then
-      self.texts[field] = false
-      missing[#missing + 1] = field
+  local texts, missing, length = self.texts, {}, 0
+  for i = 1, #fields do
+    local field = fields[i]
+    if texts[field] == nil then
+      texts[field] = false
+      length = length + 1
+      missing[length] = field
     end
   end
-  for field, value in pairs(getFields(self.key, missing)) do self.texts[field] = value end
+  for from = 1, length, MAX_ARGUMENTS do
+    local values = call('HMGET', self.key, unpack(missing, from, math.min(from + MAX_ARGUMENTS - 1, length)))
+    for i = 1, #values do texts[missing[from + i - 1]] = values[i] end
+  end
 end
 
 -- Returns the stored text; false if there is none.
@@ -46,13 +58,13 @@ function Hash:delete(field) self:setText(field, false) end
 
 function Hash:flush()
   if not next(self.changed) then return end
-  local set, deleted = {}, {}
-  for field in pairs(self.changed) do
-    local value = self:text(field)
-    self.texts[field] = value
+  local set, length, deleted, texts = {}, 0, {}, self.texts
+  for field, change in pairs(self.changed) do
+    if change == 'value' then texts[field] = self.write(self.values[field]) end
+    local value = texts[field]
     if value then
-      set[#set + 1] = field
-      set[#set + 1] = value
+      set[length + 1], set[length + 2] = field, value
+      length = length + 2
     else
       deleted[#deleted + 1] = field
     end
@@ -66,30 +78,43 @@ end
 local SortedSet = {}
 SortedSet.__index = SortedSet
 
-local function sortedSet(key) return setmetatable({ key = key, scores = {} }, SortedSet) end
+local function sortedSet(key) return addBuffer(setmetatable({ key = key, scores = {} }, SortedSet)) end
 
 function SortedSet:add(member, score) self.scores[member] = score end
 function SortedSet:remove(member) self.scores[member] = false end
 
+-- Drops what was to be changed.
+function SortedSet:forget(member) self.scores[member] = nil end
+
 function SortedSet:flush()
   if not next(self.scores) then return end
-  local added, removed = {}, {}
+  local added, length, removed = {}, 0, {}
   for member, score in pairs(self.scores) do
     if score then
-      added[#added + 1] = score
-      added[#added + 1] = member
+      added[length + 1], added[length + 2] = score, member
+      length = length + 2
     else
       removed[#removed + 1] = member
     end
   end
   callMany('ZREM', self.key, removed)
-  callMany('ZADD', self.key, added)
+  if self.condition and length > 0 then
+    call('ZADD', self.key, self.condition, unpack(added))
+  else
+    callMany('ZADD', self.key, added)
+  end
   self.scores = {}
 end
 
-local queue, leases, log, completed, health = sortedSet(QUEUE), sortedSet(LEASES), sortedSet(LOG), sortedSet(COMPLETED), sortedSet(HEALTH)
-local function keepText(value) return value end
+local queue, leases = sortedSet(QUEUE), sortedSet(LEASES)
 
-local meta, inFlight = hash(META, keepText), hash(IN_FLIGHT, tonumber, text)
+local meta = hash(META)
+-- What is added to its counters at the end.
+local metaAdded = { completed = 0, bytes = 0 }
 
-local function addToMeta(field, by) meta:setText(field, text(math.max(0, (tonumber(meta:text(field) or '') or 0) + by))) end
+local function addToMeta()
+  for field, added in pairs(metaAdded) do
+    if added ~= 0 then meta:setText(field, text(math.max(0, (tonumber(meta:text(field) or '') or 0) + added))) end
+    metaAdded[field] = 0
+  end
+end

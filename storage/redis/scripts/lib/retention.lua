@@ -12,6 +12,7 @@ local function deleteIfEmpty(account, name)
     call('HDEL', ACCOUNTS, name)
     call('ZREM', RETENTION, account .. '/' .. name)
     completedIn[account] = nil
+    retention:forget(account .. '/' .. name)
   end
 end
 
@@ -19,7 +20,7 @@ local function freeDelivery(ref)
   local d = deliveries:get(ref)
   if not d then return nil end
   deliveries:delete(ref)
-  addToMeta('completed', -1)
+  metaAdded.completed = metaAdded.completed - 1
   countDelivery(webhookOf(ref), d, -1)
   return d
 end
@@ -51,7 +52,7 @@ local function freeEvent(account, name, event)
   if not stored then return cost end
   call('HDEL', EVENTS, key)
   events[key] = false
-  addToMeta('bytes', -stored.bytes)
+  metaAdded.bytes = metaAdded.bytes - stored.bytes
   if stored.rememberUntil > now then
     local value = table.concat({ text(stored.rememberUntil), stored.nonce, stored.receivers, stored.digest }, '\n')
     remember('e/' .. event .. '/' .. name, value, stored.rememberUntil)
@@ -81,7 +82,7 @@ local function forgetDelivery(account, name, ref)
   deliveries:delete(ref)
   if d.state == 'p' then queue:remove(queueMember(account, ref, d)) end
   if d.state == 'l' then leases:remove(ref) end
-  if isOpen(d) then closeDelivery(account, name, eventOf(ref)) else addToMeta('completed', -1) end
+  if isOpen(d) then closeDelivery(account, name, eventOf(ref)) else metaAdded.completed = metaAdded.completed - 1 end
 end
 
 -- Frees one page of the deliveries of a removed webhook. A later call continues after `order`.

@@ -1,56 +1,20 @@
--- Accounts with their subscriptions, and endpoints: the status, health, lane and slow start of a
--- webhook, and when it may be served next.
-
--- `A⏎`, then a line for each webhook, oldest first.
-local SUBSCRIPTION = '(%d+) (%a) (%S+) ([^\n]*)\n'
-
-local function readAccount(name)
-  local value = call('HGET', ACCOUNTS, name)
-  if not value then return nil end
-  local number, subscriptions = string.match(value, '^(%d+)\n(.*)$')
-  -- Without it the receivers of an event are unknown, so the script fails.
-  if not number then error('the webhooks of an account cannot be read') end
-  return { number = number, subscriptions = subscriptions }
-end
-
-local function writeSubscription(webhook, status, id, types) return webhook .. ' ' .. status .. ' ' .. id .. ' ' .. types .. '\n' end
-
--- Counts the webhooks of an account, and those that are ENABLED.
-local function countWebhooks(account)
-  local all, enabled = 0, 0
-  for _, status in string.gmatch(account and account.subscriptions or '', SUBSCRIPTION) do
-    all = all + 1
-    if status == 'E' then enabled = enabled + 1 end
-  end
-  return all, enabled
-end
-
--- Replaces the line of a webhook. `change` returns its new status and types, or nothing to remove
--- the line.
-local function changeSubscription(name, webhook, change)
-  local account = readAccount(name)
-  if not account then return end
-  local subscriptions = string.gsub(account.subscriptions, SUBSCRIPTION, function(number, status, id, types)
-    if number ~= webhook then return nil end
-    status, types = change(status, types)
-    return status and writeSubscription(webhook, status, id, types) or ''
-  end)
-  call('HSET', ACCOUNTS, name, account.number .. '\n' .. subscriptions)
-end
+-- Endpoints: the status, health, lane and slow start of a webhook, and when it may be served next.
 
 local endpoints = hash(WEBHOOKS, function(value)
-  local number, account, status, generation, updatedAt, failingSince, warnedAt, noticeAt, lane, slowStart, more, config =
-    string.match(value, '^(%d+),([^,]*),(%a),(%d+),(%d+),(%d*),(%d*),(%d*),([fs]),(%d*)([^\n]*)(.*)$')
+  local number, account, status, generation, updatedAt, failingSince, warnedAt, noticeAt, lane, slowStart, restAt =
+    string.match(value, '^(%d+),([^,]*),(%a),(%d+),(%d+),(%d*),(%d*),(%d*),([fs]),(%d*)()')
   return number and {
     accountNumber = number, account = account, status = status, generation = generation, updatedAt = updatedAt,
     failingSince = failingSince, warnedAt = warnedAt, noticeAt = noticeAt, lane = lane, slowStart = slowStart,
-    more = more, config = config,
+    stored = value, restAt = restAt,
   }
 end, function(e)
   return table.concat({
     e.accountNumber, e.account, e.status, e.generation, e.updatedAt, e.failingSince, e.warnedAt, e.noticeAt, e.lane, e.slowStart,
-  }, ',') .. e.more .. e.config
+  }, ',') .. string.sub(e.stored, e.restAt)
 end)
+
+local function getConfig(endpoint) return string.match(endpoint.stored, '^[^\n]*\n(.*)$') end
 
 -- Returns the number and the endpoint of a webhook; nil if the account has no such webhook.
 local function findEndpoint(account, id)
@@ -58,6 +22,8 @@ local function findEndpoint(account, id)
   local endpoint = webhook and endpoints:get(webhook)
   if endpoint and endpoint.account == account then return webhook, endpoint end
 end
+
+local health = sortedSet(HEALTH)
 
 local function setNoticeAt(webhook, endpoint, at)
   endpoint.noticeAt = at
@@ -72,11 +38,7 @@ local function moveToLane(webhook, endpoint, lane)
   endpoints:set(webhook, endpoint)
 end
 
--- Stamps a change that users see. Each is later than the one before, also within one millisecond.
-local function stampUpdate(webhook, endpoint)
-  endpoint.updatedAt = text(math.max(now, tonumber(endpoint.updatedAt) + 1))
-  endpoints:set(webhook, endpoint)
-end
+local inFlight = hash(IN_FLIGHT, tonumber, text)
 
 local function changeInFlight(webhook, by)
   local count = (inFlight:get(webhook) or 0) + by
@@ -148,4 +110,11 @@ local function offerTouched()
     local endpoint = endpoints:get(webhook)
     if endpoint then offer(webhook, endpoint, readyTimes[webhook]) end
   end
+end
+
+-- Writes all that the buffers hold. Every script that changes something ends with it.
+local function flush()
+  addToMeta()
+  for _, buffer in ipairs(buffers) do buffer:flush() end
+  offerTouched()
 end
