@@ -177,8 +177,10 @@ export function createAppend(
     let end = 0;
     return parts.map((part) => {
       end += part.items.length;
-      const own = results.slice(end - part.items.length, end).filter((result) => result !== undefined);
-      return { results: own, ...(part === claimer && isStored(own[0]) && { claimed }) };
+      const partResults = results
+        .slice(end - part.items.length, end)
+        .filter((result) => result !== undefined);
+      return { results: partResults, ...(part === claimer && isStored(partResults[0]) && { claimed }) };
     });
   };
 
@@ -278,12 +280,12 @@ function encodeItem(
  * webhooks, so it decodes each list of webhook ids once.
  */
 function createDeliveryDecoder(): (eventId: string, shorts: string) => AppendedEvent["deliveries"] {
-  const known = new Map<string, readonly string[]>();
+  const decoded = new Map<string, readonly string[]>();
   return (eventId, shorts) => {
-    let webhookIds = known.get(shorts);
+    let webhookIds = decoded.get(shorts);
     if (webhookIds === undefined) {
       webhookIds = shorts === "" ? [] : shorts.split(";").map(decodeUuid);
-      known.set(shorts, webhookIds);
+      decoded.set(shorts, webhookIds);
     }
     return webhookIds.map((webhookId) => ({
       id: formatDeliveryId({ webhookId, eventId, serial: 0 }),

@@ -101,10 +101,10 @@ function toDuplicateOptions(client: RedisClient): object {
  * Lets the client of the host follow to the master that Sentinels have sent the own one to. The old
  * master may hang, or still take commands whose changes are lost once it becomes a replica.
  */
-function follow(client: RedisClient, own: RedisClient): void {
+function follow(client: RedisClient, duplicate: RedisClient): void {
   const isElsewhere =
-    client.stream?.remotePort !== own.stream?.remotePort ||
-    client.stream?.remoteAddress !== own.stream?.remoteAddress;
+    client.stream?.remotePort !== duplicate.stream?.remotePort ||
+    client.stream?.remoteAddress !== duplicate.stream?.remoteAddress;
   if (client.status === "ready" && isElsewhere) client.disconnect(true);
 }
 
@@ -125,15 +125,15 @@ export function listClientWarnings(client: RedisClient): readonly string[] {
 }
 
 export function createRedisClients(
-  source: { readonly url: string } | { readonly client: RedisClient },
-  { debug, clock }: { readonly debug: Logger["debug"]; readonly clock: () => Clock },
+  source: { url: string } | { client: RedisClient },
+  { debug, clock }: { debug: Logger["debug"]; clock: () => Clock },
 ): RedisClients {
-  const own: RedisClient[] = [];
+  const opened: RedisClient[] = [];
   const limits: (() => void)[] = [];
   let isClosed = false;
 
   const adopt = (client: RedisClient): RedisClient => {
-    own.push(client);
+    opened.push(client);
     limits.push(limitHandshake(client, clock, CONNECT_MS));
     // Without a listener ioredis writes to the console. The failed call reports the error.
     client.on("error", (error) => debug({ kind: classifyRedisError(error) }, "a connection to Redis failed"));
@@ -176,7 +176,7 @@ export function createRedisClients(
     close() {
       isClosed = true;
       for (const end of limits) end();
-      for (const client of own) client.disconnect();
+      for (const client of opened) client.disconnect();
     },
   };
 }

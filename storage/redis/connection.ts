@@ -76,13 +76,13 @@ interface Call {
 
 /** Follows the state of a client, and lets calls wait until it is connected. */
 interface ClientMonitor {
-  readonly epoch: () => number;
+  epoch: () => number;
   /** Why there is no connection, if the client said so. */
-  readonly problem: () => ConnectionProblem | undefined;
-  readonly untilReady: (call: Call) => Promise<void>;
+  problem: () => ConnectionProblem | undefined;
+  untilReady: (call: Call) => Promise<void>;
   /** Ends the wait of a call; false if it was not waiting. */
-  readonly stopWaiting: (call: Call) => boolean;
-  readonly close: () => void;
+  stopWaiting: (call: Call) => boolean;
+  close: () => void;
 }
 
 const unavailable = (call: Call, reason: string, isOutage?: boolean): Error =>

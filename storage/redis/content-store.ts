@@ -44,8 +44,8 @@ export interface ContentStoreOptions {
 
 /** Identifies a commit: its sequence number, and the nonce that was generated for it. */
 interface LastCommit {
-  readonly sequence: number;
-  readonly nonce: string;
+  sequence: number;
+  nonce: string;
 }
 
 type Texts = readonly (string | null)[];
@@ -66,17 +66,17 @@ const toChange = ({ key, expectedVersion, record }: ContentWrite): ContentChange
 export function createRedisContentStore(options: ContentStoreOptions): ContentStore {
   const { keys, session, layout, isReplicated, changesKept, logger } = options;
   /** Nonces by sequence number. If the same number has another nonce now, the data was replaced. */
-  const known = new Map<number, string>();
+  const nonces = new Map<number, string>();
 
   const remember = ({ sequence, nonce }: LastCommit): void => {
-    known.delete(sequence);
-    known.set(sequence, nonce);
-    const [oldest] = known.keys();
-    if (known.size > COMMITS_KNOWN && oldest !== undefined) known.delete(oldest);
+    nonces.delete(sequence);
+    nonces.set(sequence, nonce);
+    const [oldest] = nonces.keys();
+    if (nonces.size > COMMITS_KNOWN && oldest !== undefined) nonces.delete(oldest);
   };
 
   /** The last commit of this store, if it followed on one that was known. */
-  let own: (LastCommit & { readonly changes: readonly ContentChange[] }) | undefined;
+  let lastCommit: (LastCommit & { changes: readonly ContentChange[] }) | undefined;
 
   const connect = async () => {
     await session.open(layout);
@@ -156,22 +156,22 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
           },
         };
       }
-      const isNext = detail !== undefined && known.get(Number(what) - 1) === detail;
-      own = isNext ? { sequence: Number(what), nonce, changes: writes.map(toChange) } : undefined;
+      const isNext = detail !== undefined && nonces.get(Number(what) - 1) === detail;
+      lastCommit = isNext ? { sequence: Number(what), nonce, changes: writes.map(toChange) } : undefined;
       if (confirmed === false) logger.warn({}, "no replica has confirmed a change of the content in time");
       return { ok: true, sequence: Number(what) };
     },
 
     async changes(since): Promise<ContentChanges> {
-      const nonce = known.get(since);
+      const nonce = nonces.get(since);
       const { sequence, nonce: current } = await readLast();
       // Most often nothing has changed, and this read is all.
       if (sequence === since && current === nonce) return { sequence, changes: [] };
       // Or this store made the only change, to what the caller knows.
-      if (own?.nonce === current && own.sequence === since + 1) {
-        const { changes } = own;
-        remember(own);
-        own = undefined;
+      if (lastCommit?.nonce === current && lastCommit.sequence === since + 1) {
+        const { changes } = lastCommit;
+        remember(lastCommit);
+        lastCommit = undefined;
         return { sequence, changes };
       }
       /** A record that changes between two pages comes again, in its latest state. */

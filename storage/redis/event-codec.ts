@@ -63,9 +63,9 @@ const MAX_CHARACTERS = 16 * 1_024 * 1_024;
 const ENTRY_CHARACTERS = 500;
 
 interface Entry {
-  readonly stored: StoredEvent;
-  readonly origin: Origin;
-  readonly until: number;
+  stored: StoredEvent;
+  origin: Origin;
+  until: number;
 }
 
 /**

@@ -48,7 +48,7 @@ const MAX_SLEEP_WITHOUT_NOTIFICATIONS_MS = 200;
 function toSource(
   url: string | undefined,
   client: RedisClient | undefined,
-): { readonly url: string } | { readonly client: RedisClient } {
+): { url: string } | { client: RedisClient } {
   if (url !== undefined && client === undefined) return { url };
   if (client !== undefined && url === undefined) return { client };
   throw new PostbellError(
@@ -59,15 +59,15 @@ function toSource(
 }
 
 interface ContextOptions {
-  readonly session: Session;
-  readonly layout: LayoutGuard;
-  readonly partitions: Partitions;
-  readonly seal: Seal;
-  readonly limits: PartitionLimits;
-  readonly isReplicated: boolean;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly scriptLimits: ScriptLimits;
+  session: Session;
+  layout: LayoutGuard;
+  partitions: Partitions;
+  seal: Seal;
+  limits: PartitionLimits;
+  isReplicated: boolean;
+  clock: Clock;
+  logger: Logger;
+  scriptLimits: ScriptLimits;
 }
 
 function createStoreContext(options: ContextOptions): RedisStoreContext {
@@ -146,7 +146,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
   /** Of the latest service; unknown before the first one. */
   let scriptLimits: ScriptLimits | undefined;
   /** All services share the session, with the clock and logger of the first. */
-  const getSession = (context: { readonly clock: Clock; readonly logger: Logger }): Session => {
+  const getSession = (context: { clock: Clock; logger: Logger }): Session => {
     if (!session) {
       ({ clock, logger } = context);
       session = createSession({ ...base, clock, logger });
@@ -155,8 +155,8 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
   };
 
   return Object.freeze<RedisStorage>({
-    webhooks({ clock: ownClock, logger: ownLogger, perEndpoint, perSecond = null, retention }) {
-      const own = getSession({ clock: ownClock, logger: ownLogger });
+    webhooks({ clock: serviceClock, logger: serviceLogger, perEndpoint, perSecond = null, retention }) {
+      const shared = getSession({ clock: serviceClock, logger: serviceLogger });
       scriptLimits = {
         perEndpoint,
         perSecond: perSecond ?? undefined,
@@ -164,38 +164,38 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
         retentionEvents: retention.events,
       };
       const context = createStoreContext({
-        session: own,
+        session: shared,
         layout,
         partitions,
         seal,
         limits: { ...limits, pending: Math.ceil(limits.pending / count) },
         isReplicated,
-        clock: ownClock,
-        logger: ownLogger,
+        clock: serviceClock,
+        logger: serviceLogger,
         scriptLimits,
       });
       return createRedisWebhookStore(context, {
-        now: () => own.time.now(),
-        watch: (listener) => own.workers.watch(listener),
-        connectionProblem: own.connectionProblem,
+        now: () => shared.time.now(),
+        watch: (listener) => shared.workers.watch(listener),
+        connectionProblem: shared.connectionProblem,
       });
     },
-    content({ clock: ownClock, logger: ownLogger }) {
+    content({ clock: serviceClock, logger: serviceLogger }) {
       return createRedisContentStore({
         keys: contentKeys,
-        session: getSession({ clock: ownClock, logger: ownLogger }),
+        session: getSession({ clock: serviceClock, logger: serviceLogger }),
         layout: layoutOfContent,
         isReplicated,
         changesKept: limits.contentChanges,
-        logger: ownLogger,
+        logger: serviceLogger,
       });
     },
     async check() {
-      const own = session ?? createSession({ ...base, clock, logger });
+      const shared = session ?? createSession({ ...base, clock, logger });
       try {
-        return await checkStorage(own, { partitions, contentKeys, layout, scriptLimits });
+        return await checkStorage(shared, { partitions, contentKeys, layout, scriptLimits });
       } finally {
-        if (own !== session) own.close();
+        if (shared !== session) shared.close();
       }
     },
     async close() {

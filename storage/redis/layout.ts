@@ -15,11 +15,11 @@ const CONTENT_VERSION = 1;
  */
 export type LayoutGuard = (connection: RedisConnection) => Promise<void>;
 
-const checkVersion = (version: unknown, known: number, prefix: string): void => {
-  if (version === known) return;
+const checkVersion = (version: unknown, supported: number, prefix: string): void => {
+  if (version === supported) return;
   throw new PostbellError(
     "invalid_option",
-    `redisStorage: prefix '${prefix}' holds version ${String(version)} of the layout, but this package knows version ${known}. Use the version of the package that wrote it, or another prefix.`,
+    `redisStorage: prefix '${prefix}' holds version ${String(version)} of the layout, but this package knows version ${supported}. Use the version of the package that wrote it, or another prefix.`,
     { field: "prefix" },
   );
 };

@@ -54,7 +54,7 @@ export interface RedisStorageOptions {
   readonly time?: "server" | "clock" | undefined;
 }
 
-const isText = (given: unknown): boolean => typeof given === "string" && given !== "";
+const isText = (input: unknown): boolean => typeof input === "string" && input !== "";
 
 /**
  * True for options that change keys or the types of replies. `keyPrefix` would come before the hash
@@ -67,18 +67,18 @@ const changesCommands = (options: unknown): boolean => {
   return changesCommands(redisOptions);
 };
 
-const isClient = (given: unknown): boolean => {
-  if (typeof given !== "object" || given === null) return false;
-  const { call, options, isCluster } = given as Record<string, unknown>;
+const isClient = (input: unknown): boolean => {
+  if (typeof input !== "object" || input === null) return false;
+  const { call, options, isCluster } = input as Record<string, unknown>;
   if (typeof call !== "function" || changesCommands(options)) return false;
   // ioredis 5 puts scripts of several slots into one pipeline, and then rejects all of them.
   return !(isCluster && (options as Record<string, unknown> | undefined)?.["enableAutoPipelining"]);
 };
 
 /** The error of a client that cannot parse a URL contains all of it, with its password. */
-const isUrl = (given: unknown): boolean =>
-  typeof given === "string" &&
-  (given.startsWith("/") || (/^rediss?:\/\//.test(given) && URL.canParse(given)));
+const isUrl = (input: unknown): boolean =>
+  typeof input === "string" &&
+  (input.startsWith("/") || (/^rediss?:\/\//.test(input) && URL.canParse(input)));
 
 export const redisStorageOptions = {
   url: value<string | undefined>("a redis:// or rediss:// URL or the path of a socket", isUrl, undefined),
@@ -90,13 +90,13 @@ export const redisStorageOptions = {
   prefix: value(
     "1 to 100 characters, none of them a brace, a blank or a lone surrogate",
     // Redis would store different lone surrogates as the same character.
-    (given) => isText(given) && /^[^{}\s\p{Surrogate}]{1,100}$/u.test(given as string),
+    (input) => isText(input) && /^[^{}\s\p{Surrogate}]{1,100}$/u.test(input as string),
     "postbell",
     "text",
   ),
   partitions: value<number | undefined>(
     "a whole number from 1 to 256",
-    (given) => Number.isInteger(given) && (given as number) >= 1 && (given as number) <= 256,
+    (input) => Number.isInteger(input) && (input as number) >= 1 && (input as number) <= 256,
     undefined,
     "count",
   ),

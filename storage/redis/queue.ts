@@ -164,7 +164,11 @@ export class RedisQueue implements Pick<WebhookStore, "append" | "claim" | "sett
   release(claims: readonly Claim[], now: number): void {
     this.#ignoreErrors(
       claims.map(({ id, webhook, token, step, isExtra, dueAt, postponed, crashes }) => ({
-        ...{ id, webhookId: webhook.id, account: webhook.account, token, now },
+        id,
+        webhookId: webhook.id,
+        account: webhook.account,
+        token,
+        now,
         outcome: { state: "pending", step, dueAt, postponed, crashes, extraAt: isExtra ? now : null },
         startedAt: null,
         attempt: null,

@@ -73,11 +73,11 @@ export function describeClientError(
   firstWith: "tls" | "plain" | undefined,
 ): ConnectionProblem {
   // The client of a Cluster reports that all nodes failed, with the error of the last one.
-  const { lastNodeError } = error as { readonly lastNodeError?: unknown };
+  const { lastNodeError } = error as { lastNodeError?: unknown };
   if (lastNodeError instanceof Error) return describeClientError(lastNodeError, firstWith);
   const kind = classifyRedisError(error);
-  const known = ADVICE[kind];
-  if (known !== undefined) return { reason: kind, advice: known, isPermanent: true };
+  const advice = ADVICE[kind];
+  if (advice !== undefined) return { reason: kind, advice, isPermanent: true };
   const problem = describeConnectionProblem(error);
   if (problem === undefined) return { reason: kind, advice: "", isPermanent: false };
   const { reason } = problem;
@@ -91,7 +91,7 @@ export function describeClientError(
 /** The known part of the cause of an error. */
 interface Cause extends Partial<ConnectionProblem> {
   /** See `PostbellError`. */
-  readonly isOutage?: boolean | undefined;
+  isOutage?: boolean | undefined;
 }
 
 /** The error for a command that Redis cannot have executed: it was not sent, or it was refused. */

@@ -13,7 +13,7 @@ export interface ReplicationCheck {
 }
 
 interface Node {
-  readonly client: RedisClient;
+  client: RedisClient;
   /** How many of its connections have ended. */
   closed: number;
   waiting: Promise<boolean> | undefined;
@@ -36,21 +36,21 @@ export function createReplicationCheck(client: RedisClient, timeoutMs: number): 
     if (!client.isCluster || !client.nodes) return client;
     const slot = slotNumbers.get(key) ?? Number(await client.call("CLUSTER", "KEYSLOT", key));
     slotNumbers.set(key, slot);
-    const { slots } = client as unknown as { readonly slots: readonly (readonly string[])[] };
+    const { slots } = client as unknown as { slots: readonly (readonly string[])[] };
     const address = slots[slot]?.[0];
     return client.nodes("master").find(({ options: { host, port } }) => `${host}:${port}` === address);
   };
 
   const getNode = async (on: KeySet): Promise<Node | undefined> => {
-    const own = await findClient(on).catch(() => undefined);
-    if (!own) return undefined;
-    const known = nodes.get(own);
-    if (known) return known;
-    const node: Node = { client: own, closed: 0, waiting: undefined, next: undefined };
-    own.on("close", () => {
+    const nodeClient = await findClient(on).catch(() => undefined);
+    if (!nodeClient) return undefined;
+    const found = nodes.get(nodeClient);
+    if (found) return found;
+    const node: Node = { client: nodeClient, closed: 0, waiting: undefined, next: undefined };
+    nodeClient.on("close", () => {
       node.closed += 1;
     });
-    nodes.set(own, node);
+    nodes.set(nodeClient, node);
     return node;
   };
 

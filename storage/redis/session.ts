@@ -167,11 +167,11 @@ export function createSession(options: SessionOptions): Session {
     const clientWarnings = clients.isOwn ? [] : listClientWarnings(client);
     return Promise.all(
       listMasters(client).map(async (node) => {
-        const own = pool.connect(node, false);
+        const nodeConnection = pool.connect(node, false);
         try {
-          return await inspectServer(own, time.skewMs(), clientWarnings);
+          return await inspectServer(nodeConnection, time.skewMs(), clientWarnings);
         } finally {
-          pool.release(own);
+          pool.release(nodeConnection);
         }
       }),
     );
@@ -196,8 +196,8 @@ export function createSession(options: SessionOptions): Session {
     connectionId: () => connectionId(),
     connectionProblem: () => connectionProblem(),
     open(guard) {
-      const known = opened.get(guard);
-      if (known !== undefined) return known;
+      const begun = opened.get(guard);
+      if (begun !== undefined) return begun;
       const opening = openWith(guard).catch((error: unknown) => {
         opened.delete(guard);
         throw error;

@@ -26,20 +26,20 @@ export const encodeLane = (lane: Lane): string => (lane === "fast" ? "f" : "s");
 
 /** The part of a webhook that only users change. Scripts do not read it. */
 interface Config {
-  readonly id: string;
-  readonly account: string;
-  readonly subscriberId: string;
-  readonly url: string;
-  readonly eventTypes: readonly string[] | null;
-  readonly createdAt: number;
-  readonly secret: string;
-  readonly previousSecret: string | null;
-  readonly rotateAt: number | null;
+  id: string;
+  account: string;
+  subscriberId: string;
+  url: string;
+  eventTypes: readonly string[] | null;
+  createdAt: number;
+  secret: string;
+  previousSecret: string | null;
+  rotateAt: number | null;
   /** Not stored if the webhook has none. */
-  readonly description: string | undefined;
-  readonly metadata: Readonly<Record<string, string>> | undefined;
+  description: string | undefined;
+  metadata: Readonly<Record<string, string>> | undefined;
   /** A nonce of the latest change, so that no two configs are equal. */
-  readonly change: string;
+  change: string;
 }
 
 /**
@@ -120,7 +120,7 @@ function parseWebhook(text: string, seal: Seal): StoredWebhook {
  */
 export const decodeReadable = (
   texts: readonly (string | null)[],
-  { seal, logger }: { readonly seal: Seal; readonly logger: Logger },
+  { seal, logger }: { seal: Seal; logger: Logger },
 ): WebhookRecord[] =>
   texts.flatMap((text) => {
     try {

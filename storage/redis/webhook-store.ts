@@ -143,9 +143,9 @@ function createRedisAuditLog(
       const before = validateCursor(cursor, AUDIT_CURSOR).replace(".", "/");
       await context.connect(0);
       const [key = ""] = partitions.ofAccount(account).audit.keys;
-      const own = encodeText(account);
-      const end = before === "" ? `(${own}0` : `(${own}/${before}`;
-      const range = [end, `[${own}/`, "LIMIT", 0, limit + 1];
+      const name = encodeText(account);
+      const end = before === "" ? `(${name}0` : `(${name}/${before}`;
+      const range = [end, `[${name}/`, "LIMIT", 0, limit + 1];
       const members = (await call("ZREVRANGEBYLEX", key, ...range)) as string[];
       const parts = members.slice(0, limit).map((member) => AUDIT_MEMBER.exec(member) ?? []);
       const [, order, nonce] = parts.at(-1) ?? [];

@@ -34,11 +34,11 @@ export function createWorkerNotifications({
   publish,
   subscriber,
 }: {
-  readonly channel: string;
-  readonly clock: Clock;
-  readonly now: () => number;
-  readonly publish: (channel: string, at: number) => Promise<unknown>;
-  readonly subscriber: (() => Promise<RedisClient>) | null;
+  channel: string;
+  clock: Clock;
+  now: () => number;
+  publish: (channel: string, at: number) => Promise<unknown>;
+  subscriber: (() => Promise<RedisClient>) | null;
 }): WorkerNotifications {
   const listeners = new Set<(at: number) => void>();
   let subscribed: RedisClient | undefined;
