@@ -44,8 +44,8 @@ const WRITABLE_SETTINGS = [
 const tokenOf = (role) => `token-of-${nameOf(role)}`;
 
 /**
- * A site of its own, `plain`, `own` with the types of `own-site.js`, or `berlin`, the same in another
- * time zone: `namespace` is `core` or `wp`, `host` a name of `HOSTS`; content is in
+ * A site of its own, `plain`, `own` with the types of `own-site.js`, or `berlin`, the same in
+ * another time zone: `namespace` is `core` or `wp`, `host` a name of `HOSTS`; content is in
  * `storage`, which is closed with it. Gives what `playCase` needs, and `close()`.
  */
 export async function startHost({

@@ -61,10 +61,10 @@ export const titleFromFileName = (name: string): string =>
 
 /**
  * The base of the stored name, to which the extension of its type is added: letters, digits, `.`,
- * `@`, `_`, `-`, dashes and bullets only and none of the signs in front, Latin letters without accents, at most 180
- * bytes, never a device of some system, never empty. As in WordPress blanks become `-`, other
- * signs vanish, and a part that could pass for an extension (`x.php.png`) is marked: `x.php_`.
- * Linear.
+ * `@`, `_`, `-`, dashes and bullets only and none of the signs in front, Latin letters without
+ * accents, at most 180 bytes, never a device of some system, never empty. As in WordPress blanks
+ * become `-`, other signs vanish, and a part that could pass for an extension (`x.php.png`) is
+ * marked: `x.php_`. Linear.
  */
 export function toBaseName(fileName: string): string {
   const cleaned = normaliseBounded(withoutExtension(lastSegment(fileName)), "NFC")

@@ -18,8 +18,8 @@ import { readStoredBytes, readStoredImageSize } from "./staged-upload.js";
 export interface StoredImage {
   file: MediaFile;
   /**
-   * Removes the files that were stored for it, except those of `except`. Must be called if no record
-   * names them. Never rejects.
+   * Removes the files that were stored for it, except those of `except`. Must be called if no
+   * record names them. Never rejects.
    */
   discard: (except?: MediaFile | null) => Promise<void>;
 }

@@ -8,8 +8,8 @@ type Protected = { id: number; password: string };
 
 export interface Passwords {
   /**
-   * Returns the ids of the `posts` that `password` unlocks. A wrong password counts against every post
-   * that it was tried on, even if it unlocks others. Posts without a password do not count.
+   * Returns the ids of the `posts` that `password` unlocks. A wrong password counts against every
+   * post that it was tried on, even if it unlocks others. Posts without a password do not count.
    *
    * Compares in constant time. Compares nothing if one of the posts has no attempt left.
    *

@@ -262,8 +262,8 @@ export async function sanitiseValues(
 }
 
 /**
- * Resolves with the texts of a post that a trusted user wrote, sanitised for a caller who is not: as
- * in WordPress, whoever saves a post answers for all its texts.
+ * Resolves with the texts of a post that a trusted user wrote, sanitised for a caller who is not:
+ * as in WordPress, whoever saves a post answers for all its texts.
  */
 export async function sanitiseStored(
   previous: Post,
