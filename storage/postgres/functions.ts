@@ -1,7 +1,7 @@
 /**
  * The functions of a schema, from the files in `functions`: those that lease, settle and append in
- * one call each, and the rules of `storage/queue` that they repeat. A rule is a single expression, so
- * that Postgres inlines it where it is called. `vectors.json` proves the rules equal to those in
+ * one call each, and the rules of `storage/queue` that they repeat. A rule is a single expression,
+ * so that Postgres inlines it where it is called. `vectors.json` proves the rules equal to those in
  * TypeScript.
  */
 
@@ -56,8 +56,8 @@ const FUNCTIONS = [
 ];
 
 /**
- * Returns the statements that create the functions in a schema. The files name neither a schema nor a
- * placeholder for one: what they create is created in the first schema of `search_path`, and keeps
+ * Returns the statements that create the functions in a schema. The files name neither a schema nor
+ * a placeholder for one: they create in the first schema of `search_path`, and each function keeps
  * that path. A host that runs the statements in a transaction of its own gets its path back.
  */
 export const describeFunctions = (schema: string): string[] => [

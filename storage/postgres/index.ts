@@ -33,8 +33,8 @@ export type { PostgresStorageOptions } from "./options.js";
 export interface PostgresStorage extends Storage, ContentStorage {
   /**
    * Creates the schema with its tables and functions, in one transaction. Several processes may do
-   * so at once, and it changes nothing if they exist. Errors: `invalid_option` if a newer version of
-   * Postbell has been there, `storage_unavailable`.
+   * so at once, and it changes nothing if they exist. Errors: `invalid_option` if a newer version
+   * of Postbell has been there, `storage_unavailable`.
    */
   migrate(): Promise<{ readonly version: number }>;
   /** Returns the statements of `migrate`, for hosts that run their migrations themselves. */

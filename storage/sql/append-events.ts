@@ -11,7 +11,7 @@ import { Changes } from "./changes.js";
 import { remember } from "./completed-events.js";
 import type { NewEvent, SqlTransaction } from "./database.js";
 import { addDeliveries, type NewDelivery, toDeliveryId } from "./delivery-rows.js";
-import type { Receiver, SqlStoreContext } from "./store-context.js";
+import type { AccountWebhook, SqlStoreContext } from "./store-context.js";
 import { decodeEventTypes } from "./webhook-rows.js";
 import { bodies, completed, events } from "./webhook-tables.js";
 
@@ -28,7 +28,7 @@ export type ItemResult = AppendResult | undefined;
 
 export const isNotStored = (result: ItemResult): boolean => result !== undefined && !("deliveries" in result);
 
-/** What is stored or remembered of an event. */
+/** An event that is stored or remembered. */
 interface KnownEvent {
   account: string;
   id: string;
@@ -46,7 +46,7 @@ const RECEIVERS = `SELECT w.account, w.id, w.position, w.event_types, e.status, 
 
 /** An account, as the events of one batch see it. */
 interface Account {
-  webhooks: readonly Receiver[];
+  webhooks: readonly AccountWebhook[];
   pending: number;
 }
 
@@ -71,13 +71,13 @@ const listAccounts = (items: AppendEntry[]): string[] => [
 
 /** Reads the webhooks of accounts. */
 async function readAccounts(transaction: SqlTransaction, names: string[]): Promise<Map<string, Account>> {
-  type Row = Omit<Receiver, "types"> & { account: string; event_types: string | null; pending: number };
+  type Row = Omit<AccountWebhook, "types"> & { account: string; event_types: string | null; pending: number };
   const rows = await transaction.forEach<Row>(
     RECEIVERS,
     ["text"],
     names.map((name) => [name]),
   );
-  const accounts = new Map(names.map((name) => [name, { webhooks: [] as Receiver[], pending: 0 }]));
+  const accounts = new Map(names.map((name) => [name, { webhooks: [] as AccountWebhook[], pending: 0 }]));
   for (const row of rows) {
     const account = accounts.get(row.account);
     account?.webhooks.push({ ...row, types: decodeEventTypes(row.event_types) });
@@ -89,7 +89,7 @@ async function readAccounts(transaction: SqlTransaction, names: string[]): Promi
 /** An event that is new, with the webhooks that get it. */
 interface PlannedEvent {
   item: AppendEntry;
-  receivers: Receiver[];
+  receivers: AccountWebhook[];
   isKept: boolean;
 }
 
@@ -204,8 +204,8 @@ function toNewEvent(planned: PlannedEvent): NewEvent {
 }
 
 /**
- * Inserts events with everything that belongs to them, table by table. Returns the position of each;
- * `undefined` for one whose id another process has just stored. On Postgres,
+ * Inserts events with everything that belongs to them, table by table. Returns the position of
+ * each; `undefined` for one whose id another process has just stored. On Postgres,
  * `storage/postgres/functions/append_events.sql` does the same.
  */
 async function insertEvents(

@@ -147,9 +147,9 @@ export interface SqlTransaction {
   remove(table: SqlTable, keys: Columns, rows: readonly SqlValues[]): Promise<void>;
   // Calls of the common kind, in one statement each. Absent where the general way costs no more.
   /**
-   * Inserts events with everything that belongs to them, as `insertEvents` does. In a transaction of
-   * the host, it also notifies the workers once that commits. With `assumed`, it returns `undefined`
-   * and inserts nothing if one of the events is known, or an account is not as assumed.
+   * Inserts events with everything that belongs to them, as `insertEvents` does. In a transaction
+   * of the host, it also notifies the workers once that commits. With `assumed`, it returns
+   * `undefined` and inserts nothing if one of the events is known, or an account is not as assumed.
    */
   appendEvents?(
     events: readonly NewEvent[],

@@ -88,7 +88,7 @@ async function readHeads(transaction: SqlTransaction, rows: EndpointRow[]): Prom
   return new Map(heads.map(({ endpoint, at }) => [endpoint, at]));
 }
 
-/** What a transaction that changes queues works with. */
+/** The context, the time and the notes of a transaction that changes queues. */
 export interface Writing {
   readonly context: SqlStoreContext;
   readonly now: number;
@@ -147,7 +147,7 @@ export const saveEndpoints = (
     rows.map((row) => [row.position, ...columns.map((column) => row[column])]),
   );
 
-/** Writes hours of endpoints that are over. Those that they replace were 72 hours before, or more. */
+/** Writes hours that are over. Those that they replace were 72 hours before, or more. */
 export async function saveHours(
   transaction: SqlTransaction,
   past: { endpoint: number; hour: PastHour }[],

@@ -1,4 +1,4 @@
-/** The rows that a list of settlements is about: reads and locks them, and writes those that changed. */
+/** Reads and locks the rows that a list of settlements is about, and writes those that changed. */
 
 import { parseDeliveryId } from "../../src/webhooks/store/records.js";
 import type { DeliveryState, Settlement } from "../../src/webhooks/store.js";

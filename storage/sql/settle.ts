@@ -72,7 +72,7 @@ function countAttempts(endpoint: EndpointRow, settlements: Settlement[]): PastHo
   return ended;
 }
 
-/** Applies a settlement that was classified as `settled` to the rows of its delivery and endpoint. */
+/** Applies a settlement that is recorded to the rows of its delivery and its endpoint. */
 function applySettlement(delivery: SettledDelivery, endpoint: EndpointRow, settlement: Settlement): void {
   const { row } = delivery;
   const { now, outcome, startedAt, attempt } = settlement;

@@ -21,14 +21,14 @@ export interface SqlStoreContext {
   readonly pendingPerAccount: number;
   readonly webhookCache: WebhookCache;
   /** The webhooks of accounts as they were lately. What is planned by them is checked again. */
-  readonly receivers: LRUCache<string, readonly Receiver[]>;
+  readonly receivers: LRUCache<string, readonly AccountWebhook[]>;
   readonly claimed: ClaimedDeliveries;
   /** Tells workers that deliveries or health steps may be due at `at`. */
   readonly notifyWorkers: (at: number) => void;
 }
 
 /** A webhook of an account, as appends see it. */
-export interface Receiver {
+export interface AccountWebhook {
   readonly id: string;
   readonly position: number;
   readonly status: string;

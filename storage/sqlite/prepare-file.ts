@@ -81,7 +81,7 @@ export interface PreparedFile {
 }
 
 /**
- * Creates the tables if there are none. Throws if another process holds the
+ * Creates the tables if they are missing. Throws if another process holds the
  * lock, if `FileWatch` finds fault with the file at `path`, and with `mustExist` if there are no
  * tables.
  */

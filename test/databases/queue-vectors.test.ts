@@ -1,6 +1,6 @@
 /**
  * The rules of the delivery queue that the functions of Postgres repeat decide as
- * `storage/queue/vectors.json` says. A rule that is changed in one of them only fails here.
+ * `storage/queue/vectors.json` says. A rule that is changed in one language only fails here.
  * `test/storage/queue/vectors.test.ts` plays the same file against TypeScript and Lua.
  */
 
