@@ -154,7 +154,6 @@ export function createPostgresTransaction(
 
   return {
     skipLocked: " FOR UPDATE SKIP LOCKED",
-    lockOnly: (alias) => ` FOR UPDATE OF ${alias}`,
     settled: () => sender.settled(),
     begin: (text) => sender.sendPlain(text),
     rollBack: () => sender.rollBack(),

@@ -39,7 +39,7 @@ export interface ClaimedSecond {
   readonly count: number;
 }
 
-export const toSecond = (now: number): number => Math.floor(now / MS_PER_SECOND);
+const toSecond = (now: number): number => Math.floor(now / MS_PER_SECOND);
 
 /** Returns the second that counts at `now`, and what was claimed in it. */
 function getSecond(claimed: ClaimedSecond | null, now: number): ClaimedSecond {

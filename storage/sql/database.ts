@@ -167,8 +167,6 @@ export interface SqlTransaction {
   lock(name: string): Promise<void>;
   /** The text that ends a query which locks its rows and leaves out those that are locked. */
   readonly skipLocked: string;
-  /** Returns the text that ends a query which locks the rows of one of its tables. */
-  readonly lockOnly: (alias: string) => string;
 }
 
 /** How a transaction is run. */

@@ -99,7 +99,6 @@ export function createSqliteTransaction(handle: SqliteHandle): SqlTransaction {
 
   return {
     skipLocked: "",
-    lockOnly: () => "",
     all: async (text, values = []) => query(text, values),
     forEach: async (text, _, lists) => lists.flatMap((values) => query(text, values)) as never,
     async lockRows(table, key, values, columns = ["*"]) {
