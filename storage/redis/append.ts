@@ -53,7 +53,7 @@ type ClaimingPart = Part & { claim: NonNullable<Part["claim"]> };
 
 const isClaiming = (part: Part): part is ClaimingPart => part.claim !== undefined;
 
-/** What the queue does with deliveries that are leased with an event. */
+/** Takes over deliveries that are leased with an event: the queue does. */
 interface LeaseHandler {
   createNonce(): string;
   toClaims(partition: Partition, leased: Leased, now: number): Promise<ClaimResponse>;
@@ -159,7 +159,7 @@ export function createAppend(
       now,
       options,
       items: items.flatMap((item) => encodeItem(item, now)),
-      // What a call leased after its caller was rejected.
+      // The call has leased deliveries after its caller was rejected.
       onLate: (late) => queue.releaseLeased(decodeClaimReply((late as AppendReply)[1], token), now),
     });
     const [lines, claimReply] = reply as AppendReply;

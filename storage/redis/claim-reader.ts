@@ -1,4 +1,7 @@
-/** Decodes what a script has leased, and makes claims of it: `scripts/lib/claim.lua` is the other side. */
+/**
+ * Decodes what a script has leased, and makes claims of it. `scripts/lib/claim.lua` is the other
+ * side.
+ */
 
 import { LRUCache } from "lru-cache";
 import type { Claim, ClaimRequest, Lane, WebhookRecord } from "../../src/webhooks/store.js";
@@ -119,7 +122,7 @@ interface CachedWebhook {
 /** A row whose webhook can be used. */
 interface LocatedRow {
   row: LeasedRow;
-  /** What follows the webhook in its reference. */
+  /** The part of its reference after the webhook. */
   suffix: string;
   webhook: CachedWebhook;
   /** The encoded id of the event. */

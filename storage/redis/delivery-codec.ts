@@ -1,7 +1,7 @@
 /**
  * Encodes the ids of deliveries and their attempts, and decodes stored deliveries, whose records
- * `scripts/lib/deliveries.lua` describes. Scripts know a delivery by the number of its webhook and a
- * suffix, `<event>` or `<event>.<serial>`.
+ * `scripts/lib/deliveries.lua` describes. Scripts know a delivery by the number of its webhook and
+ * a suffix, `<event>` or `<event>.<serial>`.
  */
 
 import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/store/records.js";
@@ -14,7 +14,7 @@ import type {
 } from "../../src/webhooks/store.js";
 import { decodeNumber, decodeText, decodeUuid, encodeUuid } from "./text-codec.js";
 
-/** Returns the suffix of a delivery; `undefined` if its id is none. */
+/** Returns the suffix of a delivery; `undefined` for any other text. */
 export function encodeDeliveryId(id: string): { webhookId: string; suffix: string } | undefined {
   const key = parseDeliveryId(id);
   if (key === undefined) return undefined;

@@ -64,8 +64,8 @@ const CONSTANTS = Object.entries(constants)
 export const RULES = [CONSTANTS, endpointRules, turnRules, appendRules];
 
 /**
- * What the scripts on a partition begin with. Each adds what it needs: creating the closures of the
- * parts takes a third of the time of a short script.
+ * The beginnings of the scripts on a partition. Each script has only the parts it needs, because
+ * creating their closures takes a third of the time of a short script.
  */
 const ENDPOINTS = [calls, CONSTANTS, endpointRules, turnRules, keys, records, webhooks];
 const DELIVERIES = [...ENDPOINTS, deliveries];

@@ -2,9 +2,9 @@
 --
 -- Options: pending, pendingPerAccount (the bounds), dataSet (its name if it has none), lease (as
 -- claim.lua's options) and claimer, the place of the event whose caller claims: nothing is leased
--- unless that is stored. ARGV, two for each event: JSON with account, id, type, rememberUntil, nonce, target
--- (the id of the only webhook it is for), follows (true if it follows the event before it in a list);
--- and `digest⏎label⏎payload`.
+-- unless that is stored. ARGV, two for each event: JSON with account, id, type, rememberUntil, nonce,
+-- target (the id of the only webhook it is for), follows (true if it follows the event before it in a
+-- list); and `digest⏎label⏎payload`.
 --
 -- Replies with a line for each event, and as lib/claim.lua. A line is `stored` or `duplicate` with the
 -- order, the ids of the webhooks, and how many webhooks the account has; `conflict`; `full` with the

@@ -4,8 +4,8 @@
 --
 -- Options, beside those of lib/later.lua: since; after, the order to continue after or empty; limit,
 -- the most events to examine; nonce; dueAt, when the first delivery is due; everyMs, how much later
--- each further one is due; maxRecovered, the most deliveries to create; type of the events, if only of one; states, their
--- letters; maxSerial.
+-- each further one is due; maxRecovered, the most deliveries to create; type of the events, if only of
+-- one; states, their letters; maxSerial.
 --
 -- Replies: empty if there is no such webhook, `full` with the bound, or `made` with how many, where
 -- to continue, the time that workers are notified of, and how many events were examined.

@@ -1,10 +1,10 @@
 -- Records the results of claims. Options: nonce, and webhooks: id and account of each.
 --
 -- ARGV, four for each settlement: the place of its webhook, the suffix of the delivery, the token of
--- the lease, and what to record. That is `generation,lane,ms,sketch,startedAt,completedAt⏎attempt` for a success that
--- reports on the endpoint, so that most deliveries need no more than one match. Otherwise JSON: outcome, reason, step, dueAt,
--- postponed, crashes, extraAt, startedAt; attempt, summary, ms, sketch; and report, on the endpoint:
--- ok, generation, at, noticeAt, lane.
+-- the lease, and the result. For a success that reports on the endpoint the result is
+-- `generation,lane,ms,sketch,startedAt,completedAt⏎attempt`, so that most deliveries need one match.
+-- Otherwise it is JSON: outcome, reason, step, dueAt, postponed, crashes, extraAt, startedAt; attempt,
+-- summary, ms, sketch; and report, on the endpoint: ok, generation, at, noticeAt, lane.
 --
 -- Replies the result of each settlement, the time that workers are notified of, and the accounts that
 -- have too many completed events.
@@ -16,8 +16,8 @@ local nonce = options.nonce
 local OUTCOMES = { delivered = 'd', failed = 'f', withheld = 'w' }
 local SUCCESS = '^(%d+),([fs]),(%d+),(%l%l%d+),(.*)$'
 
--- By its place: what the settlements of a webhook have in common, and what they add to its counts. Nil
--- if the account has no such webhook.
+-- By its place: a webhook, and what its settlements add to its counts. Nil if the account has no such
+-- webhook.
 local sources = {}
 do
   local ids, numbers = {}, {}
@@ -45,7 +45,7 @@ do
   meta:fetch({ 'completed' })
 end
 
--- The reference and the key of the event of each settlement, whose records are read at once.
+-- For each settlement, the names of its delivery and its event. Their records are read at once.
 local refs, events = {}, {}
 do
   local readRefs, readEvents = {}, {}
@@ -77,7 +77,7 @@ local function changeEndpoint(webhook, endpoint, report)
   if change.health.noticeAt then notifyWorkers(change.health.noticeAt) end
 end
 
--- Records the success of a delivery that was leased for the first time: its record is the lease alone.
+-- Records the success of a delivery that was leased for the first time: its record is only the lease.
 local function settleFirst(source, ref, key, success)
   local generation, lane, ms, sketch, record = string.match(success, SUCCESS)
   deliveries:setText(ref, 'd,' .. nonce .. ',' .. record)

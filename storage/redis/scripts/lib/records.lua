@@ -34,14 +34,14 @@ function Hash:fetch(fields)
   end
 end
 
--- Returns the stored text; false if there is none.
+-- Returns the stored text; false if it is missing.
 function Hash:text(field)
   if self.changed[field] == 'value' then return self.write(self.values[field]) end
   if self.texts[field] == nil then self.texts[field] = call('HGET', self.key, field) end
   return self.texts[field]
 end
 
--- Returns the decoded value; nil if there is none, or if it cannot be decoded.
+-- Returns the decoded value; nil if it is missing or cannot be decoded.
 function Hash:get(field)
   local value = self.values[field]
   if value == nil then
