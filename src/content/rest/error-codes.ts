@@ -78,6 +78,7 @@ const STATUSES: { [status: number]: { text: string; codes: string[] } } = {
       "rest_invalid_uuid",
       "rest_missing_callback_param",
       "rest_nested_too_deep",
+      "rest_no_featured_media",
       "rest_no_matching_schema",
       "rest_no_search_term_defined",
       "rest_not_in_enum",
