@@ -155,7 +155,25 @@ export function readObject(value: unknown, noObject: () => RestError = noJsonObj
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw noObject();
   const problem = checkJsonLimits(value);
   if (problem !== undefined) throw invalidJson(1, problem.message);
+  if (hasHalfSurrogate(value)) throw invalidJson(10, "Single unpaired high surrogate in Unicode escape");
   return mergeParameters(value as JsonObject, NOTHING);
+}
+
+const HALF = /\p{Surrogate}/u;
+
+/** True for half a surrogate pair in a text or a name: no UTF-8 can hold it, so storages differ. */
+function hasHalfSurrogate(value: object): boolean {
+  const open: unknown[] = [value];
+  while (open.length > 0) {
+    const next = open.pop();
+    if (typeof next === "string" && HALF.test(next)) return true;
+    if (typeof next !== "object" || next === null) continue;
+    for (const [name, child] of Object.entries(next)) {
+      if (HALF.test(name)) return true;
+      open.push(child);
+    }
+  }
+  return false;
 }
 
 /** Creates the error for a JSON body that is not an object. */

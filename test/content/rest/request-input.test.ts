@@ -45,6 +45,12 @@ describe("the body of a request", () => {
     }
   });
 
+  it("is refused when a text or a name has half a surrogate pair", async () => {
+    for (const text of ['{"a":"\\ud83d"}', '{"a":{"b":["x\\udc00"]}}', '{"\\udc00":1}'])
+      expect(await refusal(json(text))).toBe("400 rest_invalid_json");
+    expect(await json('{"a":"\\ud83d\\ude00"}')).toEqual({ a: "😀" });
+  });
+
   it("may be a form, in PHP's notation", async () => {
     const form = Buffer.from("a=1&b[]=x&b[]=y&c[d]=%C3%A9+z");
     expect(await read(form, "application/x-www-form-urlencoded; charset=UTF-8")).toEqual({
