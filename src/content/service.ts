@@ -270,6 +270,10 @@ const createConfiguredSite = (
       return show_on_front === "page" ? page_on_front : 0;
     },
     hasSmilies: () => readSettings().use_smilies,
+    newPostsAre() {
+      const { default_comment_status, default_ping_status } = readSettings();
+      return { commentStatus: default_comment_status, pingStatus: default_ping_status };
+    },
     contents,
   }),
   get name() {

@@ -89,6 +89,8 @@ export interface Site {
   frontPage: () => number;
   /** True if contents and excerpts show smilies as emoji. */
   hasSmilies: () => boolean;
+  /** Whether new posts are open, if their type has comments and pings at all. */
+  newPostsAre: () => Pick<Post, "commentStatus" | "pingStatus">;
   /** The longest text that a user without `unfiltered_html` may write, in characters. */
   filteredCharacters: number;
   /** Removes all markup and puts the text on one line. */
@@ -145,11 +147,13 @@ export function createSite(
     filteredCharacters = DEFAULT_FILTERED_CHARACTERS,
     frontPage = () => 0,
     hasSmilies = () => true,
+    newPostsAre = () => ({ commentStatus: "open", pingStatus: "open" }),
     contents,
   }: {
     filteredCharacters?: number;
     frontPage?: () => number;
     hasSmilies?: () => boolean;
+    newPostsAre?: Site["newPostsAre"];
     /** Default: contents show no other records. */
     contents?: ContentRenderer | undefined;
   } = {},
@@ -213,6 +217,7 @@ export function createSite(
     showsOthers: ({ content }) => renderShared === undefined && contents?.showsOthers(content) === true,
     frontPage,
     hasSmilies,
+    newPostsAre,
     filteredCharacters,
     plainText: stripAll,
     upload: (file) => `${uploads}/${file}`,

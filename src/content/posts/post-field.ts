@@ -4,8 +4,9 @@ import type { Argument, Context, Json, JsonObject, Schema } from "../../schema/t
 import type { Caller } from "../auth/caller.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { Collection, TypeFeature } from "../records/content-model.js";
-import { isBuiltInName, type Post, type PostType } from "../records/records.js";
+import { isBuiltInName, type Post, type PostType, type Taxonomy } from "../records/records.js";
 import type { HtmlField, Site } from "../site.js";
+import { fold } from "../text/normalise.js";
 
 /** Groups of post types that have the same fields. */
 export const STANDARD_TYPES: PostType[] = ["post", "page", "attachment", "wp_block", "wp_navigation"];
@@ -126,4 +127,12 @@ export function readRaw(value: Json): string | undefined {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
   const { raw } = value as JsonObject;
   return typeof raw === "string" || typeof raw === "number" ? String(raw) : undefined;
+}
+
+/** Returns the ids of a post's terms in the order of their names, as WordPress does. */
+export function listTermsByName(post: Post, taxonomy: Taxonomy, index: SiteIndex): number[] {
+  const ids = index.termsOf(post, taxonomy);
+  if (ids.length < 2) return ids;
+  const named = ids.map((id) => ({ id, name: fold(index.term(id)?.name ?? "") }));
+  return named.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : a.id - b.id)).map(({ id }) => id);
 }

@@ -16,13 +16,14 @@ import { formatDate } from "../text/dates.js";
 import {
   ADDRESSED_TYPES,
   type FieldView,
+  listTermsByName,
   type PostFields,
   type SharedPostField,
   STANDARD_TYPES,
   TYPES_WITH_META,
   TYPES_WITH_TEXTS,
 } from "./post-field.js";
-import { createTermField, listTermsByName, metaField, textFields } from "./text-fields.js";
+import { createTermField, metaField, textFields } from "./text-fields.js";
 
 // The class names of a post's container element on the website.
 

@@ -5,17 +5,16 @@ import type { Context, Json, JsonObject, Schema, SchemaProblem } from "../../sch
 import { readValue } from "../../schema/validate.js";
 import { COUNTS, IDS, LENGTHS } from "../argument-bounds.js";
 import type { Caller } from "../auth/caller.js";
-import type { SiteIndex } from "../query/site-index.js";
 import type { MetaField, MetaFields } from "../records/content-model.js";
-import type { Post, Taxonomy } from "../records/records.js";
-import { RestError, refusal } from "../rest/error.js";
+import type { Taxonomy } from "../records/records.js";
+import { combineErrors, RestError, refusal } from "../rest/error.js";
 import { ALL, EDIT, FULL } from "../rest/record-fields.js";
 import { hasBlocks } from "../text/blocks.js";
-import { fold } from "../text/normalise.js";
 import { trimBlanks } from "../text/render.js";
 import {
   type FieldTarget,
   type FieldView,
+  listTermsByName,
   type PostField,
   rawTextArgument,
   readRaw,
@@ -154,14 +153,6 @@ export const metaField: PostField = {
 
 // The field that holds a post's terms in a taxonomy.
 
-/** Returns the ids of a post's terms in the order of their names, as WordPress does. */
-export function listTermsByName(post: Post, taxonomy: Taxonomy, index: SiteIndex): number[] {
-  const ids = index.termsOf(post, taxonomy);
-  if (ids.length < 2) return ids;
-  const named = ids.map((id) => ({ id, name: fold(index.term(id)?.name ?? "") }));
-  return named.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : a.id - b.id)).map(({ id }) => id);
-}
-
 export const createTermField = (taxonomy: Taxonomy): PostField => ({
   schema: {
     description: `The terms assigned to the post in the ${taxonomy} taxonomy.`,
@@ -281,17 +272,6 @@ export function writeMeta(
   if (errors.length > 0) throw combineErrors(errors);
   if (isDeclared) refuseLargeMeta(written, fields);
   return written;
-}
-
-/** Returns the first error, with the others as its additional ones. */
-function combineErrors([first, ...others]: RestError[]): RestError {
-  const { status, code, message, data } = first as RestError;
-  const additional = others.map((error) => ({
-    code: error.code,
-    message: error.message,
-    data: { status: error.status, ...error.data },
-  }));
-  return new RestError(status, code, message, { data, additional });
 }
 
 function readBuiltIn(value: Json, name: string, { schema, default: initial }: MetaField): Json {

@@ -132,6 +132,13 @@ function assertNotStickyAndProtected(values: Values, post: Post): void {
 export function createPost(context: WriteContext): Omit<Post, "id"> {
   const { collection, caller, site, now, defaultCategory } = context;
   const local = site.zone.toLocal(now);
+  const { status, commentStatus, pingStatus } = collection.newPost;
+  const isOpen = site.newPostsAre();
+  const newPost = {
+    status,
+    commentStatus: commentStatus === "open" ? isOpen.commentStatus : commentStatus,
+    pingStatus: pingStatus === "open" ? isOpen.pingStatus : pingStatus,
+  };
   const isCategorised = collection.type === "post" && defaultCategory !== undefined;
   return {
     version: 0,
@@ -164,7 +171,7 @@ export function createPost(context: WriteContext): Omit<Post, "id"> {
     menuItem: null,
     media: null,
     // Last: members after a spread take ten times as long.
-    ...collection.newPost,
+    ...newPost,
   };
 }
 

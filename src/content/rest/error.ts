@@ -46,3 +46,14 @@ export class RestError extends Error {
 /** Creates a 401 for an anonymous caller, who may sign in and retry, or a 403 for a known one. */
 export const refusal = (caller: Caller, code: string, message: string): RestError =>
   new RestError(caller.id === 0 ? 401 : 403, code, message);
+
+/** Returns the first error, with the others as its additional ones. */
+export function combineErrors([first, ...others]: RestError[]): RestError {
+  const { status, code, message, data } = first as RestError;
+  const additional = others.map((error) => ({
+    code: error.code,
+    message: error.message,
+    data: { status: error.status, ...error.data },
+  }));
+  return new RestError(status, code, message, { data, additional });
+}

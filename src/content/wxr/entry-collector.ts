@@ -13,9 +13,7 @@ interface EntryCollector {
   addText: (path: string[], text: string) => void;
   /** `size`: memory that the entry takes, in characters. */
   close: (path: string[], size: number) => void;
-  /**
-   * Drops the open entry, which is skipped for this reason. Returns false if no entry is open.
-   */
+  /** Skips the open entry for this reason. Returns false if no entry is open. */
   refuse: (reason: string) => boolean;
   /** Completes the open entry, if there is one, although its end tag is missing. */
   endEntry: () => void;

@@ -5,6 +5,7 @@ import type { ContentOptions } from "../../../src/content/content-options.js";
 import { createContent } from "../../../src/content/service.js";
 import { isPostbellError } from "../../../src/core/errors.js";
 import { silentLogger } from "../../../src/core/logger.js";
+import type { JsonObject } from "../../../src/schema/types.js";
 import { manualClock } from "../../../src/testing/manual-clock.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
 import { contentSite } from "../../support/content-site.js";
@@ -282,5 +283,26 @@ describe("the option settings", () => {
     expect(create).toThrow(
       expect.toSatisfy((error) => isPostbellError(error, "invalid_option") && error.field === field),
     );
+  });
+});
+
+describe("the settings for comments and pings", () => {
+  it("act on new posts, but not on pages and on those that exist", async () => {
+    const content = contentSite({
+      settings: { writable: ["default_comment_status", "default_ping_status"] },
+    });
+    const send = async (path: string, body: JsonObject) =>
+      (await content.request({ method: "POST", path: `/core/v2/${path}`, body, as: 1 })).body as JsonObject;
+    const { id } = await send("posts", { title: "Before" });
+    await send("settings", { default_comment_status: "closed", default_ping_status: "closed" });
+    const closed = { comment_status: "closed", ping_status: "closed" };
+    expect(await send("posts", { title: "After" })).toMatchObject(closed);
+    expect(await send("posts", { title: "Given", comment_status: "open" })).toMatchObject({
+      comment_status: "open",
+    });
+    expect(await send(`posts/${Number(id)}`, { title: "Changed" })).toMatchObject({
+      comment_status: "open",
+      ping_status: "open",
+    });
   });
 });
