@@ -83,16 +83,20 @@ export function renderTime(
     settings,
     format,
     className = "",
+    href = "",
   }: {
     site: Pick<Site, "zone">;
     settings: BlockSources["settings"];
     format?: unknown;
     className?: string;
+    /** The escaped address that the date leads to. */
+    href?: string;
   },
 ): string {
-  const shown = formatPhpDate(local, readAttributeText(format) || settings.read().date_format, site.zone);
+  const date = formatPhpDate(local, readAttributeText(format) || settings.read().date_format, site.zone);
+  const shown = href === "" ? escapeAttribute(date) : `<a href="${href}">${escapeAttribute(date)}</a>`;
   const classes = className && ` class="${className}"`;
-  return `<time datetime="${formatPhpDate(local, "c", site.zone)}"${classes}>${escapeAttribute(shown)}</time>`;
+  return `<time datetime="${formatPhpDate(local, "c", site.zone)}"${classes}>${shown}</time>`;
 }
 
 /** Returns the author; `undefined` if the host knows no such user or fails. */

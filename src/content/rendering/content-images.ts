@@ -4,6 +4,7 @@
  */
 
 import type { Steps } from "../../core/next-turn.js";
+import { trimEnd } from "../../core/trim-end.js";
 import type { PixelSize } from "../media/image-edits.js";
 import type { Post } from "../records/records.js";
 import type { Site } from "../site.js";
@@ -91,7 +92,7 @@ function completeImage(tag: string, media: Map<number, Post>, site: Site): strin
   const sources = post && isOffered ? findPostSources(post, site, version, size) : undefined;
   if (sources === undefined) return opened;
   const sizes = start === undefined ? ` sizes="${auto}${sources.sizes}"` : "";
-  return opened.replace(/[\s/]*>$/, () => ` srcset="${sources.srcset}"${sizes} />`);
+  return `${trimEnd(opened.slice(0, -1), " \t\n\f\r/")} srcset="${sources.srcset}"${sizes} />`;
 }
 
 /** The smaller versions of an animation stand still, so it has none to choose from. */

@@ -77,12 +77,10 @@ function renderPostDate(call: BlockCall, { index, settings }: BlockSources): str
     site,
     settings,
     format: attributes["format"],
+    href: attributes["isLink"] === true ? postLink(post, site, index) : "",
   });
-  const link = `<a href="${postLink(post, site, index)}">`;
-  const shown =
-    attributes["isLink"] === true ? time.replace(/>(.*)<\/time>$/s, `>${link}$1</a></time>`) : time;
   const classes = wrapperClass("post-date", call, isModified ? "wp-block-post-date__modified-date" : "");
-  return `<div ${classes}>${shown}</div>`;
+  return `<div ${classes}>${time}</div>`;
 }
 
 async function renderPostAuthor(call: BlockCall, sources: BlockSources): Promise<string> {

@@ -43,11 +43,19 @@ const toIds = (text: string): number[] =>
 
 const IMAGE_AND_TEXT = /^((?:<a [^>]+>\s*)?<img [^>]+>(?:\s*<\/a>)?)(.*)$/is;
 
+/** Returns the start of the first image, or of the link directly around it; -1 without one. */
+function findLinkedImage(content: string): number {
+  const image = content.search(/<img /i);
+  const before = content.slice(0, Math.max(image, 0)).trimEnd();
+  const tag = before.lastIndexOf("<");
+  return before.endsWith(">") && /^<a [^>]/i.test(before.slice(tag)) ? tag : image;
+}
+
 /** The image and the caption, from the attribute or from the content. */
 function readCaption(attributes: ShortCodeAttributes, content: string): [string, string] {
   const { caption } = attributes;
   if (caption !== undefined) return [content, caption];
-  const from = content.search(/(?:<a [^>]+>\s*)?<img /i);
+  const from = findLinkedImage(content);
   const [, image, text = ""] = IMAGE_AND_TEXT.exec(from === -1 ? "" : content.slice(from)) ?? [];
   return image === undefined ? [content, ""] : [image, text.trim()];
 }

@@ -187,6 +187,13 @@ describe("a dynamic block", () => {
     ],
     [
       "post-date",
+      '{"isLink":true,"format":"\\\\Y: Y"}',
+      expect.stringMatching(
+        /<time datetime="[^"]*"><a href="http:\/\/localhost\/[^"]+">Y: \d{4}<\/a><\/time><\/div>$/,
+      ),
+    ],
+    [
+      "post-date",
       '{"format":"Y-m-d"}',
       expect.stringMatching(
         /^<div class="wp-block-post-date"><time datetime="[\dT:+-]+">\d{4}-\d\d-\d\d<\/time><\/div>$/,
