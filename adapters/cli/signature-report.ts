@@ -42,7 +42,11 @@ export const typeOfNotification = (notification: NonNullable<SignatureReport["no
 export const formatAge = (ageSeconds: number): string =>
   ageSeconds < 0 ? `${-ageSeconds} s in the future` : `${ageSeconds} s old`;
 
-type Finding = Pick<SignatureReport, "code" | "message"> & Partial<Pick<SignatureReport, "ageSeconds">>;
+interface Finding {
+  code: SignatureReport["code"];
+  message: string;
+  ageSeconds?: number | null;
+}
 
 export function checkSignature(request: HttpMessage, check: SignatureCheck): SignatureReport {
   const notification = readNotification(request.body) ?? readPlainNotification(request.body);
@@ -107,7 +111,7 @@ function explainAge(
   body: Uint8Array,
   header: string | undefined,
   { secrets, toleranceSeconds, now }: SignatureCheck,
-): Pick<SignatureReport, "message" | "ageSeconds"> {
+): Omit<Finding, "code"> {
   const any = verifySignature({ body, header, secrets, toleranceSeconds: Number.MAX_VALUE, now });
   const ageSeconds = any.ok ? toAge(any.timestamp, now) : 0;
   const when = ageSeconds < 0 ? `${-ageSeconds} s in the future` : `${ageSeconds} s ago`;

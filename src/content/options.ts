@@ -26,8 +26,7 @@ import type { ContentChanged } from "./records/record-changes.js";
 import type { ShortCodes } from "./rendering/run-short-codes.js";
 import {
   checkSettingOptions,
-  type HostSetting,
-  type SettingValues,
+  type SettingsOptions,
   type WritableSetting,
   type WriteSettings,
 } from "./settings/setting-fields.js";
@@ -140,7 +139,7 @@ export const contentOptions = {
   menuLocations: value<MenuLocationsOptions>("an object of locations", isObject, Object.freeze({}), "object"),
   meta: value<MetaOptions>("an object of post types", isObject, Object.freeze({}), "object"),
   settings: {
-    values: value<Partial<Pick<SettingValues, HostSetting>>>(
+    values: value<NonNullable<SettingsOptions["values"]>>(
       "an object of settings",
       isObject,
       Object.freeze({}),

@@ -89,7 +89,7 @@ export interface Site {
   frontPage: () => number;
   /** True if contents and excerpts show smilies as emoji. */
   hasSmilies: () => boolean;
-  /** Whether new posts are open, if their type has comments and pings at all. */
+  /** True if new posts are open, of types that have comments and pings. */
   newPostsAre: () => Pick<Post, "commentStatus" | "pingStatus">;
   /** The longest text that a user without `unfiltered_html` may write, in characters. */
   filteredCharacters: number;

@@ -223,7 +223,7 @@ function createRenderedPosts({
   stamp,
 }: {
   index: SiteIndex;
-  site: Pick<Site, "showsOthers">;
+  site: Site;
   maxBytes: number;
   stamp: () => number;
 }): RenderedPosts {

@@ -29,9 +29,9 @@ export function createContentRenderer({
   logger,
   config: { shortcodes: shortCodes, responsiveImages },
 }: {
-  repository: Pick<ContentRepository, "index" | "posts" | "texts">;
-  settings: Pick<Settings, "read">;
-  users: Pick<Users, "get">;
+  repository: ContentRepository;
+  settings: Settings;
+  users: Users;
   clock: Clock;
   logger: Logger;
   config: { shortcodes: ShortCodes; responsiveImages: boolean };

@@ -83,7 +83,7 @@ export function findSources(
  * Returns the `<img>` of an attachment in a size, such as `thumbnail`. `extra`: further attributes,
  * with a blank before each.
  */
-export function renderImage({ media }: Pick<Post, "media">, site: Site, size: string, extra = ""): string {
+export function renderImage({ media }: Post, site: Site, size: string, extra = ""): string {
   if (media === null) return "";
   const version = findVersion(media, size);
   const { width, height, name } = version;

@@ -16,9 +16,9 @@ export const ownerId = ({ id, type, status, parent }: PostColumns): number =>
   status === "inherit" && type !== "attachment" ? parent : id;
 
 export class PublicRecords {
-  readonly #repository: Pick<ContentRepository, "index" | "posts" | "texts">;
+  #repository: ContentRepository;
 
-  constructor(repository: Pick<ContentRepository, "index" | "posts" | "texts">) {
+  constructor(repository: ContentRepository) {
     this.#repository = repository;
   }
 

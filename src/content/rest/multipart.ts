@@ -202,7 +202,7 @@ export async function readFields(headers: HttpRequest["headers"], body: Uint8Arr
 
 // The bytes of a request body as they arrive, under a bound. Knows no form of body.
 
-type BodyRequest = Pick<HttpRequest, "body" | "headers" | "signal">;
+export type BodyRequest = Pick<HttpRequest, "body" | "headers" | "signal">;
 
 const uploadTooLarge = (limit: number): RestError =>
   new RestError(

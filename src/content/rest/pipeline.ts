@@ -53,7 +53,7 @@ import type {
 interface PipelineOptions {
   find: RouteTable["find"];
   cors: Cors;
-  lists: Pick<ListLimits, "refuseBeyond">;
+  lists: ListLimits;
   /** The largest body, in bytes. */
   bodyBytes: number;
   bodyPace: BodyPace;
@@ -295,10 +295,7 @@ async function listAllowedMethods({ call, valid }: Progress, isPermitted: boolea
 // Render: `render.ts` builds the response, and fetches what `_embed` asks for through the stages.
 
 const createEmbeddedFetcher =
-  (
-    { find, dispatch }: Pick<Pipeline, "find" | "dispatch">,
-    { refuseBeyond }: Pick<ListLimits, "refuseBeyond">,
-  ): FetchEmbeddedAs =>
+  ({ find, dispatch }: Pick<Pipeline, "find" | "dispatch">, { refuseBeyond }: ListLimits): FetchEmbeddedAs =>
   (caller, baseUrl) => {
     let total = 0;
     return fetchOnce(async (href) => {

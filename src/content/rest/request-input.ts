@@ -12,7 +12,7 @@ import { checkJsonLimits } from "../../schema/json-limits.js";
 import { parseQuery } from "../../schema/query-string.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 import { RestError } from "./error.js";
-import { readFields } from "./multipart.js";
+import { type BodyRequest, readFields } from "./multipart.js";
 import type { Method, PathParameters, RestEndpoint, RestRequest, RouteCall } from "./types.js";
 
 const NOTHING: JsonObject = Object.freeze(Object.create(null));
@@ -74,7 +74,7 @@ function readOverride(headers: HttpRequest["headers"], query: JsonObject): strin
  * @throws PostbellError `raw_body_unavailable`
  */
 export async function readBody(
-  request: Pick<HttpRequest, "method" | "body" | "headers" | "signal">,
+  request: BodyRequest & { method: string },
   { noObject = noJsonObject, ...options }: ReadOptions & { noObject?: (() => RestError) | undefined },
 ): Promise<JsonObject> {
   const { body, method } = request;
@@ -108,7 +108,7 @@ const readMediaType = (headers: HttpRequest["headers"]): string =>
  * value, the bytes are missing.
  */
 async function readParsed(
-  request: Pick<HttpRequest, "body" | "headers" | "signal">,
+  request: BodyRequest,
   parsed: unknown,
   { isForm, noObject, options }: BodyForm,
 ): Promise<JsonObject> {

@@ -235,7 +235,7 @@ interface InternalResponse {
  * The returned function never rejects for what the request holds: that becomes an error response.
  */
 function createInProcessServer(
-  { find, dispatch, fail, renderJson }: Pick<Pipeline, "find" | "dispatch" | "fail" | "renderJson">,
+  { find, dispatch, fail, renderJson }: Pipeline,
   ready: (method: string) => void | Promise<void>,
 ) {
   const readInternal = ({ query = "", body = {}, ...request }: InternalRequest, method: string) => {

@@ -14,11 +14,11 @@ import { RestError, refusal } from "../rest/error.js";
 import type { RestRequest, RestResponse, RestRoute } from "../rest/types.js";
 import type { SiteOptions } from "../site.js";
 import {
-  type HostSetting,
   SETTING_NAMES,
   type SettingChanges,
   type SettingField,
   type SettingName,
+  type SettingsOptions,
   type SettingValues,
   settingFields,
   type WritableSetting,
@@ -61,7 +61,7 @@ export function createSettings({
 }: {
   site: SiteOptions;
   options: {
-    values: Partial<Pick<SettingValues, HostSetting>>;
+    values: NonNullable<SettingsOptions["values"]>;
     writable: WritableSetting[];
     write?: WriteSettings | undefined;
   };

@@ -149,7 +149,9 @@ function resolveParent(entry: PendingTerm, tree: TermTree): ImportNote[] {
 // Stores one term of a file: creates it, updates it, or leaves it as it is.
 
 /** A stored term whose parent is not here yet, or is below it. */
-interface PendingTerm extends TermPath, Pick<WxrTerm, "line" | "size"> {
+interface PendingTerm extends TermPath {
+  line: number;
+  size: number;
   /** Slug of the parent. */
   parent: string;
 }
@@ -223,7 +225,8 @@ interface TermPath {
   slug: string;
 }
 
-interface TermTree extends Pick<SiteIndex, "model"> {
+interface TermTree {
+  model: SiteIndex["model"];
   find: (path: TermPath) => Term | undefined;
   /**
    * True if the term `id` may be below `parent`. The ancestors must then not move before the

@@ -99,7 +99,7 @@ export const listUnresolved = (missing: MissingTarget[], isRefused: boolean): Im
   ...new Set([...missing.map(({ name }) => name), ...(isRefused ? (["parent"] as const) : [])]),
 ];
 
-export const listOpen = ({ importedOpen = {} }: Pick<PostColumns, "importedOpen">) =>
+export const listOpen = ({ importedOpen = {} }: PostColumns) =>
   Object.keys(importedOpen) as ImportedReference[];
 
 /** Stores which references are open, so that an import of another file can set them. */
@@ -107,7 +107,7 @@ export function withUnresolved(
   whole: Post,
   open: ImportedReference[],
   { parent, menu, featuredMedia, object }: References,
-  { identity }: Pick<ReferenceTargets, "identity">,
+  { identity }: ReferenceTargets,
 ): Post {
   const { importedOpen: _, ...post } = whole;
   if (open.length === 0) return post;

@@ -105,7 +105,7 @@ export function mayEdit({ _links }: RecordJson): boolean {
 export const lacksAltText = ({ mime_type: type, alt_text: text }: RecordJson): boolean =>
   type?.startsWith("image/") === true && (text ?? "").trim() === "";
 
-export const getAuthor = ({ _embedded }: Pick<RecordJson, "_embedded">): string =>
+export const getAuthor = ({ _embedded }: { _embedded?: RecordJson["_embedded"] }): string =>
   _embedded?.author?.[0]?.name ?? "";
 
 /** The path of the portal's API to a picture of the file; `undefined` for what is no picture. */
