@@ -168,7 +168,7 @@ async function renderSiteLogo(call: BlockCall, { records, settings }: BlockSourc
   if (!logo?.media) return "";
   const width = readCount(attributes["width"], 0);
   const alt = logo.media.altText || title;
-  const image = renderImage({ media: { ...logo.media, altText: alt } }, site, "full")
+  const image = renderImage({ ...logo, media: { ...logo.media, altText: alt } }, site, "full")
     .replace(/ class="[^"]*"/, ' class="custom-logo"')
     .replace(/^<img width="(\d+)" height="(\d+)"/, (written, ...sides: string[]) => {
       const [whole = 0, high = 0] = sides.map(Number);
