@@ -15,8 +15,6 @@ const MAX_PREFACE = 65_536;
 const INVALID = /(?![\t\n\r\u007f-\u009f])\p{Cc}|[\ufffe\uffff]/gu;
 /** No tag contains a `<`, so one whose quote is missing is text up to the next tag. */
 const UNESCAPED = /&(?!#?\w{1,32};)|<(?![A-Za-z_:/](?:[^<>"']|"[^<"]*"|'[^<']*')*>)/g;
-/** The same in a text that may go on. */
-const UNESCAPED_SO_FAR = /&(?!#?\w{1,32};)|<(?![A-Za-z_:/](?:[^<>"']|"[^<"]*"|'[^<']*')*(?:>|["'][^<]*$|$))/g;
 const ROOT_END = /<\/rss\s*>/;
 /** The end that the next piece of the file may complete to markup, or to the end of a section. */
 const INCOMPLETE = /(?:&#?\w{0,32}|<[^<>]*)$/;
@@ -83,13 +81,17 @@ export function createWxrText(fail: Fail, warn: Warn): (bytes: Uint8Array | null
   }
 
   /** Repairs a text outside of sections, and finds the end of the rss element. */
-  function repairMarkup(text: string, unescaped: RegExp): string {
+  function repairMarkup(text: string, isCut: boolean): string {
     const end = ROOT_END.exec(text);
     const inside = end === null ? text : text.slice(0, end.index + end[0].length);
     isOver = end !== null;
     const lineAt = createLineCounter(inside, line);
     line += countLines(inside);
-    const repaired = inside.replace(unescaped, (sign, index: number) => {
+    // A tag at the end of this piece may be completed by the next one.
+    const cutTag =
+      isCut && /^<[A-Za-z_:/]/.test(inside.slice(inside.lastIndexOf("<"))) ? inside.lastIndexOf("<") : -1;
+    const repaired = inside.replace(UNESCAPED, (sign, index: number) => {
+      if (index === cutTag) return sign;
       warnOnce(lineAt(index), "A & or < that begins no markup was taken as text.");
       return sign === "&" ? "&amp;" : "&lt;";
     });
@@ -118,8 +120,7 @@ export function createWxrText(fail: Fail, warn: Warn): (bytes: Uint8Array | null
     const part = text.slice(at, stop);
     const next = stop + mark.length + incomplete.length;
     if (found !== undefined) sectionEnd = isMarkup ? (mark === "<!--" ? "-->" : "]]>") : undefined;
-    const unescaped = found === undefined ? UNESCAPED_SO_FAR : UNESCAPED;
-    if (isMarkup) return [repairMarkup(part, unescaped) + (isOver ? "" : mark), next];
+    if (isMarkup) return [repairMarkup(part, found === undefined) + (isOver ? "" : mark), next];
     line += countLines(part);
     return [part + mark, next];
   }
@@ -159,13 +160,28 @@ function find(text: string, mark: string, from: number) {
  * which can expand to any size.
  */
 function blankProlog(text: string, fail: Fail): string {
-  const blank = (found: string): string => found.replace(/[^\n]/g, " ");
-  const markup = text.replace(/<!--[\s\S]*?-->/g, blank);
+  const markup = blankBetween(text, "<!--", "-->");
   if (/<!DOCTYPE/i.test(markup)) throw fail("it has a document type, which no WXR file needs");
-  const [, encoding] = /<\?xml\s[^>]*?encoding\s*=\s*["']([^"'>]*)/.exec(markup) ?? [];
+  const start = markup.indexOf("<?xml");
+  const declaration = start < 0 ? "" : markup.slice(start, markup.indexOf("?>", start));
+  const [, encoding] = /\bencoding\s*=\s*["']([^"']*)/.exec(declaration) ?? [];
   if (encoding !== undefined && !/^utf-?8$/i.test(encoding))
     throw fail("it declares an encoding other than UTF-8");
-  return markup.replace(/<\?[\s\S]*?\?>/g, blank);
+  return blankBetween(markup, "<?", "?>");
+}
+
+/** Replaces what stands between the two marks by blanks, and keeps the lines. */
+function blankBetween(text: string, opening: string, closing: string): string {
+  let result = "";
+  let at = 0;
+  for (;;) {
+    const start = text.indexOf(opening, at);
+    const end = start < 0 ? -1 : text.indexOf(closing, start);
+    if (end < 0) return result + text.slice(at);
+    const next = end + closing.length;
+    result += text.slice(at, start) + text.slice(start, next).replace(/[^\n]/g, " ");
+    at = next;
+  }
 }
 
 function countLines(text: string): number {
