@@ -44,6 +44,8 @@ const ALLOWED: { readonly [fileAndCall: string]: string } = {
   "src/portal/app/api.ts new URL": "runs in the browser of who asks",
   "src/portal/app/main.tsx new URL": "runs in the browser of who asks",
   "src/portal/app/webhooks/deliveries.tsx new URL": "runs in the browser of who asks",
+  "src/content/rendering/block-parts.ts .localeCompare": "the names of terms, which are bounded",
+  "src/content/rendering/list-blocks.ts .localeCompare": "the titles of pages, which are bounded",
   "src/portal/app/webhooks/event-types.ts .localeCompare": "runs in the browser of who asks",
   "src/portal/app/webhooks/wording.ts URL.canParse": "runs in the browser of who asks",
   "src/portal/app/webhooks/wording.ts new URL": "runs in the browser of who asks",
