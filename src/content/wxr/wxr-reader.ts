@@ -208,7 +208,7 @@ export function createWxrReader({
     end() {
       attempt(() => {
         parser.write(toText(null));
-        if (path.length === 0) return;
+        if (path.length === 0 && collector.isSiteComplete()) return;
         collector.completeSite();
         report(parser.line + 1, "The file ends before the end of the rss element.");
       });
