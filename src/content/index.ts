@@ -74,6 +74,7 @@ export type {
 } from "./settings/setting-fields.js";
 export type { Render, SiteOptions } from "./site.js";
 export type { ContentStorage } from "./store.js";
+export type { ShortCodeAttributes } from "./text/short-codes.js";
 export type { UserPage, UserSource, UsersOption } from "./users/users.js";
 export type { ExportOptions, ExportProgress } from "./wxr/export.js";
 export type {

@@ -1,7 +1,7 @@
 /**
- * Every number of the rules of the delivery queue. TypeScript imports them, the Lua scripts begin
- * with them (`toLua`), and each is a function of the schema on Postgres. They are written nowhere
- * else.
+ * The numbers of the rules of the delivery queue that more than one language needs. TypeScript
+ * imports them, the Lua scripts begin with them (`CONSTANTS` of `storage/redis/scripts.ts`), and
+ * each is a function of the schema on Postgres (`storage/postgres/functions.ts`).
  */
 
 /** A first attempt is queued so much before its time that it comes before retries. */

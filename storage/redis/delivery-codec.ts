@@ -41,7 +41,7 @@ export function encodeAttempt(attempt: Attempt): string {
 /** True for the short line of an attempt. */
 export const isPlainAttempt = (line: string): boolean => !line.startsWith("{");
 
-export function decodeAttempt(line: string): Attempt {
+function decodeAttempt(line: string): Attempt {
   if (!isPlainAttempt(line)) return JSON.parse(line) as Attempt;
   const [at = 0, durationMs = 0, step = 0, status = 0] = line.split(",").map(Number);
   const code = `HTTP_${status}`;

@@ -162,7 +162,7 @@ export class RedisQueue implements Pick<WebhookStore, "append" | "claim" | "sett
    * because the leases then expire.
    */
   release(claims: readonly Claim[], now: number): void {
-    this.#ignoreErrors(
+    this.#settleInBackground(
       claims.map(({ id, webhook, token, step, isExtra, dueAt, postponed, crashes }) => ({
         id,
         webhookId: webhook.id,
@@ -204,11 +204,11 @@ export class RedisQueue implements Pick<WebhookStore, "append" | "claim" | "sett
         endpoint: null,
       });
     }
-    this.#ignoreErrors(settlements);
+    this.#settleInBackground(settlements);
   }
 
-  /** Settles deliveries of any partitions. */
-  #ignoreErrors(settlements: Settlement[]): void {
+  /** Settles deliveries of any partitions. Errors are ignored, because the leases then expire. */
+  #settleInBackground(settlements: Settlement[]): void {
     const { partitions } = this.#context;
     for (const partition of partitions.all) {
       const here = settlements.filter(({ webhookId }) => partitions.ofWebhook(webhookId) === partition);

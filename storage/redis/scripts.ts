@@ -60,7 +60,7 @@ const CONSTANTS = Object.entries(constants)
   .map(([name, value]) => `local ${name} = ${value}`)
   .join("\n");
 
-/** The rules of `storage/queue`, in Lua. */
+/** The rules of `storage/queue` in Lua, as the test of the vectors loads them. */
 export const RULES = [CONSTANTS, endpointRules, turnRules, appendRules];
 
 /**

@@ -13,8 +13,6 @@ export const decodeText = (encoded: string): string =>
   PLAIN.test(encoded) ? encoded : (JSON.parse(`"${decodeURIComponent(encoded)}"`) as string);
 
 export const decodeNumber = (text: string | undefined): number | null => (text ? Number(text) : null);
-export const encodeNumber = (value: number | null | undefined): string =>
-  value == null ? "" : String(value);
 
 /**
  * Encodes a UUID in 22 characters instead of 36: every member that points at an event contains one.

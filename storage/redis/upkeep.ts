@@ -36,7 +36,7 @@ export class Upkeep {
     if (unreadable.length > 0)
       logger.error(
         { partition: number, deliveries: unreadable },
-        "stored records cannot be read; their deliveries ended as failed",
+        "stored records cannot be read; their deliveries are not attempted",
       );
     const before = this.#dataSets.get(number);
     if (before !== undefined && before !== dataSet) {

@@ -213,6 +213,15 @@ function requireOpenConnection(connection: object): void {
   );
 }
 
+/** Errors: `invalid_argument` for an open connection without a transaction. */
+function requireTransaction(connection: object): void {
+  const { inTransaction, isTransaction } = connection as Connection;
+  if (inTransaction !== false && isTransaction !== false) return;
+  throw refuse(
+    "transaction must be a database with an open transaction: run BEGIN IMMEDIATE first, and COMMIT when emit() has resolved. transaction() of a driver commits before.",
+  );
+}
+
 /**
  * Errors: `invalid_argument` for a connection that cannot write to the file of the storage without
  * harm. `own`: the one of the storage.
@@ -243,21 +252,20 @@ function createJoin() {
   const transactions = new WeakMap<object, SqlTransaction>();
   return (connection: object, storageHandle: SqliteHandle, watch: FileWatch | undefined): SqlTransaction => {
     requireOpenConnection(connection);
-    const { prepare, exec, inTransaction, isTransaction } = connection as Connection;
+    const { prepare, exec } = connection as Connection;
     if (typeof prepare !== "function" || typeof exec !== "function" || connection === storageHandle) {
       throw refuse(
         "transaction must be another open database of the same file, on which the transaction was begun.",
       );
     }
-    if (inTransaction === false || isTransaction === false) {
-      throw refuse(
-        "transaction must be a database with an open transaction: run BEGIN IMMEDIATE first, and COMMIT when emit() has resolved. transaction() of a driver commits before.",
-      );
-    }
+    requireTransaction(connection);
     const joined = transactions.get(connection);
     if (joined !== undefined) return joined;
     requireSuitable(connection as SqliteHandle, storageHandle, watch);
-    const made = createSqliteTransaction(connection as SqliteHandle);
+    const made = createSqliteTransaction(connection as SqliteHandle, () => {
+      requireOpenConnection(connection);
+      requireTransaction(connection);
+    });
     transactions.set(connection, made);
     return made;
   };

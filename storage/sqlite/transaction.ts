@@ -52,11 +52,19 @@ function toJsonTable(rows: readonly SqlValues[], count: number, isPlain: boolean
 const toConditions = (columns: Columns): string =>
   columns.map((column, index) => `${column} = $${index + 1}`).join(" AND ");
 
-export function createSqliteTransaction(handle: SqliteHandle): SqlTransaction {
+/**
+ * @param requireTransaction throws if the transaction has ended. It is called before each
+ *   statement, which would commit by itself then.
+ */
+export function createSqliteTransaction(
+  handle: SqliteHandle,
+  requireTransaction: () => void = () => {},
+): SqlTransaction {
   // All texts are those of this package, so there is a limited number of them.
   const compiled = new Map<string, Compiled>();
 
   const compile = (text: string): Compiled => {
+    requireTransaction();
     const cached = compiled.get(text);
     if (cached !== undefined) return cached;
     const parameters = compileParameters(fillTableNames(text));

@@ -23,7 +23,7 @@ describe("the path of an event, from emit to its settlement", () => {
 
 describe("the way of a list of posts", () => {
   it.each([
-    ["first", 62],
+    ["first", 64],
     ["rendered", 43],
     ["cached", 20],
   ])("passes few files: %s", (request, limit) => {

@@ -115,7 +115,7 @@ async function readParsed(
   const isEmpty = (parsed ?? null) === null && Number(request.headers["content-length"] ?? 0) === 0;
   if (isEmpty) return NOTHING;
   if (isForm && parsed === undefined) await readBytes(request, options);
-  return readObject(isForm ? parsed : await readJson(request, options), noObject);
+  return isForm ? readObject(parsed, noObject) : readJsonBody(await readJson(request, options), noObject);
 }
 
 async function readSent(
@@ -124,7 +124,7 @@ async function readSent(
   { isForm, noObject, options }: BodyForm,
 ): Promise<JsonObject> {
   if (bytes.length === 0) return NOTHING;
-  if (!isForm) return readObject(await readJson({ headers, body: bytes }, options), noObject);
+  if (!isForm) return readJsonBody(await readJson({ headers, body: bytes }, options), noObject);
   refuseCoded(headers);
   if (readMediaType(headers) === MULTIPART) return readFields(headers, bytes);
   return readForm(new TextDecoder().decode(bytes));
@@ -148,15 +148,20 @@ export function refuseCodedBody({ headers }: HttpRequest): void {
  * so that later code may walk it.
  *
  * @throws the error of `noObject` for any other value; RestError 400 `rest_invalid_json` for a
- *   value
- *   that is too deep or too large
+ *   value that is too deep or too large
  */
 export function readObject(value: unknown, noObject: () => RestError = noJsonObject): JsonObject {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw noObject();
   const problem = checkJsonLimits(value);
   if (problem !== undefined) throw invalidJson(1, problem.message);
-  if (hasHalfSurrogate(value)) throw invalidJson(10, "Single unpaired high surrogate in Unicode escape");
   return mergeParameters(value as JsonObject, NOTHING);
+}
+
+/** Reads a JSON body as {@link readObject} does. Also refuses half a surrogate pair. */
+export function readJsonBody(value: unknown, noObject?: () => RestError): JsonObject {
+  const body = readObject(value, noObject);
+  if (hasHalfSurrogate(body)) throw invalidJson(10, "Single unpaired high surrogate in Unicode escape");
+  return body;
 }
 
 const HALF = /\p{Surrogate}/u;

@@ -19,7 +19,7 @@ import { openApiRoute, withIndex } from "./index-routes.js";
 import type { ListLimits } from "./lists.js";
 import { createPipeline, type Pipeline } from "./pipeline.js";
 import { PLAIN_VIEW, parseView } from "./render.js";
-import { mergeParameters, readObject, readQuery } from "./request-input.js";
+import { mergeParameters, readJsonBody, readObject, readQuery } from "./request-input.js";
 import {
   type CacheSlot,
   createResponseCache,
@@ -248,7 +248,7 @@ function createInProcessServer(
       path: `/${segments.join("/")}`,
       match,
       query: knownQuery(sent, match),
-      body: readObject(copyJson(body), match?.row.byMethod.get(method)?.noObject),
+      body: readJsonBody(copyJson(body), match?.row.byMethod.get(method)?.noObject),
       headers,
       caller,
       baseUrl,

@@ -97,8 +97,8 @@ export interface Settlement {
 }
 
 /**
- * `settled`: recorded. `stale`: dropped, because another claim holds the lease and the report is
- * not a 2xx; a failure under an old lease proves nothing. `gone`: the delivery does not exist (any
- * more), or it is completed.
+ * `settled`: recorded. `stale`: dropped, because this claim no longer holds the lease and the
+ * report is not a 2xx; a failure under an old lease proves nothing. `gone`: the delivery does not
+ * exist (any more), or it is completed.
  */
 export type SettleResult = "settled" | "stale" | "gone";

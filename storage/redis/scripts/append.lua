@@ -75,19 +75,23 @@ end
 
 local values, remembered = {}, {}
 
--- Queues the deliveries of an event. Those of a test are in the log like later deliveries, so that
--- `recover` ignores them, and have a record.
+-- Queues the deliveries of an event. Those of a test have a record, as later deliveries do, so that
+-- `recover` ignores them.
 local function addDeliveries(item, found, order)
   local createdAt = timeOf(order)
+  if item.target then
+    for _, webhook in ipairs(found.webhooks) do
+      local d = newDelivery(order)
+      -- The order follows that of a process whose clock is ahead; the delivery does not wait for it.
+      if createdAt > now then d.dueAt = text(now) end
+      enqueue(item.account.number, webhook .. '/' .. item.id, d)
+    end
+    return
+  end
   local suffix = '/' .. hex(findQueueTime(nil, createdAt, nil, createdAt)) .. '/' .. item.id
   for _, webhook in ipairs(found.webhooks) do
     queue:add(webhook .. suffix, 0)
     touched[webhook] = true
-  end
-  if not item.target then return end
-  for _, webhook in ipairs(found.webhooks) do
-    local ref, d = webhook .. '/' .. item.id, newDelivery(order)
-    enqueue(item.account.number, ref, d)
   end
 end
 

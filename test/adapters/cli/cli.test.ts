@@ -24,7 +24,8 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "postbell-cli-"));
   writeFileSync(join(folder, "types.json"), '{ "types": { "recipe": {} } }');
   writeFileSync(join(folder, "site.xml"), wxrFile([{ id: 1 }, { id: 2, type: "product\u001b[2J" }]));
-  writeFileSync(join(folder, "broken.xml"), wxrFile([{ id: 1 }]).slice(0, -40));
+  writeFileSync(join(folder, "broken.xml"), "<html><body>Not found</body></html>");
+  writeFileSync(join(folder, "cut.xml"), wxrFile([{ id: 1 }]).slice(0, -40));
   writeFileSync(
     join(folder, "large.xml"),
     [...seededSite({ count: 2_000, seed: 1, words: 5 }).file()].join(""),
@@ -99,9 +100,16 @@ describe("postbell import", () => {
   it("ends with 1 for a file that cannot be read, and names the line", async () => {
     expect(await run("import @broken.xml --redis redis://h")).toMatchObject({
       code: 1,
-      errors: expect.stringMatching(/line \d+: it is not well-formed XML/),
+      errors: expect.stringMatching(/line \d+: it is not a WXR file/),
     });
     expect((await run("import @none.xml --redis redis://h")).code).toBe(1);
+  });
+
+  it("imports a file that is cut off, and says where it ends", async () => {
+    expect(await run("import @cut.xml --redis redis://h")).toMatchObject({
+      code: 0,
+      errors: expect.stringMatching(/line \d+/),
+    });
   });
 
   it("ends with 130 when it is interrupted, and continues when it is run again", async () => {

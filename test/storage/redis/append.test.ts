@@ -132,6 +132,22 @@ describe("an event is stored", () => {
     await close();
   });
 
+  test("for a test stands in the queue once, also after an event of a clock that is ahead", async () => {
+    const prefix = freshPrefix();
+    const { store, storage, register, claim, close } = watched(prefix);
+    const webhook = await register();
+    const [meta = ""] = (await admin.keys(`{${prefix}:*}:*`)).filter((key) => key.endsWith(":meta"));
+    const ahead = (store.now() + 60_000).toString(16).padStart(11, "0");
+    await admin.hset(meta, "order", `${ahead}0000`);
+    const request = { rememberMs: DAY_MS, now: store.now(), webhookId: webhook.id };
+    await store.append({ ...request, events: [newEvent("clinic")] });
+    const claims = await claimSoon({ claim });
+    expect(await claim()).toEqual([]);
+    expect(claims).toHaveLength(1);
+    expect((await storage.check()).repaired).toBe(0);
+    await close();
+  });
+
   test("up to the bound; beyond it, it is refused and nothing changes", async () => {
     const { store, storage, register, append, sent, close } = watched(freshPrefix(), { pending: 2 });
     await register();

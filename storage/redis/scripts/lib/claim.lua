@@ -1,11 +1,10 @@
 -- Leases due deliveries: `claim`, which append.lua and claim.lua call.
 --
 -- Replies { when to claim again, the time that workers are notified of, the work for tidy.lua, name of
--- the data set, members that cannot be read, number and record of webhooks in turn, claims }. The work
+-- the data set, members that cannot be read, number and record of each webhook, claims }. The work
 -- is `leases` for expired ones, `retention` for data whose retention is over, and `A/account` for too
 -- many completed events. The first claim of a delivery is its reference alone; later ones add a blank
--- and the line of the record. Nothing here reads the body of an event: the claiming process does,
--- unless it has it cached.
+-- and the line of the record. The claiming process reads the body of an event, unless it has it cached.
 
 local TURN_MS, LAST_TURN_MS = 1 / 4096, 0.999
 

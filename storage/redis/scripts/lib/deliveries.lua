@@ -1,7 +1,9 @@
 -- Stored events and deliveries.
 --
 -- A reference names a delivery: `<webhook>/<event>` or `<webhook>/<event>.<serial>`. A delivery that
--- was never claimed may have no record: then the log and the queue alone hold it.
+-- was never claimed may have no record: then the log and the queue alone hold it. The states are
+-- `p` pending, `l` leased, `d` delivered, `f` failed, `w` withheld. `token` is that of the lease while
+-- it lasts, and then the nonce of the call that ended it, by which a repetition is recognised.
 
 -- Empty fields at the end of a line are left out. Empty means 0 or none; for `dueAt` and `queuedAt`
 -- the time at which the event was stored; for `order` that of the event.
