@@ -39,7 +39,7 @@ export class Upkeep {
         "stored records cannot be read; their deliveries are not attempted",
       );
     const before = this.#dataSets.get(number);
-    if (before !== undefined && before !== dataSet) {
+    if (before !== undefined && before !== "" && before !== dataSet) {
       logger.error(
         { partition: number, code: "store_reset" },
         "Redis was emptied or replaced: its earlier data is gone",

@@ -117,7 +117,6 @@ const of = (languages: readonly string[], kind: "runs" | "verifies") =>
 
 /** Blocks for a reader with a machine of his own, each with its reason. */
 const NOT_RUN: readonly string[] = [
-  "README.md: not-run: it is a part of a host; examples/sqlite.js is run by a test",
   "README.md: not-run: it installs and builds this folder; CI runs it",
   "README.md: not-run: it installs and builds this folder; CI runs it",
   "docs/guides/edit-with-gutenberg.md: not-run: it runs in a browser, bundled with packages under the GPL",

@@ -30,15 +30,20 @@ export const readCount = (value: unknown, initial: number): number => {
 /** Returns the ids in a list of numbers, or of objects with an `id`. */
 export const readIds = (value: unknown): number[] =>
   (Array.isArray(value) ? value : [])
-    .map((item: unknown) =>
-      Number(typeof item === "object" && item !== null && "id" in item ? item.id : item),
-    )
+    .map((item: unknown) => (typeof item === "object" && item !== null && "id" in item ? item.id : item))
+    .map((id) => (typeof id === "number" || typeof id === "string" ? Number(id) : 0))
     .filter((id) => Number.isSafeInteger(id) && id > 0)
     .slice(0, 100);
 
+/** Hides short codes in HTML of a record: they would run in the content that shows it. */
+export const hideBrackets = (html: string): string => html.replaceAll("[", "&#91;");
+
+/** Escapes a text of a record or an attribute for HTML, and hides its short codes. */
+export const escapeRecordText = (text: string): string => hideBrackets(escapeAttribute(text));
+
 /** A text that authors wrote, on one line and without its markup. */
 export const showText = (site: Pick<Site, "plainText">, value: unknown): string =>
-  escapeAttribute(site.plainText(readAttributeText(value)));
+  escapeRecordText(site.plainText(readAttributeText(value)));
 
 /** Returns the attribute `class` of a block's outer element. */
 export function wrapperClass(name: string, { attributes }: BlockCall, ...more: string[]): string {
@@ -72,7 +77,9 @@ export const postLink = (post: PostColumns, site: Site, index: SiteIndex): strin
 /** Returns the excerpt without its paragraph; a note for a post with a password. */
 export async function renderPlainExcerpt(post: Post, site: Site, words: number): Promise<string> {
   if (post.password !== "") return "There is no excerpt because this is a protected post.";
-  return (await site.render.excerpt(post, words)).replace(/^<p>|<\/p>\s*$/g, "");
+  const excerpt = (await site.render.excerpt(post, words)).replace(/^<p>|<\/p>\s*$/g, "");
+  // The ellipsis of a shortened excerpt is no short code.
+  return hideBrackets(excerpt).replaceAll("&#91;&hellip;]", "[&hellip;]");
 }
 
 /** Returns a `<time>` with the date in a format, or in the one of the site. */

@@ -19,7 +19,7 @@ import { completeImages, hasImages } from "./content-images.js";
 import { createDynamicBlocks } from "./dynamic-blocks.js";
 import { ownerId, PublicRecords } from "./public-records.js";
 import { hasDynamicBlock, renderDynamicBlocks } from "./render-blocks.js";
-import { createShortCodeRunner, type ShortCodes } from "./run-short-codes.js";
+import { closeTags, createShortCodeRunner, type ShortCodes } from "./run-short-codes.js";
 
 export function createContentRenderer({
   repository,
@@ -40,6 +40,8 @@ export function createContentRenderer({
   const records = new PublicRecords(repository);
   const runner = createShortCodeRunner({ clock, logger, index, records, shortCodes });
   const { isShortCode } = runner;
+  const onError = (error: unknown, block: string): void =>
+    logger.error({ error, block }, "a dynamic block could not be rendered and shows nothing");
   const blocks = createDynamicBlocks({ index, records, settings, users });
   return {
     isShortCode,
@@ -48,9 +50,12 @@ export function createContentRenderer({
       const { content } = post;
       const safe = await runInTurns(safeSteps(content, options), content.length);
       const hasParagraphs = hasBlocks(safe);
-      const html = hasParagraphs ? await renderDynamicBlocks(safe, { post, site, blocks }) : safe;
+      const html = hasParagraphs ? await renderDynamicBlocks(safe, { post, site, blocks, onError }) : safe;
       const typeset = typesetSteps(html, { ...options, isShortCode, hasParagraphs });
-      const shown = await runner.run(await runInTurns(typeset, html.length), post, site);
+      const run = await runner.run(await runInTurns(typeset, html.length), post, site);
+      const isChanged = hasDynamicBlock(safe, blocks) || hasShortCode(safe, isShortCode);
+      // Blocks and short codes replace parts of a text, which may leave the tags of an author open.
+      const shown = isChanged && !post.isTrusted ? closeTags(run) : run;
       return responsiveImages && hasImages(shown) ? withImages(shown, post, site) : shown;
     },
   };

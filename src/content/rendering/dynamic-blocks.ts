@@ -2,9 +2,11 @@
 
 import {
   type BlockSources,
+  escapeRecordText,
   findAuthor,
   findTermLink,
   headingOf,
+  hideBrackets,
   linkAttributes,
   postLink,
   readAttributeText,
@@ -15,7 +17,7 @@ import {
   showText,
   wrapperClass,
 } from "./block-parts.js";
-import { escapeAttribute, escapeUrl, renderImage } from "./image-markup.js";
+import { escapeUrl, renderImage } from "./image-markup.js";
 import { createListBlocks } from "./list-blocks.js";
 import type { BlockCall, DynamicBlocks } from "./render-blocks.js";
 
@@ -28,9 +30,10 @@ const isFootnote = (note: Partial<Footnote> | null): note is Footnote =>
   typeof note?.id === "string" && typeof note.content === "string";
 
 async function renderFootnotes(call: BlockCall): Promise<string> {
-  const { post, site } = call;
+  const { post, owner, site } = call;
   const stored = readAttributeText(post.meta["footnotes"]);
-  if (stored === "") return "";
+  // In a list, those of a post with a password are hidden as its content is.
+  if (stored === "" || (post !== owner && post.password !== "")) return "";
   const json = post.isTrusted ? stored : await site.sanitise("footnotes", stored);
   let notes: unknown;
   try {
@@ -41,7 +44,7 @@ async function renderFootnotes(call: BlockCall): Promise<string> {
   const valid = Array.isArray(notes) ? notes.filter(isFootnote) : [];
   if (valid.length === 0) return "";
   const items = valid.map(({ id, content }, at) => {
-    const anchor = escapeAttribute(id);
+    const anchor = escapeRecordText(id);
     const label = `Jump to footnote reference ${at + 1}`;
     return `<li id="${anchor}">${content} <a href="#${anchor}-link" aria-label="${label}">↩︎</a></li>`;
   });
@@ -61,7 +64,7 @@ async function renderPattern(
 
 async function renderPostTitle(call: BlockCall, { index }: BlockSources): Promise<string> {
   const { attributes, post, site } = call;
-  const title = await site.render.title(post);
+  const title = hideBrackets(await site.render.title(post));
   if (title === "") return "";
   const element = headingOf(attributes["level"], 2);
   const link = linkAttributes(site.link(post, index), call);
@@ -91,7 +94,7 @@ async function renderPostAuthor(call: BlockCall, sources: BlockSources): Promise
     text && `<p class="wp-block-post-author__${name}">${text}</p>`;
   const bio = attributes["showBio"] === true ? showText(site, author.description) : "";
   const byline = part("byline", showText(site, attributes["byline"]));
-  const inside = byline + part("name", escapeAttribute(author.name)) + part("bio", bio);
+  const inside = byline + part("name", escapeRecordText(author.name)) + part("bio", bio);
   return `<div ${wrapperClass("post-author", call)}><div class="wp-block-post-author__content">${inside}</div></div>`;
 }
 
@@ -119,13 +122,14 @@ async function renderPostImage(call: BlockCall, { index, records }: BlockSources
 function renderPostTerms(call: BlockCall, { index }: BlockSources): string {
   const { attributes, post, site } = call;
   const taxonomy = readAttributeText(attributes["term"]);
+  if (!index.model.taxonomies.has(taxonomy)) return "";
   const links = index.termsOf(post, taxonomy).flatMap((id) => {
     const term = index.term(id);
     const href = term && findTermLink(term, site, index);
-    return term && href ? [`<a href="${href}" rel="tag">${escapeAttribute(term.name)}</a>`] : [];
+    return term && href ? [`<a href="${href}" rel="tag">${escapeRecordText(term.name)}</a>`] : [];
   });
   if (links.length === 0) return "";
-  const separator = escapeAttribute(readAttributeText(attributes["separator"]) || " ");
+  const separator = escapeRecordText(readAttributeText(attributes["separator"]) || " ");
   const part = (name: string): string => {
     const text = showText(site, attributes[name]);
     return text && `<span class="wp-block-post-terms__${name}">${text}</span>`;
@@ -145,18 +149,18 @@ function renderReadMore(call: BlockCall, { index }: BlockSources): string {
 // The site.
 
 function renderSiteTitle(call: BlockCall, { settings }: BlockSources): string {
-  const title = escapeAttribute(settings.read().title);
+  const title = escapeRecordText(settings.read().title);
   if (title === "") return "";
   const { attributes, site } = call;
   const element = headingOf(attributes["level"], 1);
-  const target = escapeAttribute(readAttributeText(attributes["linkTarget"]) || "_self");
+  const target = escapeRecordText(readAttributeText(attributes["linkTarget"]) || "_self");
   const link = `<a href="${escapeUrl(site.home)}" target="${target}" rel="home">${title}</a>`;
   const shown = attributes["isLink"] === false ? title : link;
   return `<${element} ${wrapperClass("site-title", call)}>${shown}</${element}>`;
 }
 
 function renderTagline(call: BlockCall, { settings }: BlockSources): string {
-  const text = escapeAttribute(settings.read().description);
+  const text = escapeRecordText(settings.read().description);
   const element = headingOf(call.attributes["level"], 0);
   return text && `<${element} ${wrapperClass("site-tagline", call)}>${text}</${element}>`;
 }
@@ -230,7 +234,7 @@ async function renderNavigationLink(call: BlockCall, { index, records }: BlockSo
   const href = post === undefined ? readAttributeText(attributes["url"]) : site.link(post, index);
   const extra = [
     attributes["opensInNewTab"] === true ? ' target="_blank"' : "",
-    readAttributeText(rel) && ` rel="${escapeAttribute(readAttributeText(rel))}"`,
+    readAttributeText(rel) && ` rel="${escapeRecordText(readAttributeText(rel))}"`,
     readAttributeText(title) && ` title="${showText(site, title)}"`,
   ];
   const about = showText(site, description);
@@ -265,11 +269,11 @@ function renderSocialLink(call: BlockCall): string {
       ? written
       : `https://${written}`;
   const name = service.charAt(0).toUpperCase() + service.slice(1);
-  const label = showText(site, attributes["label"]) || escapeAttribute(name) || "Link";
+  const label = showText(site, attributes["label"]) || escapeRecordText(name) || "Link";
   const rel = readAttributeText(attributes["rel"]);
   const classes = wrapperClass("social-link", call, "wp-social-link", `wp-social-link-${service}`);
   return (
-    `<li ${classes}><a href="${escapeUrl(url)}" class="wp-block-social-link-anchor"${rel && ` rel="${escapeAttribute(rel)}"`}>` +
+    `<li ${classes}><a href="${escapeUrl(url)}" class="wp-block-social-link-anchor"${rel && ` rel="${escapeRecordText(rel)}"`}>` +
     `<span class="wp-block-social-link-label">${label}</span></a></li>`
   );
 }

@@ -7,8 +7,10 @@ import type { Post, PostColumns, Term } from "../records/records.js";
 import { isBuiltInName } from "../records/records.js";
 import {
   type BlockSources,
+  escapeRecordText,
   findAuthor,
   findTermLink,
+  hideBrackets,
   listUsedTerms,
   postLink,
   readAttributeText,
@@ -20,7 +22,6 @@ import {
   showText,
   wrapperClass,
 } from "./block-parts.js";
-import { escapeAttribute } from "./image-markup.js";
 import type { BlockCall, DynamicBlocks, RenderDynamicBlock } from "./render-blocks.js";
 
 /** Posts in one list of posts. */
@@ -35,16 +36,16 @@ const EXCERPT_WORDS = 55;
 const toOrder = (order: unknown): "asc" | "desc" =>
   readAttributeText(order).toLowerCase() === "asc" ? "asc" : "desc";
 
-const ORDERS: { [name: string]: PostQuery["orderBy"] } = {
-  author: "author",
-  date: "date",
-  id: "id",
-  menu_order: "menu_order",
-  modified: "modified",
-  title: "title",
-};
+const ORDERS = new Map<string, PostQuery["orderBy"]>([
+  ["author", "author"],
+  ["date", "date"],
+  ["id", "id"],
+  ["menu_order", "menu_order"],
+  ["modified", "modified"],
+  ["title", "title"],
+]);
 
-const toOrderBy = (name: unknown): PostQuery["orderBy"] => ORDERS[readAttributeText(name)] ?? "date";
+const toOrderBy = (name: unknown): PostQuery["orderBy"] => ORDERS.get(readAttributeText(name)) ?? "date";
 
 async function renderLatestPosts(call: BlockCall, sources: BlockSources): Promise<string> {
   const { attributes } = call;
@@ -75,7 +76,7 @@ async function renderLatestPosts(call: BlockCall, sources: BlockSources): Promis
 async function renderLatestPost(post: Post, call: BlockCall, sources: BlockSources): Promise<string> {
   const { attributes, site } = call;
   const href = postLink(post, site, sources.index);
-  const title = (await site.render.title(post)) || "(no title)";
+  const title = hideBrackets(await site.render.title(post)) || "(no title)";
   const parts: string[] = [];
   if (attributes["displayFeaturedImage"] === true) {
     const size = readAttributeText(attributes["featuredImageSizeSlug"]) || "thumbnail";
@@ -85,12 +86,12 @@ async function renderLatestPost(post: Post, call: BlockCall, sources: BlockSourc
     const isLink = attributes["addLinkToFeaturedImage"] === true;
     const label = showText(site, post.title);
     const shown = isLink ? `<a href="${href}" aria-label="${label}">${image}</a>` : image;
-    if (image !== "") parts.push(`<div class="${escapeAttribute(classes)}">${shown}</div>`);
+    if (image !== "") parts.push(`<div class="${escapeRecordText(classes)}">${shown}</div>`);
   }
   parts.push(`<a class="wp-block-latest-posts__post-title" href="${href}">${title}</a>`);
   const author = attributes["displayAuthor"] === true ? await findAuthor(post, sources) : undefined;
   if (author !== undefined) {
-    parts.push(`<div class="wp-block-latest-posts__post-author">by ${escapeAttribute(author.name)}</div>`);
+    parts.push(`<div class="wp-block-latest-posts__post-author">by ${escapeRecordText(author.name)}</div>`);
   }
   if (attributes["displayPostDate"] === true) {
     const { settings } = sources;
@@ -148,7 +149,7 @@ function renderCategories(call: BlockCall, { index }: BlockSources): string {
     const below = isTree && level < MAX_LEVELS ? terms.filter(({ parent }) => parent === term.id) : [];
     const inside = below.map((child) => render(child, level + 1)).join("");
     const children = inside && `<ul class='children'>\n${inside}</ul>\n`;
-    const link = `<a href="${findTermLink(term, site, index) ?? ""}">${escapeAttribute(term.name)}</a>`;
+    const link = `<a href="${findTermLink(term, site, index) ?? ""}">${escapeRecordText(term.name)}</a>`;
     return `\t<li class="cat-item cat-item-${term.id}">${link}${count}\n${children}</li>\n`;
   };
   const isOnlyTop = attributes["showOnlyTopLevel"] === true;
@@ -177,7 +178,7 @@ function renderTagCloud(call: BlockCall, { index }: BlockSources): string {
     .filter((tag) => chosen.has(tag))
     .map(({ term, count }, at) => {
       const size = TAG_SIZES.smallest + (count - least) * step;
-      const name = escapeAttribute(term.name);
+      const name = escapeRecordText(term.name);
       const label = `${name} (${count} ${count === 1 ? "item" : "items"})`;
       const shown =
         attributes["showTagCounts"] === true ? `<span class="tag-link-count"> (${count})</span>` : "";

@@ -22,6 +22,8 @@ export interface BlockCall {
   attributes: JsonObject;
   /** The post whose content it stands in, or the one of a list that is being shown. */
   post: Post;
+  /** The post whose content is rendered, also within a list. */
+  owner: Post;
   site: Site;
   /** Values that blocks around it gave to all blocks inside, by name. */
   context: Map<string, JsonObject>;
@@ -92,13 +94,22 @@ export function hasDynamicBlock(text: string, blocks: DynamicBlocks): boolean {
   return false;
 }
 
+interface RenderBlocksOptions {
+  post: Post;
+  site: Site;
+  blocks: DynamicBlocks;
+  /** Called with the error of a block that could not be rendered: it shows nothing. */
+  onError: (error: unknown, block: string) => void;
+}
+
 /** Returns the HTML of a text with blocks, which must be safe. */
 export async function renderDynamicBlocks(
   text: string,
-  { post, site, blocks }: { post: Post; site: Site; blocks: DynamicBlocks },
+  { post, site, blocks, onError }: RenderBlocksOptions,
 ): Promise<string> {
   if (!hasDynamicBlock(text, blocks)) return renderBlocks(text);
-  return new Rendering(site, blocks).renderAll(parseBlocks(text), { post, context: new Map() });
+  const rendering = new Rendering({ post, site, blocks, onError });
+  return rendering.renderAll(parseBlocks(text), { post, context: new Map() });
 }
 
 interface Surroundings {
@@ -108,8 +119,10 @@ interface Surroundings {
 
 /** One content while its blocks are rendered. */
 class Rendering {
+  #owner: Post;
   #site: Site;
   #blocks: DynamicBlocks;
+  #onError: RenderBlocksOptions["onError"];
   #instances = new Map<string, number>();
   /** Ids of the records whose content is being rendered inside the other ones. */
   #included = new Set<number>();
@@ -117,9 +130,11 @@ class Rendering {
   #html = 0;
   #sinceTurn = 0;
 
-  constructor(site: Site, blocks: DynamicBlocks) {
+  constructor({ post, site, blocks, onError }: RenderBlocksOptions) {
+    this.#owner = post;
     this.#site = site;
     this.#blocks = blocks;
+    this.#onError = onError;
   }
 
   async renderAll(parts: (string | Block)[], around: Surroundings, name = ""): Promise<string> {
@@ -139,9 +154,10 @@ class Rendering {
     if (this.#dynamic > MAX_DYNAMIC || this.#html > MAX_HTML) return "";
     const instance = (this.#instances.get(name) ?? 0) + 1;
     this.#instances.set(name, instance);
-    const html = await render({
+    const html = await this.#callRenderer(name, render, {
       attributes: readAttributes(block.attributes),
       post: around.post,
+      owner: this.#owner,
       site: this.#site,
       context: around.context,
       instance,
@@ -157,6 +173,19 @@ class Rendering {
       await nextTurn();
     }
     return this.#html > MAX_HTML ? "" : html;
+  }
+
+  async #callRenderer(
+    name: string,
+    render: RenderDynamicBlock,
+    call: BlockCall,
+  ): Promise<string | undefined> {
+    try {
+      return await render(call);
+    } catch (error) {
+      this.#onError(error, name);
+      return "";
+    }
   }
 
   async #include(record: Post, around: Surroundings): Promise<string> {

@@ -71,7 +71,7 @@ interface RunnerBase {
 
 export interface ShortCodeRunner {
   isShortCode: IsShortCode;
-  /** Returns the content with its short codes run. */
+  /** Returns the content with its short codes run. Its tags may be left open. */
   run: (taken: TakenText, post: Post, site: Site) => Promise<string>;
 }
 
@@ -85,8 +85,7 @@ export function createShortCodeRunner(base: RunnerBase): ShortCodeRunner {
     async run(taken, post, site) {
       const codes = taken.tags.flatMap(({ code }) => code ?? []);
       if (codes.length === 0) return putShortCodesBack(taken, "shown");
-      const html = await new ShortCodeRun(base, own, taken, { post, site }).run();
-      return post.isTrusted || codes.every(({ end }) => end === undefined) ? html : closeTags(html);
+      return new ShortCodeRun(base, own, taken, { post, site }).run();
     },
   };
 }
@@ -197,9 +196,10 @@ const VOID: Set<string> = new Set(
 
 /**
  * Returns HTML whose elements nest: a tag that closes nothing is left out, and what is open is
- * closed. The elements of an author's text nest, but a short code may enclose a part of them.
+ * closed. The elements of an author's text nest, but a short code or a dynamic block may replace a
+ * part of them.
  */
-function closeTags(html: string): string {
+export function closeTags(html: string): string {
   const open: string[] = [];
   const counts = new Map<string, number>();
   const parts: string[] = [];

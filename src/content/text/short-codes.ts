@@ -229,7 +229,9 @@ class TagFinder {
 }
 
 /** True if the text has what may be a short code of the site. Faster than reading it. */
-export function hasShortCode(text: string, isKnown: IsShortCode): boolean {
+export function hasShortCode(html: string, isKnown: IsShortCode): boolean {
+  // Reading them removes the character of the marks first.
+  const text = html.includes("\ufdd7") ? html.replaceAll("\ufdd7", "") : html;
   for (let at = text.indexOf("["); at !== -1; at = text.indexOf("[", at + 1)) {
     HEAD.lastIndex = at;
     const [, , , name = ""] = HEAD.exec(text) ?? [];

@@ -88,7 +88,7 @@ export function createEntryCollector(fail: (message: string) => Error): EntryCol
   }
 
   function count({ counts }: OpenEntry, name: string): void {
-    const limit = MAX_ELEMENTS[name];
+    const limit = Object.hasOwn(MAX_ELEMENTS, name) ? MAX_ELEMENTS[name] : undefined;
     if (limit === undefined) return;
     counts[name] = (counts[name] ?? 0) + 1;
     if (counts[name] > limit.count) refuse(`it has more than ${limit.count} ${limit.what}`);
@@ -123,6 +123,7 @@ export function createEntryCollector(fail: (message: string) => Error): EntryCol
       if (path.length === 3) site[name] ??= value;
       else if (path.length === 5) meta[name] = value;
       else if (name === "category") entry?.terms.push({ ...assignment, name: value });
+      else if (entry !== undefined && Object.hasOwn(entry.texts, name)) refuse(`it has two elements ${name}`);
       else if (entry !== undefined) entry.texts[name] = value;
     },
     close(path, size) {
@@ -286,13 +287,14 @@ const LONGEST: { [element: string]: number } = {
   "wp:meta_key": termName,
 };
 
-export const getLongest = (element: string): number => LONGEST[element] ?? Number.POSITIVE_INFINITY;
+export const getLongest = (element: string): number =>
+  (Object.hasOwn(LONGEST, element) ? LONGEST[element] : undefined) ?? Number.POSITIVE_INFINITY;
 
 /** True if the text of the innermost element of `path` is read. `path` begins with the root. */
 export function isTextRead(path: string[]): boolean {
   const [, , entry = "", element = "", inner = ""] = path;
   if (path.length === 3) return CHANNEL.includes(entry);
-  if (path.length === 4) return ENTRIES[entry]?.includes(element) ?? false;
+  if (path.length === 4) return isEntry(entry) && ENTRIES[entry]?.includes(element) === true;
   return path.length === 5 && entry === "item" && element === "wp:postmeta" && META.includes(inner);
 }
 

@@ -46,6 +46,8 @@ interface StoredPost extends Partial<BuiltPost> {
   candidate: ImportCandidate;
   id: number;
   result: ImportResult;
+  /** True if the record exists, and the one who imports may not change it so. */
+  isForbidden?: boolean;
 }
 
 /** Files per commit. A published file must not wait long for the record that names it. */
@@ -72,6 +74,10 @@ export function createPostImport(options: {
   const build = createPostBuilder(options);
   let isStarted = false;
 
+  const mayReplace = (previous: Post, status: string): boolean =>
+    write.caller.has("manage_options") ||
+    (write.caller.may("edit", previous) && (status !== "trash" || write.caller.may("delete", previous)));
+
   const beginPlacement = (transaction: Transaction): Placement =>
     createPlacement({
       index,
@@ -89,6 +95,7 @@ export function createPostImport(options: {
     beginPlacement,
     targets: toTargets(imported.getId),
     getId: imported.getId,
+    mayEdit: (post) => mayReplace(post, post.status),
   });
 
   async function store(group: ImportCandidate[], files: Files): Promise<void> {
@@ -127,6 +134,8 @@ export function createPostImport(options: {
       const previous = before.get(identity);
       const id = previous?.id ?? newIds.get(identity) ?? 0;
       const file = files.get(identity);
+      if (previous !== undefined && !mayReplace(previous, candidate.item.status))
+        return { candidate, id, result: "unchanged", isForbidden: true };
       const isComplete = previous?.importedOpen === undefined && file === undefined;
       if (previous?.importedState === state && isComplete) return { candidate, id, result: "unchanged" };
       const built = await build(candidate, { id, previous, file }, targets, placement);
@@ -146,7 +155,13 @@ export function createPostImport(options: {
     return stored;
   }
 
-  function report({ candidate, id, result, unknownMeta = [], pending: waiting }: StoredPost): void {
+  function report(stored: StoredPost): void {
+    const { candidate, id, result, unknownMeta = [], pending: waiting, isForbidden } = stored;
+    if (isForbidden)
+      summary.warn(
+        candidate.item.line,
+        `The item ${candidate.item.id} exists and may not be changed by this user.`,
+      );
     summary.count(candidate.collection.base, result);
     imported.add(candidate.identity, id);
     for (const name of unknownMeta) summary.leaveOut(`meta ${name}`);
@@ -231,12 +246,14 @@ function createPendingPosts({
   summary,
   targets,
   getId,
+  mayEdit,
   beginPlacement,
 }: {
   repository: ContentRepository;
   summary: ImportSummaryBuilder;
   targets: ReferenceTargets;
   getId: (identity: string) => number | undefined;
+  mayEdit: (post: Post) => boolean;
   beginPlacement: (transaction: Transaction) => Placement;
 }): PendingPosts {
   const pending: PendingPost[] = [];
@@ -273,7 +290,7 @@ function createPendingPosts({
       await repository.change(async (transaction) => {
         const placement = beginPlacement(transaction);
         for (const before of await repository.posts(batch)) {
-          if (before === undefined) continue;
+          if (before === undefined || !mayEdit(before)) continue;
           const post = resolveOpen(before, getId);
           const isMoved = post.parent !== before.parent;
           const placed = isMoved ? placement.place(post, before.slug) : placement.keep(post);

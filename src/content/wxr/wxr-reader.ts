@@ -143,6 +143,9 @@ export function createWxrReader({
 
   function addPart(text: string): void {
     if (parts === undefined) {
+      // Elements hold elements or text. Or a start tag is damaged.
+      if (path.length === 3 && isEntry(path[2] ?? "") && text.trim() !== "")
+        collector.refuse(`it is damaged in line ${parser.line + 1} (unexpected text)`);
       if (collector.isRefused() && isTextRead(path)) grow(text.length);
       return;
     }

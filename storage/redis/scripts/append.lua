@@ -11,7 +11,7 @@
 -- bound; or `skipped` if it follows one that was not stored. The order is `-` if this call has not
 -- stored the event.
 
-checkTypes({ READY.f, READY.s, LOG, COMPLETED, RETENTION, EXPIRATIONS }, { WEBHOOKS, IN_FLIGHT, DELIVERIES, PROGRESS, perSecond and RATES })
+checkTypes({ READY.f, READY.s, LOG, COMPLETED, RETENTION, EXPIRATIONS }, { WEBHOOKS, IN_FLIGHT, DELIVERIES, PROGRESS, REMOVALS, perSecond and RATES })
 meta:fetch({ 'dataSet', 'turn', 'order', 'bytes' })
 
 -- By name: an account's number, its subscriptions, and the receivers by type.

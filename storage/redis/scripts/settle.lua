@@ -152,13 +152,16 @@ local function addAttempt(source, d, settlement, report)
   end
 end
 
+-- Deliveries that this call has settled: another result for one is no repetition of the call.
+local settled = {}
+
 -- Records any other result.
 local function settleOther(source, ref, token, settlement)
   local webhook, endpoint, account = source.webhook, source.endpoint, source.account
   local d = getDelivery(account, ref)
   if not d or d.isBroken then return 'gone' end
   -- The same call again, because its reply was lost. It may have completed an event.
-  if d.state ~= 'l' and d.token == nonce then
+  if d.state ~= 'l' and d.token == nonce and not settled[ref] then
     completedIn[account] = endpoint.account
     return 'settled'
   end
@@ -171,6 +174,7 @@ local function settleOther(source, ref, token, settlement)
     queue:remove(queueMember(account, ref, d))
   end
   d.token, d.recovered = nonce, ''
+  settled[ref] = true
   if settlement.startedAt then d.startedAt = text(settlement.startedAt) end
   local report = settlement.report
   if settlement.attempt then addAttempt(source, d, settlement, report) end

@@ -10,7 +10,7 @@
 goOnWhenFull()
 checkTypes(
   { QUEUE, READY.f, READY.s, LEASES, LOG, COMPLETED, RETENTION, EXPIRATIONS },
-  { WEBHOOKS, IN_FLIGHT, DELIVERIES, EVENTS, PROGRESS, ACCOUNT_COUNTS, WEBHOOK_COUNTS }
+  { WEBHOOKS, IN_FLIGHT, DELIVERIES, EVENTS, PROGRESS, ACCOUNT_COUNTS, WEBHOOK_COUNTS, REMEMBERED, REMOVALS, ACCOUNTS }
 )
 
 local RECOVERED_PER_CALL = 100
@@ -72,7 +72,6 @@ end
 local expired = call('ZRANGEBYSCORE', LEASES, '-inf', text(now), 'LIMIT', 0, RECOVERED_PER_CALL)
 deliveries:fetch(expired)
 for _, ref in ipairs(expired) do recover(ref) end
-leases:flush()
 
 local left = FREED_PER_CALL
 for _, member in ipairs(call('ZRANGEBYSCORE', RETENTION, '-inf', text(now), 'LIMIT', 0, 20)) do
