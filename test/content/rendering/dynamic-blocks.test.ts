@@ -284,3 +284,64 @@ describe("a dynamic block", () => {
     expect(await read(id)).toContain("Three");
   });
 });
+
+describe("a block that somebody wrote to harm the site", () => {
+  it.each([
+    '<!-- wp:latest-posts {"orderBy":"constructor"} /-->',
+    '<!-- wp:query {"query":{"orderBy":"__proto__"}} --><!-- wp:post-template --><!-- wp:post-title /--><!-- /wp:post-template --><!-- /wp:query -->',
+    '<!-- wp:post-terms {"term":"constructor"} /-->',
+    '<!-- wp:post-terms {"term":"__proto__"} /-->',
+    '<!-- wp:latest-posts {"categories":[{"id":{"toString":1,"valueOf":2}}]} /-->',
+  ])("is shown or left out, and everything else goes on: %s", async (block) => {
+    const { call, write } = pagesOf(contentSite());
+    await write("posts", { title: "one" });
+    const { status } = await call("POST /posts", { as: "contributor", body: { title: "d", content: block } });
+    expect(status).toBe(201);
+    const published = await write("posts", { title: "two", content: block });
+    expect(published.id).toBeGreaterThan(0);
+    const list = await call("GET /posts");
+    expect([list.status, list.body.length]).toEqual([200, 2]);
+  });
+
+  it("shows no footnotes of a post with a password", async () => {
+    const { write, show } = pagesOf(contentSite());
+    const meta = { footnotes: '[{"content":"SECRET NOTE","id":"a"}]' };
+    await write("posts", { title: "locked", password: "x", meta });
+    await write("posts", { title: "open", meta: { footnotes: '[{"content":"open note","id":"b"}]' } });
+    const html = await show(
+      '<!-- wp:query {"query":{"postType":"post"}} --><!-- wp:post-template --><!-- wp:footnotes /--><!-- /wp:post-template --><!-- /wp:query -->',
+    );
+    expect(html).toContain("open note");
+    expect(html).not.toContain("SECRET");
+  });
+
+  it("runs no short code of a title in the content that lists it", async () => {
+    const run: string[] = [];
+    const shortcodes = {
+      danger: ({ id = "" }: { [name: string]: string }) => {
+        run.push(id);
+        return "RAN";
+      },
+    };
+    const { write, show } = pagesOf(contentSite({ shortcodes }));
+    await write("posts", { title: "[danger id=1]", excerpt: "[danger id=2]" }, "author");
+    const html = await show(
+      '<!-- wp:latest-posts {"displayPostContent":true} /--><!-- wp:query {"query":{"postType":"post"}} --><!-- wp:post-template --><!-- wp:post-title /--><!-- wp:post-excerpt /--><!-- /wp:post-template --><!-- /wp:query -->',
+    );
+    expect(html).toContain("&#91;danger id=1]");
+    expect(html).not.toContain("RAN");
+    expect(run).not.toContain("1");
+  });
+
+  it.each([
+    "<!-- wp:search --><div><div><!-- /wp:search --></div></div>after",
+    '<a href="https://example.org/"><!-- wp:search --></a><!-- /wp:search -->after',
+    "[gallery x='<div><div>']</div></div>after",
+  ])("leaves no tag open or closed that is not its own: %s", async (content) => {
+    const { write } = pagesOf(contentSite());
+    const { content: written } = await write("posts", { title: "t", content }, "author");
+    const count = (pattern: RegExp): number => written.rendered.match(pattern)?.length ?? 0;
+    for (const name of ["div", "a"])
+      expect(count(new RegExp(`<${name}[ >]`, "g"))).toBe(count(new RegExp(`</${name}>`, "g")));
+  });
+});

@@ -23,6 +23,24 @@ const refusal = (run: () => unknown): { readonly code: string; readonly message:
 };
 
 describe("the reader of WXR files", () => {
+  it.each([
+    [
+      "with text beside its elements",
+      (item: string) => item.replace(/<wp:post_password>.*?<\/wp:post_password>/s, "<wp:post_passwo\n"),
+    ],
+    ["with two titles", (item: string) => item.replace("<title>", "<title>other</title><title>")],
+  ])("refuses an item %s, and reads the others", (_, damage) => {
+    const items = [1, 2, 3].map((id) => wxrItem({ id, password: `pw${id}` }));
+    const entries = readText(`${wxrHead()}${items[0]}${damage(items[1] ?? "")}${items[2]}${WXR_END}`);
+    const kinds = entries.map(({ kind }) => kind).filter((kind) => kind !== "damage");
+    expect(kinds).toEqual(["site", "item", "refused", "item"]);
+  });
+
+  it.each(["constructor", "toString", "__proto__"])("ignores an element that is called %s", (name) => {
+    const entries = readText(`${wxrHead()}<${name}><a>x</a></${name}>${wxrItem({ id: 1 })}${WXR_END}`);
+    expect(entries.map(({ kind }) => kind)).toEqual(["site", "item"]);
+  });
+
   it("reads the fields of an item", () => {
     const [site, item] = readText(
       wxrFile([

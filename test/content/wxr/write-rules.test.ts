@@ -133,3 +133,21 @@ describe("a split export", () => {
     expect(await importItems(content, [second])).toMatchObject({ unchanged: 1, updated: 0 });
   });
 });
+
+describe("an imported post that is here already", () => {
+  it("is only changed by someone who may edit it, and trashed by someone who may delete it", async () => {
+    const content = contentSite();
+    await importItems(content, [{ id: 1, title: "Of the administrator", content: "before" }]);
+    for (const [role, status] of [
+      ["author", "publish"],
+      ["contributor", "trash"],
+    ] as const) {
+      const summary = await importItems(content, [{ id: 1, title: "Taken", content: "after", status }], role);
+      expect(summary.updated).toBe(0);
+      expect(summary.warnings).toMatchObject([{ message: expect.stringContaining("may not be changed") }]);
+    }
+    const [post] = await list(content, "posts", "administrator");
+    expect(post).toMatchObject({ title: { raw: "Of the administrator" }, status: "publish", author: 1 });
+    expect((await importItems(content, [{ id: 1, title: "Changed", content: "after" }])).updated).toBe(1);
+  });
+});
