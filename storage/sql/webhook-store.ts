@@ -113,9 +113,12 @@ const POSITIONS = "SELECT position FROM {endpoints}";
 const WITH_DUE =
   "SELECT * FROM {endpoints} ep WHERE EXISTS (SELECT 1 FROM {queue} q WHERE q.endpoint = ep.position AND q.at <= $1)";
 
+/** Endpoints whose deliveries are counted in one call. */
+const COUNTED_PER_CALL = 20;
+
 const DUE = `SELECT count(*) AS due FROM (SELECT 1 FROM {queue} WHERE endpoint = $1 AND at <= $2 LIMIT ${MAX_COUNTED}) AS due`;
 
-/** Counts what is due, of endpoints that may be served. */
+/** Counts what is due, of endpoints that may be served, until there are more than a gauge needs. */
 async function countDue(
   transaction: SqlTransaction,
   now: number,
@@ -126,15 +129,13 @@ async function countDue(
     (endpoint) =>
       countSlots(endpoint, perEndpoint) > 0 && countLeft(perSecond, getClaimed(endpoint), now) > 0,
   );
-  const counts = await transaction.forEach<{ due: number }>(
-    DUE,
-    ["int", "int"],
-    served.map(({ position }) => [position, now]),
-  );
-  return Math.min(
-    counts.reduce((total, { due }) => total + Number(due), 0),
-    MAX_COUNTED,
-  );
+  let total = 0;
+  for (let from = 0; from < served.length && total < MAX_COUNTED; from += COUNTED_PER_CALL) {
+    const positions = served.slice(from, from + COUNTED_PER_CALL).map(({ position }) => [position, now]);
+    const counts = await transaction.forEach<{ due: number }>(DUE, ["int", "int"], positions);
+    for (const { due } of counts) total += Number(due);
+  }
+  return Math.min(total, MAX_COUNTED);
 }
 
 type Counts = Readonly<Record<string, number>>;
