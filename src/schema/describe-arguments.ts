@@ -72,7 +72,8 @@ const MAX_SCHEMAS = 200;
 const MAX_ITEMS = 10_000;
 const MAX_LENGTH = 65_536;
 
-const TYPES: unknown[] = [
+/** The types that a schema may name. */
+export const JSON_TYPES: unknown[] = [
   "string",
   "integer",
   "number",
@@ -123,7 +124,11 @@ const KEYWORD_CHECKS: { [keyword: string]: KeywordCheck } = {
   type: {
     accepts: (value) => {
       const types = isList(value) ? value : [value];
-      return types.length > 0 && types.length <= TYPES.length && types.every((type) => TYPES.includes(type));
+      return (
+        types.length > 0 &&
+        types.length <= JSON_TYPES.length &&
+        types.every((type) => JSON_TYPES.includes(type))
+      );
     },
     what: "the name of a type, such as 'string', or a list of them",
   },

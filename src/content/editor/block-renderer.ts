@@ -3,6 +3,7 @@
 import { type Clock, withTimeout } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import { toText } from "../../schema/coerce.js";
+import { JSON_TYPES } from "../../schema/describe-arguments.js";
 import type { Argument, Json, JsonObject, Schema } from "../../schema/types.js";
 import { type ReadResult, readValue } from "../../schema/validate.js";
 import { COUNTS, LENGTHS } from "../argument-bounds.js";
@@ -33,24 +34,14 @@ const invalidBlock = (): RestError => new RestError(404, "block_invalid", "Inval
 const nameOf = ({ namespace, name }: { [name: string]: Json | undefined }): string =>
   `${toText(namespace)}/${toText(name)}`;
 
-const KNOWN_TYPES: Set<unknown> = new Set([
-  "string",
-  "integer",
-  "number",
-  "boolean",
-  "array",
-  "object",
-  "null",
-]);
-
 /**
  * Keeps the parts of an attribute's schema that are checked. WordPress accepts any value for a type
  * that is not one of JSON, such as `rich-text`.
  */
 function toChecked({ type, enum: choices }: Schema): Schema {
   const isKnown = Array.isArray(type)
-    ? type.length > 0 && type.every((one) => KNOWN_TYPES.has(one))
-    : KNOWN_TYPES.has(type);
+    ? type.length > 0 && type.every((one) => JSON_TYPES.includes(one))
+    : JSON_TYPES.includes(type);
   return {
     ...(isKnown ? { type: type as NonNullable<Schema["type"]> } : {}),
     ...(Array.isArray(choices) ? { enum: choices } : {}),
