@@ -51,7 +51,17 @@ const OPTIONS = {
  */
 const mounted = new WeakMap<FastifyInstance, Map<string, Service[]>>();
 
-const plugin: FastifyPluginAsync<FastifyAdapterOptions> = async (app, options) => {
+/** Throws at once, so that `app.post(path, fastifyAdapter(service))` says what to write instead. */
+const plugin: FastifyPluginAsync<FastifyAdapterOptions> = (app, options) => {
+  if (typeof (app as Partial<FastifyInstance>).register === "function") return register(app, options);
+  throw new PostbellError(
+    "invalid_option",
+    "fastifyAdapter is a plugin, not the handler of a route: app.register(fastifyAdapter, { service, prefix: '/webhooks/in' }).",
+    { field: "service" },
+  );
+};
+
+const register: FastifyPluginAsync<FastifyAdapterOptions> = async (app, options) => {
   const { service, prefix, decorate } = readOptions("fastifyAdapter", OPTIONS, options);
   checkService("fastifyAdapter", service);
   if (decorate !== undefined) app.decorate(decorate, service);

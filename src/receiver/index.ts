@@ -130,7 +130,7 @@ export function createReceiver(
   const { onEvent, bodyLimitBytes, clock } = settings;
   const verify = createVerification(settings);
   if (onEvent === undefined) throw missing("onEvent");
-  const path = trimSlash(settings.path);
+  const path = settings.path === undefined ? undefined : trimSlash(settings.path);
   const logger = guardedLogger(settings.logger);
   const seen = createDeDuplicator({ ...settings.duplicates, clock });
 
@@ -161,10 +161,7 @@ export function createReceiver(
   };
 
   const handle = async (request: HttpRequest): Promise<HttpResponse | undefined> => {
-    if (trimSlash(request.path) !== path && !(path === "" && request.isRouted === true)) {
-      warnOfPath(request);
-      return undefined;
-    }
+    if (!isOurs(request)) return undefined;
     if (request.method !== "POST") {
       return failure(405, "method_not_allowed", "Send deliveries with POST.", { allow: "POST" });
     }
@@ -188,13 +185,16 @@ export function createReceiver(
     settings.publicKeys === undefined ? settings.header.toLowerCase() : "webhook-signature";
   const isSigned = ({ headers }: HttpRequest): boolean => readHeader(headers, signatureName) !== undefined;
 
-  let hasWarned = false;
-  /** Without it, the sender would see a bare 404, and the host would see nothing. */
-  const warnOfPath = (request: HttpRequest): void => {
-    const isDelivery = request.method === "POST" && isSigned(request);
-    if (hasWarned || !isDelivery || path !== "" || parseUrl(request.baseUrl)?.pathname !== "/") return;
-    hasWarned = true;
-    logger.warn({ path: request.path.slice(0, MAX_LOGGED_PATH) }, WRONG_PATH);
+  /**
+   * Without `path`, a route of the host decides. A host that hands over the whole path, such as
+   * `node:http`, cannot say that it has a route, so there the signature header tells a delivery
+   * from the requests that are not for the receiver.
+   */
+  const isOurs = (request: HttpRequest): boolean => {
+    const found = trimSlash(request.path);
+    if (path !== undefined) return found === path;
+    if (found === "" || request.isRouted === true) return true;
+    return request.method === "POST" && isSigned(request) && parseUrl(request.baseUrl)?.pathname === "/";
   };
 
   const report = ({ status, code, message, cause }: ReceiveResult & { ok: false }): void => {
@@ -266,12 +266,6 @@ const PROBLEMS: Record<ReceiveProblem, [status: number, message: string]> = {
     "The raw bytes of the body are needed: read them before any body parser, or make it keep them.",
   ],
 };
-
-const MAX_LOGGED_PATH = 200;
-
-const WRONG_PATH =
-  "a signed request was not received: this receiver is mounted at the root and takes deliveries at / only. " +
-  "If the request is a delivery, give the adapter its path as prefix, or createReceiver as path.";
 
 const MALFORMED_STANDARD_HEADERS =
   "webhook-id, webhook-timestamp and webhook-signature must have the form that Standard Webhooks defines.";

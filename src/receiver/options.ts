@@ -46,8 +46,10 @@ export interface ReceiverOptions {
    */
   header?: string | undefined;
   /**
-   * Path of deliveries, below the mount point. Default `/`; in a route of Express or Koa, such as
-   * `app.post("/webhooks/in", expressAdapter(receiver))`, whatever the route matches.
+   * Path of deliveries, below the mount point. Default: the mount point itself, whatever a route of
+   * the host matches, such as `app.post("/webhooks/in", expressAdapter(receiver))`, and where the
+   * host hands over whole paths (`createServer(nodeAdapter(receiver))`, a route of Next.js), every
+   * POST that has the signature header. Set it if several receivers share such a host.
    */
   path?: string | undefined;
   /**
@@ -128,10 +130,10 @@ export const receiverOptions = {
   body: value<"plain" | undefined>("'plain'", (value) => value === "plain", undefined),
   onEvent: hook<(event: EventNotification | PlainNotification) => unknown>(),
   header: value("a header name", (name) => typeof name === "string" && name !== "", SIGNATURE_HEADER),
-  path: value(
+  path: value<string | undefined>(
     "a path such as '/webhooks'",
     (value) => typeof value === "string" && value.startsWith("/"),
-    "/",
+    undefined,
   ),
   toleranceSeconds: wholeNumber("seconds", 300, { min: 0 }),
   duplicates: {

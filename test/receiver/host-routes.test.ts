@@ -14,7 +14,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { expressAdapter } from "../../adapters/express.js";
 import { fastifyAdapter } from "../../adapters/fastify.js";
 import { fetchAdapter } from "../../adapters/fetch.js";
-import { koaAdapter } from "../../adapters/koa.js";
+import { type KoaContext, koaAdapter } from "../../adapters/koa.js";
 import { nodeAdapter } from "../../adapters/node.js";
 import { createReceiver, type Receiver, type ReceiverOptions } from "../../src/receiver/index.js";
 import { newSecret, signatureHeader } from "../../src/signature/signature.js";
@@ -143,36 +143,47 @@ describe("a receiver in a route of the host", () => {
   });
 });
 
-describe("a receiver that is not told its path", () => {
-  it.each<[string, Mount]>([
-    ["node:http", (receiver) => nodeAdapter(receiver)],
-    ["a fetch host", (receiver) => serveFetch(fetchAdapter(receiver))],
-    ["app.use of Express", (receiver) => express5().use(expressAdapter(receiver))],
-    [
-      "a function in a route of Express",
-      (receiver) => {
-        const handle = expressAdapter(receiver);
-        return express5().post(PATH, (req, res, next) => handle(req, res, next));
-      },
-    ],
-  ])("in %s warns once, at the first signed request, what to set", async (_, mount) => {
-    const { receiver, log } = receiverOf();
+const WHOLE_PATHS: [string, Mount][] = [
+  ["node:http", (receiver) => nodeAdapter(receiver)],
+  ["a fetch host", (receiver) => serveFetch(fetchAdapter(receiver))],
+  ["app.use of Express", (receiver) => express5().use(expressAdapter(receiver))],
+  [
+    "a function in a route of Express",
+    (receiver) => {
+      const handle = expressAdapter(receiver);
+      return express5().post(PATH, async (req, res, next) => handle(req, res, next));
+    },
+  ],
+  [
+    "a function in a route of Koa",
+    (receiver) => {
+      const handle = koaAdapter(receiver);
+      return koaApp(
+        koa3,
+        new Router().post(PATH, (ctx, next) => handle(ctx as KoaContext, next)),
+      );
+    },
+  ],
+];
+
+describe("a receiver without a path in a host that hands over whole paths", () => {
+  it.each(WHOLE_PATHS)("gets the signed requests of %s, and no others", async (_, mount) => {
+    const { receiver, ids, log } = receiverOf();
     const origin = await serve(mount(receiver));
     expect((await send(origin, PATH, { method: "POST", body })).status).toBe(404);
-    expect(log).toEqual([]);
-    expect([await deliver(origin), await deliver(origin, "/other")]).toEqual([404, 404]);
-    expect(log).toEqual([
-      { level: "warn", fields: { path: PATH }, message: expect.stringMatching(/adapter.*prefix.*path/) },
-    ]);
+    const headers = { "x-service-signature": `t=1, s=${"0".repeat(64)}` };
+    expect((await send(origin, PATH, { headers })).status).toBe(404);
+    expect([ids, log]).toEqual([[], []]);
+    expect([await deliver(origin), ids, log]).toEqual([204, [EVENT_ID], []]);
   });
 
-  it("warns of Standard Webhooks too, and shows a part of a long path", async () => {
+  it("tells deliveries of Standard Webhooks by their header", async () => {
     const key = "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
-    const { receiver, log } = receiverOf({ secrets: undefined, publicKeys: key });
+    const { receiver } = receiverOf({ secrets: undefined, publicKeys: key });
     const origin = await serve(nodeAdapter(receiver));
     const headers = { "webhook-signature": "v1a,x" };
-    await send(origin, `/${"x".repeat(5_000)}`, { method: "POST", headers, body });
-    expect(log).toMatchObject([{ level: "warn", fields: { path: expect.stringMatching(/^\/x{199}$/) } }]);
+    expect((await send(origin, PATH, { method: "POST", headers, body })).status).toBe(400);
+    expect(await deliver(origin)).toBe(404);
   });
 
   it.each<[string, Mount, Partial<ReceiverOptions>]>([
@@ -185,4 +196,16 @@ describe("a receiver that is not told its path", () => {
     expect([await deliver(origin), log]).toEqual([404, []]);
     expect([await deliver(origin, "/webhooks"), log]).toEqual([204, []]);
   });
+
+  it("takes deliveries at the root only if its path is set to the root", async () => {
+    const { receiver } = receiverOf({ path: "/" });
+    const origin = await serve(nodeAdapter(receiver));
+    expect([await deliver(origin), await deliver(origin, "/")]).toEqual([404, 204]);
+  });
+});
+
+it("fastifyAdapter in place of a route's handler says at once what to write", () => {
+  const { receiver } = receiverOf();
+  const misused = fastifyAdapter as unknown as (service: Receiver) => RequestListener;
+  expect(() => misused(receiver)).toThrow(/is a plugin.*app\.register\(fastifyAdapter, \{ service, prefix/);
 });

@@ -332,7 +332,8 @@ describe("a delivery that is refused", () => {
 describe("the path of a receiver", () => {
   it("is the mount point itself, or the one of the option, with or without a slash at its end", async () => {
     const atRoot = receiverOf();
-    expect(await atRoot.receiver.handle(atRoot.request(notification, { path: "/other" }))).toBeUndefined();
+    const elsewhere = { path: "/other", baseUrl: "http://localhost/hooks" };
+    expect(await atRoot.receiver.handle(atRoot.request(notification, elsewhere))).toBeUndefined();
     expect(await atRoot.receiver.handle(atRoot.request(notification, { path: "" }))).toMatchObject({
       status: 204,
     });
