@@ -12,7 +12,7 @@ import { playCase } from "./play.js";
 import { STORAGES } from "./storages.js";
 
 /** All that were recorded, by the folder they are in; whoever adds or removes one changes this. */
-const RECORDED = { cases: 869, "cases-4": 28, "cases-4/berlin": 1 };
+const RECORDED = { cases: 869, "cases-4": 30, "cases-4/berlin": 1 };
 /** The site that the cases of a folder need. */
 const SITES = { cases: "plain", "cases-4": "own", "cases-4/berlin": "berlin" };
 /** Of one failing case and of one of its steps, what is printed. */

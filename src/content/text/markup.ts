@@ -101,7 +101,7 @@ export function* tokenGroups(html: string): Generator<HtmlToken[], void> {
 }
 
 /** Elements that stand on their own lines: between them words do not run together. */
-export const BLOCK_ELEMENTS: Set<string> = new Set(
+const BLOCK_ELEMENTS: Set<string> = new Set(
   (
     "address article aside blockquote caption col colgroup dd details dialog div dl dt fieldset figcaption figure footer form " +
     "h1 h2 h3 h4 h5 h6 header hgroup hr legend li main map menu nav ol p pre section summary table tbody td " +
