@@ -65,7 +65,8 @@ export function readPlainNotification(body: Uint8Array | string): PlainNotificat
   return isPlain ? (parsed as unknown as PlainNotification) : undefined;
 }
 
-function parseBody(body: Uint8Array | string): unknown {
+/** Parses JSON in UTF-8; `undefined` for any other body. */
+export function parseBody(body: Uint8Array | string): unknown {
   try {
     return JSON.parse(
       typeof body === "string" ? body : new TextDecoder("utf-8", { fatal: true }).decode(body),
@@ -86,6 +87,6 @@ function isNotification(value: unknown): value is EventNotification {
   return isObject(bundle) && bundle["resourceType"] === "Bundle" && Array.isArray(bundle["entry"]);
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
+export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }

@@ -7,6 +7,8 @@ import { hook, value, wholeNumber } from "../core/options.js";
 import { readPublicKey } from "../signature/asymmetric.js";
 import { isSecret, SIGNATURE_HEADER } from "../signature/signature.js";
 import type { EventNotification, PlainNotification } from "./notification.js";
+import type { ReceivedEvents } from "./received-events.js";
+import type { WebhookScheme } from "./scheme.js";
 
 /**
  * The options of {@link createReceiver}. Only `onEvent` and one of `secrets` and `publicKeys` are
@@ -40,6 +42,8 @@ export interface ReceiverOptions {
   onEvent: (event: EventNotification) => unknown;
   /** Leave it out for events with a FHIR resource; {@link PlainReceiverOptions} are for others. */
   body?: undefined;
+  /** Leave it out for deliveries of Postbell; {@link SchemeReceiverOptions} are for others. */
+  verify?: undefined;
   /**
    * Header that carries the signature. Default `X-Service-Signature`. Set it if the sender uses
    * another name.
@@ -69,6 +73,12 @@ export interface ReceiverOptions {
         ttlMs?: number | undefined;
       }
     | undefined;
+  /**
+   * Remembers event ids for all processes and beyond a restart, in addition to `duplicates`:
+   * `pgReceived`, `sqliteReceived` or `redisReceived` of `postbell/received`. Default: none, ids
+   * are remembered in this process only. Set it if `onEvent` must not see an event twice.
+   */
+  storage?: ReceivedEvents | undefined;
   /** Larger bodies are refused unread. Default 1 MiB. */
   bodyLimitBytes?: number | undefined;
   /** As in `createWebhooks`. */
@@ -97,9 +107,34 @@ export interface PlainReceiverOptions extends Omit<ReceiverOptions, "body" | "on
   onEvent: (event: PlainNotification) => unknown;
 }
 
+/**
+ * The options of {@link createReceiver} for the webhooks of another sender.
+ *
+ * @example
+ * const options: SchemeReceiverOptions<ProviderEvent> = {
+ *   verify: github(process.env.GITHUB_SECRET),
+ *   onEvent: async ({ id, type, payload }) => queue.add(type, payload, { jobId: id }),
+ * };
+ */
+export interface SchemeReceiverOptions<E extends { readonly id: string }>
+  extends Omit<ReceiverOptions, "secrets" | "publicKeys" | "header" | "body" | "verify" | "onEvent"> {
+  /** Required. `stripe(secret)`, `github(secret)` …, or a scheme of your own. */
+  verify: WebhookScheme<E>;
+  /** Required. As in {@link ReceiverOptions}. */
+  onEvent: (event: E) => unknown;
+}
+
 const DAY_MS = 86_400_000;
 
 const isObject = (value: unknown): boolean => typeof value === "object" && value !== null;
+
+const hasMethods = (value: unknown, names: string[]): boolean =>
+  isObject(value) && names.every((name) => typeof (value as Record<string, unknown>)[name] === "function");
+
+const isScheme = (value: unknown): boolean =>
+  hasMethods(value, ["verify", "read"]) && typeof (value as { header?: unknown }).header === "string";
+
+const STORAGE_METHODS = ["claim", "confirm", "release", "readCursor", "writeCursor"];
 
 function isSecrets(value: unknown): boolean {
   const list: unknown[] = Array.isArray(value) ? value : [value];
@@ -128,6 +163,12 @@ export const receiverOptions = {
     "a public key, or a list of them",
   ),
   body: value<"plain" | undefined>("'plain'", (value) => value === "plain", undefined),
+  verify: value<WebhookScheme<{ readonly id: string }> | undefined>(
+    "a scheme such as stripe(secret)",
+    isScheme,
+    undefined,
+    "a scheme",
+  ),
   onEvent: hook<(event: EventNotification | PlainNotification) => unknown>(),
   header: value("a header name", (name) => typeof name === "string" && name !== "", SIGNATURE_HEADER),
   path: value<string | undefined>(
@@ -140,6 +181,12 @@ export const receiverOptions = {
     max: wholeNumber("count", 10_000, { min: 1, max: 10_000_000 }),
     ttlMs: wholeNumber("ms", 6 * DAY_MS, { min: 1 }),
   },
+  storage: value<ReceivedEvents | undefined>(
+    "what remembers events, such as pgReceived({ pool }) of postbell/received",
+    (input) => hasMethods(input, STORAGE_METHODS),
+    undefined,
+    "a storage of postbell/received",
+  ),
   bodyLimitBytes: wholeNumber("bytes", 1_048_576, { min: 1 }),
   clock: value<Clock>("a clock", isObject, systemClock),
   logger: loggerOption,

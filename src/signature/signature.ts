@@ -227,7 +227,8 @@ export function standardHeaders({ secrets, id, timestamp, body }: StandardSignat
   };
 }
 
-function decodeStandardKey(secret: string): Buffer {
+/** @throws `invalid_argument` for another form than `whsec_` and Base64. */
+export function decodeStandardKey(secret: string): Buffer {
   const encoded = secret.startsWith(SECRET_PREFIX) ? secret.slice(SECRET_PREFIX.length) : "";
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(encoded) || encoded.length % 4 !== 0) {
     throw invalid("secret", `${SECRET_PREFIX} and the key in Base64`);
