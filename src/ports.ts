@@ -46,6 +46,7 @@ export type { OutboundFailure, OutboundRequest, OutboundResponse, OutboundResult
 export type { Json, JsonObject } from "./schema/types.js";
 export type { ExhaustedDelivery } from "./webhooks/config/webhooks-options.js";
 export type { EmitResult, Emittable, EventHint, ResourceOf } from "./webhooks/emit/prepare-event.js";
+export type { Accounts, ErasedEvents, Events } from "./webhooks/erasure.js";
 export type { EventTypeOf, ResourceTypeOf } from "./webhooks/event-types/catalogue.js";
 export { subscribes } from "./webhooks/event-types/catalogue.js";
 export type { ParsedResource, ResourceHead } from "./webhooks/fhir.js";
@@ -68,6 +69,8 @@ export {
   type DeliveryStats,
   type EndpointHealthStore,
   type EndpointReport,
+  type ErasedRecords,
+  type ErasureStore,
   type EventRecord,
   FIRST_ATTEMPT_HEAD_START_MS,
   type HourStats,

@@ -6,6 +6,13 @@ import { testClaimRate, testCountedClaims } from "./storage-contract/claim-rate.
 import { testClaims, testLeases } from "./storage-contract/claims.js";
 import { testAccountLog, testDeliveryLists, testDeliveryLookup } from "./storage-contract/delivery-log.js";
 import { testEndpointReports } from "./storage-contract/endpoint-health.js";
+import {
+  testAccountErasure,
+  testErasedEvents,
+  testErasureSteps,
+  testEventErasure,
+  testForeignErasure,
+} from "./storage-contract/erasure.js";
 import { testEventIds } from "./storage-contract/event-ids.js";
 import { testFanOut, testPayloads, testWebhookCounts } from "./storage-contract/events.js";
 import { createScenario, type DeclareTest, type StorageUnderTest } from "./storage-contract/fixture.js";
@@ -81,6 +88,11 @@ const SUITES = [
   testStorageTime,
   testLongLogs,
   testAuditLog,
+  testAccountErasure,
+  testErasureSteps,
+  testForeignErasure,
+  testEventErasure,
+  testErasedEvents,
   testWorkPerCall,
 ] as const;
 

@@ -22,6 +22,7 @@ import { buildSchedule } from "./delivery/retry-schedule.js";
 import { DeliveryWorker } from "./delivery/worker.js";
 import { createAppendEvents, createEmit } from "./emit/emit.js";
 import type { EmitOptions, EmitResult, Emittable, EventHint } from "./emit/prepare-event.js";
+import { type Accounts, createErasure, type Events } from "./erasure.js";
 import { type EventCatalogue, type EventTypeOf, readCatalogue } from "./event-types/catalogue.js";
 import type { ClinicalEvents } from "./event-types/clinical-events.js";
 import { evaluateHealthStatus } from "./health-status.js";
@@ -109,6 +110,10 @@ export interface Webhooks<T extends string = string, C = AnyCatalogue> {
   readonly registrations: Registrations;
   /** The delivery log: read deliveries, resend, recover missed events, send a test. */
   readonly deliveries: Deliveries;
+  /** Erases everything that is stored of an account. For the host's own code only. */
+  readonly accounts: Accounts;
+  /** Erases events that are stored. For the host's own code only. */
+  readonly events: Events;
   /** The audit log: who did what to the webhooks of an account. Kept with `limits.auditEntries`. */
   readonly audit: AuditLog;
   /**
@@ -214,6 +219,7 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
     emit: createEmit(base, append) as Webhooks<EventTypeOf<C>, C>["emit"],
     registrations: createRegistrations(base, entitlement, true),
     deliveries,
+    ...createErasure(base),
     audit: audit.log,
     eventTypes: () => eventTypes,
     schedule,
@@ -273,6 +279,8 @@ export function guardWebhookStore(store: WebhookStore, circuit: StorageCircuit):
     recover: bounded(store.recover.bind(store)),
     claimHealthNotifications: bounded(store.claimHealthNotifications.bind(store)),
     settleHealthNotification: bounded(store.settleHealthNotification.bind(store)),
+    eraseAccount: bounded(store.eraseAccount.bind(store)),
+    eraseEvents: bounded(store.eraseEvents.bind(store)),
     stats: bounded(store.stats.bind(store)),
     ...guardAuditLog(store, bounded),
   });

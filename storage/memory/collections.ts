@@ -309,6 +309,13 @@ export class ExpiringMap<T extends { expiresAt: number }> {
     }
   }
 
+  /** Removes the entries whose keys begin with `prefix`. Returns how many there were. */
+  dropAll(prefix: string): number {
+    const before = this.#entries.size;
+    for (const key of this.#entries.keys()) if (key.startsWith(prefix)) this.#remove(key);
+    return before - this.#entries.size;
+  }
+
   #oldest(): string | undefined {
     if (this.#head !== undefined || this.#entries.size === 0) return this.#head;
     let next = this.#order.next();

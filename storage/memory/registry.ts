@@ -122,6 +122,16 @@ function changeEndpoint(
   offer(context, endpoint, now);
 }
 
+/** Removes an endpoint. Its deliveries are freed later. */
+export function removeEndpoint(state: State, endpoint: MemoryEndpoint): void {
+  for (const line of Object.values(state.ready)) line.delete(endpoint);
+  state.notices.delete(endpoint);
+  state.endpoints.delete(endpoint.id);
+  endpoint.account.endpoints.delete(endpoint);
+  endpoint.isRemoved = true;
+  state.removals.set(endpoint, 0);
+}
+
 export function createMemoryRegistry(context: MemoryStoreContext): Omit<RegistrationStore, "newWebhookId"> {
   const { state } = context;
   return {
@@ -166,12 +176,7 @@ export function createMemoryRegistry(context: MemoryStoreContext): Omit<Registra
     async removeWebhook({ id, account, now }) {
       const endpoint = getEndpoint(state, account, id);
       if (!endpoint) return false;
-      for (const line of Object.values(state.ready)) line.delete(endpoint);
-      state.notices.delete(endpoint);
-      state.endpoints.delete(id);
-      endpoint.account.endpoints.delete(endpoint);
-      endpoint.isRemoved = true;
-      state.removals.set(endpoint, 0);
+      removeEndpoint(state, endpoint);
       freeRemoved(context, now);
       dropIfEmpty(state, endpoint.account);
       return true;

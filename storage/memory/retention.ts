@@ -2,7 +2,7 @@
 
 import { type DeliveryState, TEST_FAILED } from "../../src/webhooks/store.js";
 import { releaseLease } from "./claim-order.js";
-import type { CompletedEvent, MemoryDelivery, MemoryEvent } from "./records.js";
+import type { CompletedEvent, MemoryDelivery, MemoryEndpoint, MemoryEvent } from "./records.js";
 import { deliveryBytes, dropIfEmpty, type MemoryStoreContext, resize, type State, scoped } from "./state.js";
 
 /** The most that one call frees, so that no caller pays for a large clean-up. */
@@ -115,16 +115,10 @@ export function reopen(state: State, event: MemoryEvent): void {
   state.endedBytes -= event.bytes;
 }
 
+/** Frees an event without open deliveries. Its id is remembered as long as necessary. */
 function free(state: State, event: MemoryEvent, now: number): void {
   const { account, record, receivers, rememberUntil } = event;
-  state.deliveries -= event.deliveries.length;
-  for (const delivery of event.deliveries) {
-    delivery.endpoint.deliveries.delete(delivery);
-    countDelivery(delivery, -1);
-  }
-  reopen(state, event);
-  account.events.delete(event);
-  state.bytes -= event.bytes;
+  deleteEvent(state, event);
   if (rememberUntil > now) {
     state.remembered.set(scoped(account.name, record.id), {
       digest: record.digest,
@@ -133,6 +127,41 @@ function free(state: State, event: MemoryEvent, now: number): void {
     });
   }
   dropIfEmpty(state, account);
+}
+
+function deleteEvent(state: State, event: MemoryEvent): void {
+  state.deliveries -= event.deliveries.length;
+  for (const delivery of event.deliveries) {
+    delivery.endpoint.deliveries.delete(delivery);
+    countDelivery(delivery, -1);
+  }
+  reopen(state, event);
+  event.account.events.delete(event);
+  state.bytes -= event.bytes;
+}
+
+/**
+ * Erases an event with its deliveries in every state. `remembersId`: emitting its id again must not
+ * bring it back. Returns the endpoints whose queues have changed.
+ */
+export function eraseEvent(
+  state: State,
+  event: MemoryEvent,
+  { now, remembersId }: { now: number; remembersId: boolean },
+): Set<MemoryEndpoint> {
+  const changed = new Set<MemoryEndpoint>();
+  for (const delivery of event.deliveries) {
+    if (delivery.state !== "pending") continue;
+    close(state, delivery);
+    changed.add(delivery.endpoint);
+  }
+  if (remembersId) {
+    free(state, event, now);
+  } else {
+    deleteEvent(state, event);
+    dropIfEmpty(state, event.account);
+  }
+  return changed;
 }
 
 /**

@@ -5,6 +5,7 @@ import type { StorageContext, StoreStats, WebhookRecord, WebhookStore } from "..
 import { parsePageStart } from "./collections.js";
 import { createMemoryDeliveryLog } from "./delivery-log.js";
 import { createMemoryDeliveryQueue } from "./delivery-queue.js";
+import { createMemoryErasure } from "./erasure.js";
 import type { AuditRow } from "./records.js";
 import { createMemoryRegistry } from "./registry.js";
 import {
@@ -45,6 +46,7 @@ export function createMemoryWebhookStore(
     ...createMemoryDeliveryQueue(context),
     ...createMemoryDeliveryLog(context),
     ...createMemoryAuditLog(context),
+    ...createMemoryErasure(context),
     async stats() {
       const events = [...state.accounts.values()].reduce((sum, account) => sum + account.events.size, 0);
       return {

@@ -192,12 +192,12 @@ export function createAppend(
   ): (AppendResult | undefined)[] => {
     const decodeDeliveries = createDeliveryDecoder();
     return items.map((item, place) => {
-      const [result, order = "", shorts = "", webhooks] = (lines[place] ?? "skipped").split(" ");
+      const [result, order = "", shorts = "", webhooks, account] = (lines[place] ?? "skipped").split(" ");
       if (result === "skipped") return undefined;
       if (result === "full") return { result: "refused", error: partitionFull(order, limits) };
       if (result === "conflict") return { result };
       if (order !== "-" && shorts !== "" && item.webhookId === undefined)
-        cacheEvent(item, order, { now, origin });
+        cacheEvent(item, order, String(account), { now, origin });
       const deliveries = decodeDeliveries(item.event.id, shorts);
       const stored = {
         deliveries,
@@ -212,12 +212,13 @@ export function createAppend(
   const cacheEvent = (
     { event, short, rememberMs }: AppendItem,
     order: string,
+    account: string,
     { now, origin }: { now: number; origin: Origin },
   ): void => {
     // Half the time that the id is remembered for, because the clocks of processes may differ a
     // little.
     const until = now + rememberMs / 2;
-    cache.add(short, { event, createdAt: decodeOrderTime(order) }, origin, until);
+    cache.add(short, account, { event, createdAt: decodeOrderTime(order) }, { origin, until });
   };
 
   /** Resolves with `undefined` if the claims take longer than the caller of `append` waits. */

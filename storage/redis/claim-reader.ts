@@ -170,7 +170,7 @@ export class ClaimReader {
       const here = locate(row, webhook);
       located.push(here);
       if (events.has(here.field) || missing.has(here.field)) continue;
-      const cached = this.#cache.get(webhook.record.account, here.short, origin, now);
+      const cached = this.#cache.get(webhook.record.account, here.field, origin, now);
       if (cached) events.set(here.field, cached);
       else missing.set(here.field, here);
     }

@@ -79,29 +79,40 @@ export interface Origin {
 }
 
 export interface EventCache {
-  /** `until`: from then on, another event may have the id. */
-  add(short: string, stored: StoredEvent, origin: Origin, until: number): void;
-  /** Returns the event of an account if it was stored there. `short`: the encoded id. */
-  get(account: string, short: string, origin: Origin, now: number): StoredEvent | undefined;
+  /**
+   * `short`: the encoded id. `account`: the number of its account. `until`: from then on, another
+   * event may have the id.
+   */
+  add(
+    short: string,
+    account: string,
+    stored: StoredEvent,
+    { origin, until }: { origin: Origin; until: number },
+  ): void;
+  /**
+   * Returns the event of an account if it was stored there. `field`: the number of the account, a
+   * slash and the encoded id.
+   */
+  get(account: string, field: string, origin: Origin, now: number): StoredEvent | undefined;
   clear(): void;
 }
 
 /**
- * The key has the name of the account, not its number: once Redis was emptied, another account may
- * get the number.
+ * The key has the name of the account and its number. Once Redis was emptied, another account may
+ * get the number. Once an account was erased, its ids may be used again, under another number.
  */
-const toKey = (account: string, short: string): string => `${short}${account}`;
+const toKey = (account: string, field: string): string => `${field} ${account}`;
 
 export function createEventCache(maxCharacters = MAX_CHARACTERS): EventCache {
   const entries = new LRUCache<string, Entry>({ maxSize: maxCharacters });
   return {
-    add(short, stored, origin, until) {
+    add(short, number, stored, { origin, until }) {
       const { account, type, digest, payload } = stored.event;
       const size = payload.length + digest.length + type.length + account.length + ENTRY_CHARACTERS;
-      entries.set(toKey(account, short), { stored, origin, until }, { size });
+      entries.set(toKey(account, `${number}/${short}`), { stored, origin, until }, { size });
     },
-    get(account, short, { dataSet, connection }, now) {
-      const entry = entries.get(toKey(account, short));
+    get(account, field, { dataSet, connection }, now) {
+      const entry = entries.get(toKey(account, field));
       if (entry === undefined || now >= entry.until) return undefined;
       const isSame = entry.origin.dataSet === dataSet && entry.origin.connection === connection;
       return isSame ? entry.stored : undefined;

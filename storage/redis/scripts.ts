@@ -16,6 +16,9 @@ import contentCommit from "./scripts/content-commit.lua";
 import contentRead from "./scripts/content-read.lua";
 import contentScan from "./scripts/content-scan.lua";
 import create from "./scripts/create.lua";
+import eraseAccount from "./scripts/erase-account.lua";
+import eraseAudit from "./scripts/erase-audit.lua";
+import eraseEvents from "./scripts/erase-events.lua";
 import accounts from "./scripts/lib/accounts.lua";
 import appendRules from "./scripts/lib/append.lua";
 import calls from "./scripts/lib/calls.lua";
@@ -24,6 +27,7 @@ import completion from "./scripts/lib/completion.lua";
 import content from "./scripts/lib/content.lua";
 import deliveries from "./scripts/lib/deliveries.lua";
 import endpointRules from "./scripts/lib/endpoint.lua";
+import erasure from "./scripts/lib/erasure.lua";
 import keys from "./scripts/lib/keys.lua";
 import later from "./scripts/lib/later.lua";
 import recent from "./scripts/lib/recent.lua";
@@ -89,6 +93,9 @@ export const SCRIPTS = {
   contentRead: assemble("content-read", calls, content, contentRead),
   contentScan: assemble("content-scan", calls, content, contentScan),
   create: assemble("create", ...ENDPOINTS, accounts, create),
+  eraseAccount: assemble("erase-account", ...ALL, retention, erasure, eraseAccount),
+  eraseAudit: assemble("erase-audit", calls, eraseAudit),
+  eraseEvents: assemble("erase-events", ...ALL, retention, erasure, eraseEvents),
   read: assemble("read", ...ALL, read),
   recover: assemble("recover", ...ALL, later, recover),
   remove: assemble("remove", ...ALL, retention, remove),

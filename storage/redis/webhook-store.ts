@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import type { AuditRecord, StoreStats, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
 import { createRedisDeliveryLog } from "./delivery-log.js";
+import { createRedisErasure } from "./erasure.js";
 import type { KeySet } from "./partition.js";
 import { RedisQueue } from "./queue.js";
 import { createRedisRegistry } from "./registry.js";
@@ -31,6 +32,7 @@ export function createRedisWebhookStore(
     settle: (settlements) => queue.settle(settlements),
     ...createRedisDeliveryLog(context),
     ...createRedisAuditLog(context),
+    ...createRedisErasure(context),
     async stats() {
       const at = await context.connect(now());
       const parts = await Promise.all(

@@ -101,7 +101,7 @@ export async function reopenEvents(transaction: SqlTransaction, positions: numbe
 type FreedDelivery = Pick<DeliveryRow, "position" | "endpoint" | "event" | "state" | "reason">;
 
 /** Deletes events that are locked, with their deliveries. */
-async function deleteEvents(
+export async function deleteEvents(
   transaction: SqlTransaction,
   rows: StoredEventRow[],
   freed: FreedDelivery[],
@@ -144,9 +144,18 @@ export async function freeEvents(
     freed,
     all.filter(({ event }) => !open.has(event)),
   );
-  await remember(
+  await rememberEvents(transaction, freed, now);
+}
+
+/** Remembers the ids of events that are deleted, as long as necessary. */
+export const rememberEvents = (
+  transaction: SqlTransaction,
+  rows: StoredEventRow[],
+  now: number,
+): Promise<void> =>
+  remember(
     transaction,
-    freed
+    rows
       .filter(({ remember_until }) => remember_until > now)
       .map(({ account, id, digest, receivers, remember_until: expires_at }) => ({
         account,
@@ -156,7 +165,6 @@ export async function freeEvents(
         expires_at,
       })),
   );
-}
 
 // Remembers the ids of events that are not stored, or not stored any more.
 

@@ -200,6 +200,15 @@ async function createWebhook(
   return { result: "created", webhook: structuredClone(webhook) };
 }
 
+/** Deletes webhooks whose endpoints are locked. Their deliveries are freed later. */
+export async function deleteEndpoints(transaction: SqlTransaction, positions: number[]): Promise<void> {
+  const keys = positions.map((position) => [position]);
+  await transaction.remove(webhooks, ["position"], keys);
+  await transaction.remove(endpoints, ["position"], keys);
+  await transaction.remove(hours, ["endpoint"], keys);
+  await transaction.insert(removals, ["endpoint"], keys, ["endpoint"]);
+}
+
 export function createSqlRegistry(context: SqlStoreContext): RegistrationStore {
   const { database, seal } = context;
   return {
@@ -233,11 +242,7 @@ export function createSqlRegistry(context: SqlStoreContext): RegistrationStore {
       database.write(async (transaction) => {
         const endpoint = await lockEndpoint(transaction, encodeAccount(request));
         if (endpoint === undefined) return false;
-        const { position } = endpoint;
-        await transaction.remove(webhooks, ["position"], [[position]]);
-        await transaction.remove(endpoints, ["position"], [[position]]);
-        await transaction.remove(hours, ["endpoint"], [[position]]);
-        await transaction.insert(removals, ["endpoint"], [[position]], ["endpoint"]);
+        await deleteEndpoints(transaction, [endpoint.position]);
         return true;
       }),
   };

@@ -17,6 +17,7 @@ import { claimDeliveries } from "./claim.js";
 import type { SqlTransaction } from "./database.js";
 import { createSqlDeliveryLog } from "./delivery-log.js";
 import { countSlots, getClaimed, HEALTH_COLUMNS, lockEndpoint, saveEndpoints } from "./endpoint-rows.js";
+import { createSqlErasure } from "./erasure.js";
 import { createSqlRegistry } from "./registry.js";
 import { recover, resend } from "./resend.js";
 import { settleDeliveries } from "./settle.js";
@@ -71,6 +72,7 @@ export function createSqlWebhookStore(
     ...createSqlHealthNotifications(context),
     ...createSqlDeliveryLog(context),
     ...createSqlAuditLog(context),
+    ...createSqlErasure(context),
     append: createAppender(context, tidier, concurrency),
     async claim(request) {
       await tidier.tidy(request.now);

@@ -6,7 +6,7 @@ import { MINUTE_MS } from "./builders.js";
 import { type DeclareTest, readDeliveryLog } from "./fixture.js";
 import { addEntries, readAuditLog } from "./long-logs.js";
 
-const SIMILAR = [
+export const SIMILAR_NAMES = [
   // Lone surrogates have no form in UTF-8, and encoders write U+FFFD for all of them.
   "t",
   "t\ufffd",
@@ -45,8 +45,10 @@ const SIMILAR = [
 export function testSimilarNames(it: DeclareTest): void {
   it("accounts with similar names see only their own webhooks and events", async (s) => {
     const { id } = s.buildEvent();
-    const webhooks = await repeat(SIMILAR.length, (index) => s.register({ account: SIMILAR[index] ?? "" }));
-    for (const [index, account] of SIMILAR.entries()) {
+    const webhooks = await repeat(SIMILAR_NAMES.length, (index) =>
+      s.register({ account: SIMILAR_NAMES[index] ?? "" }),
+    );
+    for (const [index, account] of SIMILAR_NAMES.entries()) {
       const webhook = webhooks[index];
       const event = s.buildEvent({ id, account });
       const stored = await s.append(event);
@@ -58,7 +60,7 @@ export function testSimilarNames(it: DeclareTest): void {
       assert.deepEqual([claim.event, claim.webhook.account], [event, account]);
       assert.equal(await s.fail(claim), "settled");
     }
-    for (const [index, account] of SIMILAR.entries()) {
+    for (const [index, account] of SIMILAR_NAMES.entries()) {
       const listed = (await s.peer.listWebhooks({ account, limit: 5 })).webhooks;
       assert.deepEqual([only(listed).id, only(listed).account], [webhooks[index]?.id, account]);
     }
@@ -66,8 +68,9 @@ export function testSimilarNames(it: DeclareTest): void {
 
   it("accounts with similar names have audit logs of their own", async (s) => {
     if (s.store.addAuditEntries === undefined) return;
-    for (const account of SIMILAR) await addEntries(s, s.store, { accounts: [account], count: 3, keep: 2 });
-    for (const account of SIMILAR) {
+    for (const account of SIMILAR_NAMES)
+      await addEntries(s, s.store, { accounts: [account], count: 3, keep: 2 });
+    for (const account of SIMILAR_NAMES) {
       const log = await readAuditLog(s.peer, account, 1);
       assert.deepEqual(
         log.map((entry) => entry.account),
@@ -80,7 +83,7 @@ export function testSimilarNames(it: DeclareTest): void {
     const { id: webhookId } = await s.register({ account: "t\ud800" });
     const { event } = await s.emit({ account: "t\ud800" });
     const deliveryId = `${webhookId}.${event.id}`;
-    for (const account of SIMILAR.filter((name) => name !== "t\ud800")) {
+    for (const account of SIMILAR_NAMES.filter((name) => name !== "t\ud800")) {
       assert.equal((await s.update(webhookId, { status: "DISABLED" }, { account })).result, "not_found");
       assert.equal(await s.resend(deliveryId, { account }), undefined);
       assert.equal(await s.recover(webhookId, { account }), undefined);
@@ -100,10 +103,10 @@ export function testSimilarNames(it: DeclareTest): void {
   });
 
   it("keys with similar ids own only their own webhooks", async (s) => {
-    for (const subscriberId of SIMILAR) {
+    for (const subscriberId of SIMILAR_NAMES) {
       const { id } = await s.register({ account: "t\ud800", subscriberId, status: "DISABLED" });
       assert.equal((await s.peer.getWebhook(id))?.subscriberId, subscriberId);
-      for (const owner of SIMILAR.filter((name) => name !== subscriberId)) {
+      for (const owner of SIMILAR_NAMES.filter((name) => name !== subscriberId)) {
         assert.equal((await s.update(id, { status: "DISABLED" }, { owner })).result, "not_owner");
       }
       assert.equal((await s.update(id, { status: "DISABLED" }, { owner: subscriberId })).result, "updated");

@@ -9,7 +9,7 @@
 -- Replies with a line for each event, and as lib/claim.lua. A line is `stored` or `duplicate` with the
 -- order, the ids of the webhooks, and how many webhooks the account has; `conflict`; `full` with the
 -- bound; or `skipped` if it follows one that was not stored. The order is `-` if this call has not
--- stored the event.
+-- stored the event. If it has, the number of the account follows.
 
 checkTypes({ READY.f, READY.s, LOG, COMPLETED, RETENTION, EXPIRATIONS }, { WEBHOOKS, IN_FLIGHT, DELIVERIES, PROGRESS, REMOVALS, perSecond and RATES })
 meta:fetch({ 'dataSet', 'turn', 'order', 'bytes' })
@@ -109,7 +109,7 @@ local function store(item, found)
   else
     completeEvent(account, item.name, item.id, { open = 0, completedAt = '', later = '' })
   end
-  return 'stored ' .. order .. ' ' .. found.ids .. ' ' .. found.all
+  return table.concat({ 'stored', order, found.ids, found.all, account }, ' ')
 end
 
 local function append(place)

@@ -13,16 +13,7 @@ local isEmpty = call('ZLEXCOUNT', QUEUE, from, to) + (inFlight:get(webhook) or 0
 local createdAt = tonumber(string.match(getConfig(endpoint), '"createdAt":(%d+)') or 0)
 
 goOnWhenFull()
-if perSecond then call('HDEL', RATES, webhook) end
-changeSubscription(options.account, webhook, function() return nil end)
-call('HDEL', IDS, options.id)
-endpoints:delete(webhook)
-inFlight:delete(webhook)
-webhookCounts:delete(webhook)
-webhookCounts:delete(webhook .. '/h')
-call('ZREM', READY.f, webhook)
-call('ZREM', READY.s, webhook)
-call('ZREM', HEALTH, webhook)
+removeWebhook(options.account, webhook)
 rememberReply('')
 -- Without deliveries there is nothing to free. So creating and removing a webhook costs the same
 -- for any length of the log.

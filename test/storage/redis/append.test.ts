@@ -317,8 +317,9 @@ describe("the events that a process caches", () => {
     const cache = createEventCache();
     const event = newEvent("clinic");
     const stored = { event, createdAt: 0 };
-    const get = (origin: Origin, now: number) => cache.get("clinic", encodeUuid(event.id), origin, now);
-    cache.add(encodeUuid(event.id), stored, ORIGIN, 1_000);
+    const get = (origin: Origin, now: number) =>
+      cache.get("clinic", `1/${encodeUuid(event.id)}`, origin, now);
+    cache.add(encodeUuid(event.id), "1", stored, { origin: ORIGIN, until: 1_000 });
     expect(get(ORIGIN, 999)).toBe(stored);
     expect(get(ORIGIN, 1_000)).toBeUndefined();
     expect(get({ ...ORIGIN, dataSet: "another" }, 999)).toBeUndefined();
@@ -330,8 +331,9 @@ describe("the events that a process caches", () => {
   test("are bounded, and the oldest are removed first", () => {
     const cache = createEventCache(10_000);
     const events = Array.from({ length: 10 }, () => newEvent("clinic", { payload: "x".repeat(1_500) }));
-    for (const event of events) cache.add(encodeUuid(event.id), { event, createdAt: 0 }, ORIGIN, 1);
-    const kept = events.filter(({ id }) => cache.get("clinic", encodeUuid(id), ORIGIN, 0));
+    for (const event of events)
+      cache.add(encodeUuid(event.id), "1", { event, createdAt: 0 }, { origin: ORIGIN, until: 1 });
+    const kept = events.filter(({ id }) => cache.get("clinic", `1/${encodeUuid(id)}`, ORIGIN, 0));
     expect(kept).toEqual(events.slice(6));
   });
 });

@@ -97,6 +97,7 @@ describe("the scripts", () => {
     "lib/claim.lua": ["ZRANGE key 0 0 WITHSCORES"],
     "claim-health-notifications.lua": ["ZRANGE HEALTH 0 0 WITHSCORES"],
     // Read only if there are at most 1 000.
+    "erase-account.lua": ["HGETALL REMOVALS"],
     "read.lua": ["HVALS ACCOUNTS", "ZRANGE HEALTH 0 -1"],
     // Read only if there are at most 2 000. Removals end by themselves.
     "repair.lua": ["HGETALL IN_FLIGHT", "HVALS REMOVALS", "ZRANGE LEASES 0 -1"],

@@ -16,6 +16,28 @@ local function deleteIfEmpty(account, name)
   end
 end
 
+-- Remembers the id of an event that is deleted.
+local function rememberEvent(event, name, stored)
+  local value = table.concat({ text(stored.rememberUntil), stored.nonce, stored.receivers, stored.digest }, '\n')
+  remember('e/' .. event .. '/' .. name, value, stored.rememberUntil)
+end
+
+-- Deletes a webhook of an account, so that other scripts no longer see it. Its deliveries stay.
+local function removeWebhook(name, webhook)
+  local endpoint = endpoints:get(webhook)
+  local id = endpoint and string.match(getConfig(endpoint) or '', '"id":"([^"]*)"')
+  if perSecond then call('HDEL', RATES, webhook) end
+  changeSubscription(name, webhook, function() return nil end)
+  if id then call('HDEL', IDS, id) end
+  endpoints:delete(webhook)
+  inFlight:delete(webhook)
+  webhookCounts:delete(webhook)
+  webhookCounts:delete(webhook .. '/h')
+  call('ZREM', READY.f, webhook)
+  call('ZREM', READY.s, webhook)
+  call('ZREM', HEALTH, webhook)
+end
+
 local function freeDelivery(ref)
   local d = deliveries:get(ref)
   if not d then return nil end
@@ -53,10 +75,7 @@ local function freeEvent(account, name, event)
   call('HDEL', EVENTS, key)
   events[key] = false
   metaAdded.bytes = metaAdded.bytes - stored.bytes
-  if stored.rememberUntil > now then
-    local value = table.concat({ text(stored.rememberUntil), stored.nonce, stored.receivers, stored.digest }, '\n')
-    remember('e/' .. event .. '/' .. name, value, stored.rememberUntil)
-  end
+  if stored.rememberUntil > now then rememberEvent(event, name, stored) end
   return cost
 end
 

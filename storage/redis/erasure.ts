@@ -1,0 +1,51 @@
+/** Erases accounts and events on Redis. */
+
+import type { ErasureStore } from "../../src/webhooks/store.js";
+import { validateCursor } from "../cursor.js";
+import { SCRIPTS } from "./scripts.js";
+import type { RedisStoreContext } from "./store-context.js";
+import { decodeUuid, encodeText, encodeUuid } from "./text-codec.js";
+
+/** The next part: records, the audit log, or remembered values from a cursor of HSCAN on. */
+const CURSOR = /^(?:records|audit|[0-9]{1,20})$/;
+
+const NOTHING = { webhooks: 0, events: 0, deliveries: 0, auditEntries: 0, rememberedIds: 0 } as const;
+
+export function createRedisErasure(context: RedisStoreContext): ErasureStore {
+  const { partitions, run, notifyWorkers } = context;
+  return {
+    async eraseAccount({ account, cursor, now }) {
+      const step = validateCursor(cursor, CURSOR) || "records";
+      const at = await context.connect(now);
+      const partition = partitions.ofAccount(account);
+      const name = encodeText(account);
+      if (step === "audit") {
+        const auditEntries = Number(
+          await run(SCRIPTS.eraseAudit, partition.audit, { now: at, options: { account: name } }),
+        );
+        return { erased: { ...NOTHING, auditEntries }, next: auditEntries === 0 ? null : "audit" };
+      }
+      const options = { account: name, cursor: step === "records" ? "" : step };
+      const reply = await run(SCRIPTS.eraseAccount, partition, { now: at, options });
+      const [webhooks, events, deliveries, rememberedIds, next] = reply as [...number[], string] as [
+        number,
+        number,
+        number,
+        number,
+        string,
+      ];
+      const erased = { ...NOTHING, webhooks, events, deliveries, rememberedIds };
+      return { erased, next: next === "-" ? "audit" : next === "" ? "records" : next };
+    },
+
+    async eraseEvents({ account, ids, now }) {
+      const at = await context.connect(now);
+      const options = { account: encodeText(account), events: [...new Set(ids)].map(encodeUuid) };
+      if (options.events.length === 0) return { events: 0, deliveries: 0, left: [] };
+      const reply = await run(SCRIPTS.eraseEvents, partitions.ofAccount(account), { now: at, options });
+      const [events, deliveries, left, notifyAt] = reply as [number, number, string[], string];
+      notifyWorkers(notifyAt);
+      return { events, deliveries, left: left.map(decodeUuid) };
+    },
+  };
+}
