@@ -72,6 +72,7 @@ export {
   type ErasedRecords,
   type ErasureStore,
   type EventRecord,
+  type EventStanding,
   FIRST_ATTEMPT_HEAD_START_MS,
   type HourStats,
   type Lane,

@@ -25,6 +25,7 @@ import { testAuditLog, testLongLogs } from "./storage-contract/long-logs.js";
 import { MODEL_RETENTION } from "./storage-contract/model.js";
 import { runModel } from "./storage-contract/model-run.js";
 import { testRecovery, testRecoverySchedule, testRecoverySelection } from "./storage-contract/recovery.js";
+import { testRecoveryOfWaiting, testReplay } from "./storage-contract/repair.js";
 import { testResend, testResendInFlight } from "./storage-contract/resend.js";
 import { testNoRetention, testRetention } from "./storage-contract/retention.js";
 import { testAttempts, testBatches, testOutcomes } from "./storage-contract/settlement.js";
@@ -80,6 +81,8 @@ const SUITES = [
   testRecovery,
   testRecoverySchedule,
   testRecoverySelection,
+  testRecoveryOfWaiting,
+  testReplay,
   testRetention,
   testNoRetention,
   testHealthClaims,

@@ -56,6 +56,7 @@ export {
   type DeliveryRecord,
   type DeliveryState,
   type EventRecord,
+  type EventStanding,
   MAX_RESENT,
   type Page,
   type RecoverableState,

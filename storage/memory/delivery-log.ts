@@ -6,10 +6,12 @@ import type {
   Attempt,
   AttemptSummary,
   DeliveryRecord,
-  RecoverableState,
+  DeliveryState,
+  EventStanding,
   WebhookStore,
 } from "../../src/webhooks/store.js";
 import { summariseAttempts } from "../queue/recent-attempts.js";
+import { findStanding, isMovable } from "../queue/standing.js";
 import { enqueue, offer } from "./claim-order.js";
 import { collectPage, parsePageStart } from "./collections.js";
 import { addDelivery } from "./delivery-queue.js";
@@ -61,28 +63,72 @@ const filterDeliveries = (event: MemoryEvent, endpoint: MemoryEndpoint): MemoryD
 const getNextSerial = (event: MemoryEvent, endpoint: MemoryEndpoint): number =>
   (filterDeliveries(event, endpoint).at(-1)?.serial ?? -1) + 1;
 
-/** Returns how an event stands for an endpoint; `undefined` if it is pending or was delivered. */
-function getRecoverableState(event: MemoryEvent, endpoint: MemoryEndpoint): RecoverableState | undefined {
-  const states = new Set(filterDeliveries(event, endpoint).map(({ state }) => state));
-  if (states.has("pending") || states.has("delivered")) return undefined;
-  if (states.size === 0) return "missed";
-  return states.has("withheld") ? "withheld" : "failed";
+function getStanding(deliveries: MemoryDelivery[]): EventStanding {
+  const count = (wanted: DeliveryState): number =>
+    deliveries.reduce((sum, { state }) => (state === wanted ? sum + 1 : sum), 0);
+  return findStanding({
+    all: deliveries.length,
+    pending: count("pending"),
+    delivered: count("delivered"),
+    withheld: count("withheld"),
+  });
 }
 
-/**
- * True if `endpoint` subscribes to `event`, which has the type and one of the states asked for, and
- * was not sent again too often.
- */
-function isRecoverable(
+/** True if `endpoint` subscribes to `event`, which is what the request asks for and no test. */
+function isSelected(
+  { isTest, storedAt, record }: MemoryEvent,
+  endpoint: MemoryEndpoint,
+  { until, types, subject }: Pick<RecoverRequest, "until" | "types" | "subject">,
+): boolean {
+  const { type } = record;
+  return (
+    !isTest &&
+    (until === undefined || storedAt < until) &&
+    (types === undefined || types.includes(type)) &&
+    (subject === undefined || subject === record.subject) &&
+    subscribes(endpoint.record.eventTypes, type)
+  );
+}
+
+/** What is done for an event at `dueAt`: a waiting delivery is moved, or a new one is created. */
+interface Repair {
+  event: MemoryEvent;
+  dueAt: number;
+  waiting: MemoryDelivery | undefined;
+  serial: number;
+}
+
+/** Finds out what is to be done for an event at `dueAt`; `undefined` for nothing. */
+function planRepair(
   event: MemoryEvent,
   endpoint: MemoryEndpoint,
-  { type, states = RECOVERED_STATES }: Pick<RecoverRequest, "type" | "states">,
-): boolean {
-  const { isTest, record } = event;
-  if (isTest || (type !== undefined && type !== record.type)) return false;
-  if (!subscribes(endpoint.record.eventTypes, record.type)) return false;
-  const state = getRecoverableState(event, endpoint);
-  return state !== undefined && states.includes(state) && getNextSerial(event, endpoint) <= MAX_RESENT;
+  dueAt: number,
+  request: RecoverRequest,
+): Repair | undefined {
+  const { states = RECOVERED_STATES } = request;
+  if (!isSelected(event, endpoint, request)) return undefined;
+  const deliveries = filterDeliveries(event, endpoint);
+  const standing = getStanding(deliveries);
+  if (!states.includes(standing)) return undefined;
+  const serial = getNextSerial(event, endpoint);
+  if (standing !== "pending") {
+    return serial <= MAX_RESENT ? { event, dueAt, waiting: undefined, serial } : undefined;
+  }
+  const waiting = deliveries.find(
+    (delivery) => isPending(delivery) && delivery.lease === null && isMovable(delivery, dueAt),
+  );
+  return waiting && { event, dueAt, waiting, serial };
+}
+
+/** Plans the repairs of events, each `everyMs` after the one before. */
+function planRepairs(events: MemoryEvent[], endpoint: MemoryEndpoint, request: RecoverRequest): Repair[] {
+  const repairs: Repair[] = [];
+  for (const event of events) {
+    const dueAt = request.dueAt + repairs.length * request.everyMs;
+    const repair = planRepair(event, endpoint, dueAt, request);
+    if (repair !== undefined) repairs.push(repair);
+  }
+  return repairs;
 }
 
 /** Returns the first of these events, up to the one that fills the budget of deliveries. */
@@ -101,6 +147,21 @@ function* takeCreatedSince(newestFirst: Iterable<MemoryDelivery>, since: number)
     if (delivery.createdAt < since) return;
     yield delivery;
   }
+}
+
+/** Yields events from the oldest on, until one has the order `end` or a greater one. */
+function* takeBefore(oldestFirst: Iterable<MemoryEvent>, end: number): Iterable<MemoryEvent> {
+  for (const event of oldestFirst) {
+    if (event.order >= end) return;
+    yield event;
+  }
+}
+
+/** Has a waiting delivery attempted at `at`, in addition to its schedule. */
+function requestExtra(context: MemoryStoreContext, waiting: MemoryDelivery, at: number, now: number): void {
+  waiting.extraAt = at;
+  enqueue(waiting, now);
+  offer(context, waiting.endpoint, now);
 }
 
 /** Errors: `storage_full` if new deliveries of `events` to one account would exceed a bound. */
@@ -170,11 +231,7 @@ export function createMemoryDeliveryLog(
       if (inFlight && !force) return { id: deliveryId(inFlight), isInFlight: true };
       const waiting = open.find(({ lease }) => lease === null);
       if (waiting) {
-        if ((waiting.extraAt ?? waiting.dueAt) > now) {
-          waiting.extraAt = now;
-          enqueue(waiting, now);
-          offer(context, endpoint, now);
-        }
+        if ((waiting.extraAt ?? waiting.dueAt) > now) requestExtra(context, waiting, now, now);
         return { id: deliveryId(waiting), isInFlight: false };
       }
       checkRoom(state, endpoint.account, [event], now);
@@ -184,25 +241,26 @@ export function createMemoryDeliveryLog(
     },
 
     async recover(request) {
-      const { webhookId, account, since, dueAt, everyMs, now, cursor, limit } = request;
+      const { webhookId, account, since, until, now, cursor, limit } = request;
       expire(state, now);
       const endpoint = getEndpoint(state, account, webhookId);
       if (!endpoint) return undefined;
       const { events } = endpoint.account;
       const after = Math.max(parsePageStart(cursor) ?? 0, events.firstSince(since) - 1);
-      const found = collectPage(events.after(after), Math.min(limit, MAX_RECOVERED));
+      const end = until === undefined ? Number.POSITIVE_INFINITY : events.firstSince(until);
+      const found = collectPage(takeBefore(events.after(after), end), Math.min(limit, MAX_RECOVERED));
       const rows = takeWithinBudget(found.rows);
       const next = rows.length < found.rows.length ? String(rows.at(-1)?.order) : found.next;
-      const missed = rows.filter((event) => isRecoverable(event, endpoint, request));
-      checkRoom(state, endpoint.account, missed, now);
-      for (const [index, event] of missed.entries()) {
-        addDelivery(context, endpoint, event, {
-          serial: getNextSerial(event, endpoint),
-          now,
-          dueAt: dueAt + index * everyMs,
-        });
+      const repairs = planRepairs(rows, endpoint, request);
+      const result = { count: repairs.length, examined: rows.length, next };
+      if (request.isDryRun) return result;
+      const created = repairs.filter(({ waiting }) => waiting === undefined).map(({ event }) => event);
+      checkRoom(state, endpoint.account, created, now);
+      for (const { event, dueAt, waiting, serial } of repairs) {
+        if (waiting === undefined) addDelivery(context, endpoint, event, { serial, now, dueAt });
+        else requestExtra(context, waiting, dueAt, now);
       }
-      return { count: missed.length, examined: rows.length, next };
+      return result;
     },
   };
 }

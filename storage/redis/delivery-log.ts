@@ -140,24 +140,28 @@ export function createRedisDeliveryLog(
         : { id: decodeDeliveryId(webhookId, detail), isInFlight: result === "inflight" };
     },
 
-    async recover({ webhookId, account, since, dueAt, everyMs, now, cursor, limit, type, states }) {
+    async recover({ webhookId, account, now, cursor, limit, types, subject, states, ...request }) {
       const after = validateCursor(cursor, ORDER);
       const at = await context.connect(now);
+      const { since, until, dueAt, everyMs, isDryRun = false } = request;
       const options = {
         pending: limits.pending,
         pendingPerAccount: limits.pendingPerAccount,
         account: encodeText(account),
         id: webhookId,
         since,
+        to: until,
         after,
         limit: Math.min(limit, EXAMINED_PER_CALL),
         nonce: randomUUID(),
         dueAt,
         everyMs,
         maxRecovered: RECOVERED_PER_CALL,
-        type: type === undefined ? undefined : encodeText(type),
+        types: types?.map(encodeText),
+        subject: subject === undefined ? undefined : encodeText(subject),
         states: (states ?? RECOVERED_STATES).map((state) => state.charAt(0)).join(""),
         maxSerial: MAX_RESENT,
+        isDryRun,
       };
       const reply = await run(SCRIPTS.recover, partitions.ofAccount(account), { now: at, options });
       const [result, detail, next, notifyAt, examined] = reply as [

@@ -57,6 +57,38 @@ export async function addDeliveries(
   );
 }
 
+/** A waiting delivery, and when it is attempted in addition to its schedule. */
+interface ExtraAttempt {
+  readonly row: DeliveryRow;
+  readonly at: number;
+}
+
+/** Has waiting deliveries attempted in addition to their schedule. */
+export async function requestExtra(
+  transaction: SqlTransaction,
+  extras: ExtraAttempt[],
+  now: number,
+): Promise<void> {
+  const columns = ["endpoint", "at", "delivery"];
+  const places = extras.map(({ row, at }) => getQueuePlace({ ...row, extra_at: at }, now));
+  await transaction.update(
+    deliveries,
+    ["position"],
+    ["extra_at", "queued_at"],
+    extras.map(({ row, at }, index) => [row.position, at, places[index] ?? at]),
+  );
+  await transaction.remove(
+    queue,
+    columns,
+    extras.map(({ row }) => [row.endpoint, row.queued_at, row.position]),
+  );
+  await transaction.insert(
+    queue,
+    columns,
+    extras.map(({ row }, index) => [row.endpoint, places[index] ?? 0, row.position]),
+  );
+}
+
 /** Returns the attempts of a delivery, as they are stored, with one more. */
 export function addAttempt(attempts: string, attempt: Attempt): string {
   const line = encodeStoredText(JSON.stringify(attempt));

@@ -18,8 +18,9 @@ import type { SqlTransaction } from "./database.js";
 import { createSqlDeliveryLog } from "./delivery-log.js";
 import { countSlots, getClaimed, HEALTH_COLUMNS, lockEndpoint, saveEndpoints } from "./endpoint-rows.js";
 import { createSqlErasure } from "./erasure.js";
+import { recover } from "./recover.js";
 import { createSqlRegistry } from "./registry.js";
-import { recover, resend } from "./resend.js";
+import { resend } from "./resend.js";
 import { settleDeliveries } from "./settle.js";
 import {
   createClaimedDeliveries,

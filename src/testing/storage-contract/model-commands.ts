@@ -172,6 +172,29 @@ async function recoverWebhook(model: Model): Promise<void> {
   }
 }
 
+/** Makes the deliveries due that wait for a retry. */
+async function sendWaiting(model: Model): Promise<void> {
+  const { s, pickProcess } = model;
+  const webhook = model.pickWebhook();
+  if (!webhook) return;
+  const options = { by: pickProcess(), states: ["pending"], limit: 1_000_000 } as const;
+  const response = await s.recover(webhook.id, options);
+  const waiting = model
+    .listDeliveries()
+    .filter(
+      ({ webhookId, eventId, state, token, attempts, dueAt }) =>
+        webhookId === webhook.id &&
+        state === "pending" &&
+        token === null &&
+        attempts > 0 &&
+        dueAt > s.now() &&
+        !model.testEvents.has(eventId) &&
+        subscribes(webhook.eventTypes, model.events.get(eventId)?.type ?? ""),
+    );
+  assert.equal(response?.count, waiting.length);
+  for (const delivery of waiting) delivery.dueAt = s.now();
+}
+
 /** Each command with its weight in the random choice. */
 export const COMMANDS: [weight: number, run: Command][] = [
   [3, createWebhook],
@@ -184,6 +207,7 @@ export const COMMANDS: [weight: number, run: Command][] = [
   [30, settleSomeClaim],
   [3, resendDelivery],
   [1, recoverWebhook],
+  [2, sendWaiting],
   [8, ({ s, below }) => s.advance(below(3) * SECOND_MS)],
   [2, ({ s, below }) => s.advance(below(3) * MINUTE_MS)],
 ];

@@ -173,11 +173,11 @@ export function testRecoverySelection(it: DeclareTest): void {
     const types = ["patient.updated", "patient.update", "patient.updated,x", "consent.created"];
     await repeat(types.length, (index) => s.emit({ type: types[index] ?? "" }));
     for (const type of ["patient", "patient.*", "consent.updated"])
-      assert.equal(await s.recoverAll(id, 0, 2, { type }), 0);
-    for (const type of types) assert.equal(await s.recoverAll(id, 0, 2, { type }), 1);
+      assert.equal(await s.recoverAll(id, 0, 2, { types: [type] }), 0);
+    for (const type of types) assert.equal(await s.recoverAll(id, 0, 2, { types: [type] }), 1);
     assert.equal(await s.recoverAll(id), 0);
     const { id: narrow } = await s.register({ status: "DISABLED", eventTypes: ["consent.*"] });
-    assert.equal(await s.recoverAll(narrow, 0, 2, { type: "patient.updated" }), 0);
+    assert.equal(await s.recoverAll(narrow, 0, 2, { types: ["patient.updated"] }), 0);
   });
 }
 

@@ -96,7 +96,7 @@ function requireResult({ count, webhooks }: AccountRecovery, errors: RecoveryErr
 }
 
 /** The events that a recovery selects. */
-interface Selection extends Pick<Parameters<WebhookStore["recover"]>[0], "since" | "type" | "states"> {}
+interface Selection extends Pick<Parameters<WebhookStore["recover"]>[0], "since" | "types" | "states"> {}
 
 interface RecoverRequest extends Actor {
   webhookId?: string | undefined;
@@ -120,7 +120,11 @@ function readSelection(catalogue: Catalogue, { since, type, state }: RecoverRequ
     const message = `state must be one of ${RECOVERABLE.join(", ")}.`;
     throw new PostbellError("invalid_argument", message, { field: "state" });
   }
-  return { since: from, type, states: state === undefined ? undefined : [state] };
+  return {
+    since: from,
+    types: type === undefined ? undefined : [type],
+    states: state === undefined ? undefined : [state],
+  };
 }
 
 export function createDeliveryRepairs(
@@ -296,7 +300,7 @@ function createRecover(store: WebhookStore, { delivery, limits, clock }: Webhook
 
   const recover = async (
     { id: webhookId, account, createdAt }: WebhookRecord,
-    { since, type, states }: Selection,
+    { since, types, states }: Selection,
   ): Promise<Recovery> => {
     const refusal = takeToken(budget, account, "Recoveries of this account have examined too many events");
     if (refusal !== undefined) return { count: 0, error: refusal };
@@ -308,7 +312,7 @@ function createRecover(store: WebhookStore, { delivery, limits, clock }: Webhook
         webhookId,
         account,
         since: Math.max(since, createdAt),
-        ...(type !== undefined && { type }),
+        ...(types !== undefined && { types }),
         ...(states !== undefined && { states }),
         dueAt,
         everyMs,

@@ -5,8 +5,8 @@ import type {
   DeliveryRecord,
   DeliveryState,
   EventRecord,
+  EventStanding,
   Page,
-  RecoverableState,
 } from "./records.js";
 
 /**
@@ -106,28 +106,37 @@ export interface DeliveryLogStore {
     readonly now: number;
   }): Promise<{ readonly id: string; readonly isInFlight: boolean } | undefined>;
   /**
-   * Creates a delivery for each kept event of the webhook's account that was stored at or after
-   * `since`, that has the `type` if one is given, that the webhook subscribes to, and that is in
-   * one of the `states` for it, by default failed or missed. It never creates one if another
-   * delivery of the event to the webhook is pending or was delivered, or if its serial number would
-   * be above `MAX_RESENT`: such an event is examined and left out.
+   * Repairs what a webhook did not get. Selects the kept events of the webhook's account that were
+   * stored at or after `since` and before `until`, that have one of the `types` and the `subject`
+   * if these are set, that the webhook subscribes to, and that are in one of the `states` for it,
+   * by default failed or missed.
    *
-   * The first of them is due at `dueAt`, each further one `everyMs` later. With a `dueAt` after
-   * `now`, none of them has the head start of a first attempt, so new events go first. Examines at
-   * most `limit` events, oldest first, or fewer, so that the work of one call is bounded;
-   * `examined` is their number. `next` continues from there; `null` if all were examined. Returns
-   * `undefined` if there is no such webhook.
+   * For an event that is `pending`, its delivery that waits for a retry becomes due, as an extra
+   * attempt that uses up no step. A delivery that is in flight, that was never attempted, that has
+   * an extra attempt requested already or is due before its turn stays as it is: the event is
+   * examined and left out. For an event in another state a new delivery is created, unless its
+   * serial number would be above `MAX_RESENT`.
+   *
+   * The first of these deliveries is due at `dueAt`, each further one `everyMs` later. With a
+   * `dueAt` after `now`, none of them has the head start of a first attempt, so new events go
+   * first. Examines at most `limit` events, oldest first, or fewer, so that the work of one call is
+   * bounded; `examined` is their number. `next` continues from there; `null` if all were examined.
+   * `count` is the number of deliveries that were created or moved. With `isDryRun` nothing is
+   * changed, and `count` says what would have been. Returns `undefined` if there is no such webhook.
    */
   recover(
     request: {
       readonly webhookId: string;
       readonly account: string;
       readonly since: number;
+      readonly until?: number | undefined;
       readonly dueAt: number;
       readonly everyMs: number;
       readonly now: number;
-      readonly type?: string | undefined;
-      readonly states?: readonly RecoverableState[] | undefined;
+      readonly types?: readonly string[] | undefined;
+      readonly subject?: string | undefined;
+      readonly states?: readonly EventStanding[] | undefined;
+      readonly isDryRun?: boolean | undefined;
     } & Page,
   ): Promise<{ readonly count: number; readonly examined: number; readonly next: string | null } | undefined>;
 }

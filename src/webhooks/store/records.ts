@@ -118,8 +118,14 @@ export type DeliveryState = "pending" | "delivered" | "failed" | "withheld";
  */
 export type RecoverableState = "failed" | "missed" | "withheld";
 
+/**
+ * How an event stands for a webhook: `pending` if one of its deliveries to the webhook is pending;
+ * otherwise `delivered` if one was delivered; otherwise a {@link RecoverableState}.
+ */
+export type EventStanding = RecoverableState | "delivered" | "pending";
+
 /** The states that `recover` creates deliveries for, unless it gets others. */
-export const RECOVERED_STATES: readonly RecoverableState[] = ["failed", "missed"];
+export const RECOVERED_STATES: readonly EventStanding[] = ["failed", "missed"];
 
 /**
  * How often an event may be sent again to one webhook: the highest serial number of a delivery.

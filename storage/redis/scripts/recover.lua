@@ -1,11 +1,13 @@
--- Creates the deliveries that a webhook missed: of stored events that it subscribes to, did not
--- receive and has no pending delivery of. The event is in one of three states: `m` (no delivery to
--- the webhook), `f` (all of them failed), `w` (at least one was withheld).
+-- Repairs what a webhook did not get: of stored events that it subscribes to. For a webhook an event is
+-- in one of five states: `p` (a delivery is pending), `d` (one was delivered), `m` (there is none), `w`
+-- (at least one was withheld), `f` (all of them failed). For `p`, the delivery that waits for a retry is
+-- moved; for the others, a delivery is created.
 --
--- Options, beside those of lib/later.lua: since; after, the order to continue after or empty; limit,
--- the most events to examine; nonce; dueAt, when the first delivery is due; everyMs, how much later
--- each further one is due; maxRecovered, the most deliveries to create; type of the events, if only of
--- one; states, their letters; maxSerial.
+-- Options, beside those of lib/later.lua: since; to, the end of the range if it has one; after, the
+-- order to continue after or empty; limit, the most events to examine; nonce; dueAt, when the first
+-- delivery is due; everyMs, how much later each further one is due; maxRecovered, the most deliveries to
+-- create or move; types and subject of the events, if only of those; states, their letters; maxSerial;
+-- isDryRun, to count only.
 --
 -- Replies: empty if there is no such webhook, `full` with the bound, or `made` with how many, where
 -- to continue, the time that workers are notified of, and how many events were examined.
@@ -31,16 +33,19 @@ end
 local isWanted = {}
 local function wantsType(type)
   if isWanted[type] == nil then
-    isWanted[type] = (not options.type or type == options.type) and subscribes(subscribed, listPatterns(type))
+    local isNamed = not options.types
+    for _, name in ipairs(options.types or {}) do isNamed = isNamed or name == type end
+    isWanted[type] = isNamed and subscribes(subscribed, listPatterns(type))
   end
   return isWanted[type]
 end
 
--- Parses an entry of the log. `isCandidate`: the webhook subscribes to the type of its event, and
--- the event is not a test.
+-- Parses an entry of the log. `isCandidate`: the webhook subscribes to the type of its event, which
+-- has the subject that is wanted and is not a test.
 local function readCandidate(entry)
   local order, event, label, receivers = readEntry(entry)
   local isCandidate = not string.find(receivers, '.', 1, true) and wantsType(typeOf(label))
+    and (not options.subject or subjectOf(label) == options.subject)
   return { order = order, event = event, label = label, receivers = receivers, isCandidate = isCandidate }
 end
 
@@ -60,36 +65,76 @@ end
 
 local laterRead = 0
 
--- Returns the serial of the delivery to create. Nil if a delivery is pending or delivered, if the
--- event is in another state than those wanted, or if it was sent again too often.
-local function findMissing(entry)
-  local d = deliveries:get(webhook .. '/' .. entry.event)
+local function isWantedState(pattern) return string.find(options.states, pattern) end
+
+-- True if a delivery waits for a retry that is due after `at`: `isMovable` of storage/queue.
+local function isMovable(d, at)
+  return d.state == 'p' and d.startedAt ~= '' and d.extraAt == '' and (tonumber(d.dueAt) or 0) > at
+end
+
+-- How many deliveries of an event to the webhook are in each state, by its letter; `n` of them in all.
+-- `waiting`: the first that may be moved to `at`. Nil if one of them cannot be read.
+local function countStates(entry, at)
+  local counts = { n = 0, p = 0, d = 0, f = 0, w = 0 }
+  local first, refs = webhook .. '/' .. entry.event, {}
   local isReceiver = string.find(';' .. entry.receivers .. ';', ';' .. webhook .. ';', 1, true)
-  -- A delivery without a record was never claimed: it is pending.
-  if isReceiver and not d then return nil end
-  local state = d and d.state or 'm'
-  if state ~= 'm' and state ~= 'f' and state ~= 'w' then return nil end
-  local nextSerial, refs = d and 1 or 0, {}
+  local d = deliveries:get(first)
+  -- Such an event is pending or was delivered, whatever became of its later deliveries.
+  if d and d.state ~= 'f' and d.state ~= 'w' and not isWantedState('[pd]') then return nil end
+  if d then
+    refs[1] = first
+  elseif isReceiver then
+    -- A delivery without a record was never claimed: it is pending.
+    counts.n, counts.p = 1, 1
+  end
+  local nextSerial = (isReceiver or refs[1]) and 1 or 0
   for _, serial in ipairs(listSerials(account, entry.event, webhook)) do
     refs[#refs + 1] = toRef(webhook, entry.event, serial)
     nextSerial = tonumber(serial) + 1
   end
-  laterRead = laterRead + #refs
+  laterRead = laterRead + #refs - (refs[1] == first and 1 or 0)
   deliveries:fetch(refs)
   for _, ref in ipairs(refs) do
-    local later = deliveries:get(ref)
-    if later and later.state == 'w' then state = 'w' end
-    if later and later.state ~= 'f' and later.state ~= 'w' then return nil end
+    local d = deliveries:get(ref)
+    if d and d.isBroken then return nil end
+    if d then
+      local state = isOpen(d) and 'p' or d.state
+      counts.n, counts[state] = counts.n + 1, counts[state] + 1
+      if not counts.waiting and isMovable(d, at) then counts.waiting = ref end
+    end
   end
-  if nextSerial > options.maxSerial or not string.find(options.states, state, 1, true) then return nil end
-  return nextSerial
+  return counts, nextSerial
+end
+
+-- `findStanding` of storage/queue.
+local function findStanding(counts)
+  if counts.p > 0 then return 'p' end
+  if counts.d > 0 then return 'd' end
+  if counts.n == 0 then return 'm' end
+  return counts.w > 0 and 'w' or 'f'
+end
+
+-- Notes for an entry the delivery to move, or the serial of the one to create. Returns false if
+-- nothing is to be done: the event is in another state than those wanted, or was sent again too often.
+local function plan(entry, at)
+  local counts, nextSerial = countStates(entry, at)
+  if not counts then return false end
+  local standing = findStanding(counts)
+  if not isWantedState(standing) then return false end
+  if standing == 'p' then
+    entry.waiting = counts.waiting
+    return entry.waiting ~= nil
+  end
+  entry.serial = nextSerial
+  return nextSerial <= options.maxSerial
 end
 
 local from, to = '[' .. account .. '/' .. hex(options.since), '(' .. account .. '0'
+if options.to then to = '(' .. account .. '/' .. hex(options.to) end
 if options.after ~= '' and options.after > hex(options.since) then from = '[' .. account .. '/' .. options.after .. '0' end
 local entries = call('ZRANGEBYLEX', LOG, from, to, 'LIMIT', 0, options.limit)
-local missing, last, examined = {}, '', 0
-local function isFull() return #missing == options.maxRecovered or laterRead >= MAX_LATER end
+local planned, created, last, examined = {}, 0, '', 0
+local function isFull() return #planned == options.maxRecovered or laterRead >= MAX_LATER end
 for first = 1, #entries, READ_TOGETHER do
   if isFull() then break end
   local batch = {}
@@ -98,17 +143,26 @@ for first = 1, #entries, READ_TOGETHER do
   for _, entry in ipairs(batch) do
     if isFull() then break end
     examined, last = examined + 1, entry.order
-    entry.serial = entry.isCandidate and findMissing(entry) or nil
-    if entry.serial then missing[#missing + 1] = entry end
+    entry.dueAt = options.dueAt + #planned * options.everyMs
+    if entry.isCandidate and plan(entry, entry.dueAt) then
+      planned[#planned + 1] = entry
+      if entry.serial then created = created + 1 end
+    end
   end
 end
+local next = (examined < #entries or #entries == options.limit) and last or ''
+if options.isDryRun then return { 'made', #planned, next, '', examined } end
 
-local bound = #missing > 0 and findExceeded(account, #missing)
+local bound = created > 0 and findExceeded(account, created)
 if bound then return { 'full', bound } end
-for i, entry in ipairs(missing) do
-  addDelivery(webhook, endpoint, entry.event, entry.label, entry.serial, options.dueAt + (i - 1) * options.everyMs)
+if created == 0 and #planned > 0 then goOnWhenFull() end
+for _, entry in ipairs(planned) do
+  if entry.serial then
+    addDelivery(webhook, endpoint, entry.event, entry.label, entry.serial, entry.dueAt)
+  else
+    requestExtra(account, entry.waiting, entry.dueAt)
+  end
 end
 flush()
-local next = (examined < #entries or #entries == options.limit) and last or ''
-if #missing > 0 then rememberReply(#missing .. ' ' .. examined .. ' ' .. next) end
-return { 'made', #missing, next, text(notifyAt), examined }
+if #planned > 0 then rememberReply(#planned .. ' ' .. examined .. ' ' .. next) end
+return { 'made', #planned, next, text(notifyAt), examined }

@@ -30,9 +30,7 @@ if waiting then
   local d = getDelivery(account, waiting)
   if (tonumber(d.extraAt) or tonumber(d.dueAt) or createdAtOf(account, waiting, d)) > now then
     goOnWhenFull()
-    queue:remove(queueMember(account, waiting, d))
-    d.extraAt = text(now)
-    enqueue(account, waiting, d)
+    requestExtra(account, waiting, now)
   end
 else
   local bound = findExceeded(account, 1)

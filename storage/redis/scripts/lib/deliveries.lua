@@ -75,6 +75,7 @@ end
 
 -- A label is the type of an event, and after a comma its subject, if it has one.
 local function typeOf(label) return string.match(label, '^[^,]*') end
+local function subjectOf(label) return string.match(label, '^[^,]*,([^,]*)') end
 
 -- The parts of an entry of the log: order, event, label, webhooks with serials.
 local function readEntry(entry) return string.match(entry, '^%d+/(%x+)/([^/]+)/([^/]*)/(.*)$') end

@@ -28,3 +28,11 @@ local function listSerials(account, event, webhook)
   end
   return serials
 end
+
+-- Has a waiting delivery attempted at `at`, in addition to its schedule.
+local function requestExtra(account, ref, at)
+  local d = getDelivery(account, ref)
+  queue:remove(queueMember(account, ref, d))
+  d.extraAt = text(at)
+  enqueue(account, ref, d)
+end
