@@ -49,6 +49,7 @@ export type AuditAction =
   | "webhook.transferred"
   | "webhook.deleted"
   | "webhook.recovered"
+  | "webhook.replayed"
   | "webhook.tested"
   | "delivery.resent"
   | "delivery.failed"
@@ -76,7 +77,7 @@ export interface AuditEntry {
   readonly fields?: readonly string[] | undefined;
   /** Of `delivery.failed` and `delivery.withheld`: the `reason` in the delivery log. */
   readonly reason?: string | undefined;
-  /** Of `webhook.recovered`: the number of created deliveries, at least 1. */
+  /** Of `webhook.recovered` and `webhook.replayed`: the number of deliveries, at least 1. */
   readonly count?: number | undefined;
 }
 

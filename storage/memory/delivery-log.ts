@@ -90,7 +90,7 @@ function isSelected(
   );
 }
 
-/** What is done for an event at `dueAt`: a waiting delivery is moved, or a new one is created. */
+/** A change for an event at `dueAt`: a waiting delivery is moved, or a new one is created. */
 interface Repair {
   event: MemoryEvent;
   dueAt: number;

@@ -133,7 +133,7 @@ interface PlannedRepairs {
   created: NewDelivery[];
 }
 
-/** Gives each repair its turn, `everyMs` after the one before, and leaves out what cannot be done. */
+/** Gives each repair its turn, `everyMs` after the one before. Leaves out what cannot be done. */
 function planRepairs(
   repairs: Repair[],
   endpoint: EndpointRow,

@@ -7,8 +7,8 @@ import { componentRef } from "../../http/openapi-document.js";
 import type { HttpResponse } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import { invalidField, TEXT_LENGTHS } from "../call-arguments.js";
-import type { Delivery } from "../delivery/deliveries.js";
-import { RECOVERABLE } from "../delivery/delivery-repairs.js";
+import type { Delivery, RecoverySelection, ReplayRequest } from "../delivery/deliveries.js";
+import { MAX_REPLAYED_TYPES, RECOVERABLE, REPLAYABLE } from "../delivery/recover.js";
 import { findWebhook, parseInclude, parsePage, renameErrorField, toJsonResponse } from "./api-request.js";
 import type { ApiService, BodySchema, Operations, SubscriberCall } from "./operation.js";
 import {
@@ -24,7 +24,7 @@ import {
 } from "./schemas.js";
 
 const webhookId = { type: "string", format: "uuid" } as const;
-const count = { type: "integer", minimum: 0, description: "The number of created deliveries." } as const;
+const count = { type: "integer", minimum: 0, description: "The number of deliveries." } as const;
 
 /** The query parameters of a list of deliveries. */
 const logParameters: JsonObject[] = [
@@ -81,18 +81,51 @@ const logResponse = {
 
 /** The body of a request that recovers missed events. */
 const recoveryBody: BodySchema = {
-  required: ["since"],
   properties: {
-    since: { ...describeTime("ISO 8601 with an offset."), maxLength: TEXT_LENGTHS.time },
+    since: {
+      ...describeTime("ISO 8601 with an offset. Only `pending` events need none."),
+      maxLength: TEXT_LENGTHS.time,
+    },
     type: { ...eventTypeRef, description: "Only events of this type." },
     state: {
       type: "string",
       enum: RECOVERABLE,
       description:
-        "Only events whose deliveries `failed`; only those `missed`, which have no delivery; or only those `withheld`, for which access is checked again. Default: failed and missed.",
+        "Only events whose deliveries `failed`; only those `missed`, which have no delivery; only those `withheld`, for which access is checked again; or those `pending`, whose delivery waits for a retry and gets one more attempt in addition to its schedule. Default: failed and missed.",
     },
   },
   example: { since: "2026-03-01T00:00:00Z" },
+};
+
+/** The body of a request that sends a span of time again. */
+const replayBody: BodySchema = {
+  required: ["since", "until"],
+  properties: {
+    since: { ...describeTime("ISO 8601 with an offset."), maxLength: TEXT_LENGTHS.time },
+    until: { ...describeTime("Exclusive, and later than `since`."), maxLength: TEXT_LENGTHS.time },
+    types: {
+      type: "array",
+      minItems: 1,
+      maxItems: MAX_REPLAYED_TYPES,
+      items: eventTypeRef,
+      description: "Only events of these types.",
+    },
+    states: {
+      type: "array",
+      minItems: 1,
+      maxItems: REPLAYABLE.length,
+      items: { type: "string", enum: REPLAYABLE },
+      description: "Only events in these states for the webhook; `missed` have no delivery. Default: all.",
+    },
+    subject: {
+      type: "string",
+      minLength: 1,
+      maxLength: 256,
+      description: "Only events about this subject, of those that were delivered.",
+    },
+    dry_run: { type: "boolean", default: false, description: "True counts the events and sends nothing." },
+  },
+  example: { since: "2026-03-01T08:00:00Z", until: "2026-03-01T09:00:00Z", dry_run: true },
 };
 
 export const logOperations: Operations = {
@@ -117,11 +150,11 @@ export const logOperations: Operations = {
     tag: "Deliveries",
     summary: "Recover missed events",
     description:
-      "Creates deliveries of all stored events since `since`, or since the webhook was registered, that it subscribes to and did not receive. They are sent one at a time, oldest first. Calling it again changes nothing. The response is 429 if the recoveries of the account have examined too many events in a minute. Only the API key that owns the webhook, or a key that may act for it, may recover events.",
+      "Creates deliveries of all stored events since `since`, or since the webhook was registered, that it subscribes to and did not receive. They are sent one at a time, oldest first. With the state `pending`, nothing is created: deliveries that wait for a retry get one more attempt. Calling it again changes nothing. The response is 429 if the recoveries of the account have examined too many events in a minute. Only the API key that owns the webhook, or a key that may act for it, may recover events.",
     body: recoveryBody,
     response: {
       status: 202,
-      description: "The deliveries were created and will be sent.",
+      description: "The deliveries were created, or made due, and will be sent.",
       schema: describeObject({
         count,
       }),
@@ -132,6 +165,30 @@ export const logOperations: Operations = {
       const { id: webhookId } = await findWebhook(call, service);
       const recovery = { ...(await readRecovery(call)), webhookId, as: call.subscriber };
       return toJsonResponse(202, await service.deliveries.recover(recovery));
+    },
+  },
+  replayDeliveries: {
+    method: "POST",
+    path: "/v1/webhooks/:webhookId/replay",
+    tag: "Deliveries",
+    summary: "Send the events of a span of time again",
+    description:
+      "Creates a new delivery of each stored event of the span that the webhook subscribes to, also of those that were delivered, but none of an event with a pending delivery, of one that was sent again a hundred times, or from before the webhook was registered. The event ids stay the same. They are sent one at a time, oldest first, within the limits of `recover`. Only the API key that owns the webhook, or a key that may act for it, may replay events.",
+    body: replayBody,
+    response: {
+      status: 202,
+      description: "The deliveries were created and will be sent; with `dry_run` they were only counted.",
+      schema: describeObject({ count }),
+      example: { count: 12 },
+    },
+    errors: [403, 404, 409],
+    async handle(call, service) {
+      const { id: webhookId } = await findWebhook(call, service);
+      const { dry_run: dryRun, ...fields } = await call.readBody();
+      // The service checks each field.
+      const request = { ...fields, dryRun, webhookId, as: call.subscriber } as unknown as ReplayRequest;
+      const replay = service.deliveries.replay(request);
+      return toJsonResponse(202, await renameErrorField({ dryRun: "dry_run" }, replay));
     },
   },
   listAccountDeliveries: {
@@ -159,7 +216,7 @@ export const logOperations: Operations = {
     body: recoveryBody,
     response: {
       status: 202,
-      description: "The deliveries were created and will be sent.",
+      description: "The deliveries were created, or made due, and will be sent.",
       schema: describeObject({
         count,
         webhooks: { type: "array", items: describeObject({ webhookId, count }) },
@@ -229,15 +286,11 @@ function toRow({ attempts, ...delivery }: Delivery, isWithAttempts: boolean) {
 }
 
 /** Reads a body of the form {@link recoveryBody}. */
-async function readRecovery({ readBody }: SubscriberCall) {
+async function readRecovery({ readBody }: SubscriberCall): Promise<RecoverySelection> {
   const { since, type, state } = await readBody();
-  if (since === undefined)
+  if (since === undefined && state !== "pending")
     throw invalidField("since", "since is missing: the time to recover from, in ISO 8601.");
-  return {
-    since: since as string,
-    type: type as string | undefined,
-    state: state as (typeof RECOVERABLE)[number] | undefined,
-  };
+  return { since, type, state } as RecoverySelection;
 }
 
 /** Charges the account for a request that works on each of its webhooks, before it does. */

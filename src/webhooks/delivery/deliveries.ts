@@ -98,7 +98,7 @@ export interface DeliveryCounts extends Readonly<Record<DeliveryState, number>> 
 
 /** The result of recovering the missed events of all webhooks of an account. */
 export interface AccountRecovery {
-  /** The number of created deliveries. */
+  /** The number of deliveries that were created or, if pending, made due. */
   count: number;
   webhooks: readonly { webhookId: string; count: number }[];
   /**
@@ -111,13 +111,51 @@ export interface AccountRecovery {
   }[];
 }
 
+/** The events that `recover` selects. */
+export type RecoverySelection =
+  | {
+      /** A Date, or ISO 8601 with an offset. */
+      readonly since: Date | string;
+      readonly type?: string | undefined;
+      readonly state?: RecoverableState | "pending" | undefined;
+    }
+  | {
+      readonly since?: Date | string | undefined;
+      readonly type?: string | undefined;
+      readonly state: "pending";
+    };
+
+/** The events that `replay` sends again. */
+export interface ReplayRequest {
+  readonly webhookId: string;
+  /** Events that were stored at this time or later. A Date, or ISO 8601 with an offset. */
+  readonly since: Date | string;
+  /** Events that were stored before this time. */
+  readonly until: Date | string;
+  /** Only events of these types, 1 to 100. Default: all that the webhook subscribes to. */
+  readonly types?: readonly string[] | undefined;
+  /**
+   * Only events in one of these states for the webhook: `delivered`, `failed`, `withheld`, or
+   * `missed` for those without a delivery. Default: all of them.
+   */
+  readonly states?: readonly (RecoverableState | "delivered")[] | undefined;
+  /**
+   * Only events about this subject. A subscriber may name one only with the state `delivered`,
+   * which is then the default: otherwise the count would tell of records that it may not read.
+   */
+  readonly subject?: string | undefined;
+  /** True counts the events and changes nothing. Default false. */
+  readonly dryRun?: boolean | undefined;
+  readonly as?: Subscriber;
+}
+
 /**
  * The delivery log and the calls that repair it. Completed deliveries are kept for `retention`.
  *
  * A call without `as` acts as the host. With `as`, it has the permissions of that API key, as in
  * `registrations`: every key of the account may read the log, but without the subjects, and
  * without the excerpts of responses, which can repeat a record. Only a key that may manage the
- * webhook may call `request`, `resend`, `recover` and `test`.
+ * webhook may call `request`, `resend`, `recover`, `replay` and `test`.
  *
  * @throws `not_found`, `invalid_argument` and the errors of the storage; with `as` also
  * `webhook_owned_by_another_key` and `access_unavailable`.
@@ -189,25 +227,31 @@ export interface Deliveries {
    * the webhook do not count as missed. Events that were sent to the webhook again a hundred times,
    * by this call or by `resend`, are left out.
    *
+   * With the state `pending`, nothing is created. Deliveries that wait for a retry get one more
+   * attempt, in addition to their schedule: an endpoint that was repaired receives what waits for
+   * it. If the attempt fails, its next one is made when it was planned before. Deliveries that are
+   * in flight, due already or not attempted yet are left alone, so calling it again is safe.
+   *
+   * @param request.since may be left out with the state `pending`.
    * @param request.type recovers only events of this type.
    * @param request.state recovers only events whose deliveries `failed`; only those `missed`, which
-   * have no delivery to the webhook; or only those `withheld`, for which `access.canRead` is called
-   * again. Default: failed and missed.
+   * have no delivery to the webhook; only those `withheld`, for which `access.canRead` is called
+   * again; or those that are `pending`. Default: failed and missed.
    *
    * The deliveries fall due one at a time, `delivery.recoverEveryMs` apart, oldest first. New
    * events go before them. Recoveries of one account run one after another.
    *
+   * @returns `count`, the number of deliveries that were created or, if pending, made due.
    * @throws `rate_limited` beyond `limits.repairsPerMinute` for a webhook, and after the recoveries
    * of its account have examined more than `limits.recoveredEventsPerMinute` events, both counted
    * per process; `webhook_disabled` while the webhook is DISABLED.
+   *
+   * @example
+   * const { count } = await webhooks.deliveries.recover({ webhookId, state: "pending" });
    */
-  recover(request: {
-    readonly webhookId: string;
-    readonly since: Date | string;
-    readonly type?: string | undefined;
-    readonly state?: RecoverableState | undefined;
-    readonly as?: Subscriber;
-  }): Promise<{ readonly count: number }>;
+  recover(
+    request: { readonly webhookId: string; readonly as?: Subscriber } & RecoverySelection,
+  ): Promise<{ readonly count: number }>;
   /**
    * Does the same for every ENABLED webhook of an account that the caller may manage, one after
    * another, within the same limits.
@@ -215,13 +259,23 @@ export interface Deliveries {
    * @throws `rate_limited` if all of them were refused for it; an error of the storage if nothing
    * was created before it.
    */
-  recover(request: {
-    readonly account: string;
-    readonly since: Date | string;
-    readonly type?: string | undefined;
-    readonly state?: RecoverableState | undefined;
-    readonly as?: Subscriber;
-  }): Promise<AccountRecovery>;
+  recover(
+    request: { readonly account: string; readonly as?: Subscriber } & RecoverySelection,
+  ): Promise<AccountRecovery>;
+  /**
+   * Sends the stored events of a span of time again, also those that were delivered: for a
+   * subscriber that has lost them. Each gets a new delivery with a schedule of its own, as by
+   * `resend`, and at most a hundred. The deliveries fall due as those of `recover`, and its limits
+   * count both. Events from before the registration of the webhook, and events with a pending
+   * delivery, are left out. The receiver gets the same event id again.
+   *
+   * @throws the errors of `recover`.
+   *
+   * @example
+   * const span = { since: "2026-03-01T08:00:00Z", until: "2026-03-01T09:00:00Z" };
+   * const { count } = await webhooks.deliveries.replay({ webhookId, ...span, dryRun: true });
+   */
+  replay(request: ReplayRequest): Promise<{ readonly count: number }>;
   /**
    * Sends a test to this webhook only, whatever types it subscribes to. The delivery is signed and
    * logged like any other, but attempted once. Its type is `webhook.test`, and it contains an

@@ -122,7 +122,8 @@ export interface DeliveryLogStore {
    * first. Examines at most `limit` events, oldest first, or fewer, so that the work of one call is
    * bounded; `examined` is their number. `next` continues from there; `null` if all were examined.
    * `count` is the number of deliveries that were created or moved. With `isDryRun` nothing is
-   * changed, and `count` says what would have been. Returns `undefined` if there is no such webhook.
+   * changed, and `count` says what would have been. Returns `undefined` if there is no such
+   * webhook.
    */
   recover(
     request: {

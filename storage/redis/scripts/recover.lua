@@ -1,5 +1,5 @@
 -- Repairs what a webhook did not get: of stored events that it subscribes to. For a webhook an event is
--- in one of five states: `p` (a delivery is pending), `d` (one was delivered), `m` (there is none), `w`
+-- in one of five states: `p` (a delivery is pending), `d` (one was delivered), `m` (no delivery), `w`
 -- (at least one was withheld), `f` (all of them failed). For `p`, the delivery that waits for a retry is
 -- moved; for the others, a delivery is created.
 --

@@ -505,7 +505,7 @@ describe("recover of an account", () => {
   it.each([
     ["since", {}, { since: undefined }],
     ["since", { since: "yesterday" }, {}],
-    ["state", { state: "pending" }, {}],
+    ["state", { state: "waiting" }, {}],
     ["state", { state: ["failed"] }, {}],
     ["state", { state: "__proto__" }, {}],
     ["type", { type: "patient.*" }, {}],

@@ -132,6 +132,7 @@ const ACTIONS: Record<string, [label: string, phrase: string]> = {
   "webhook.transferred": ["Transferred", "transferred … to another key"],
   "webhook.deleted": ["Deleted", "deleted …"],
   "webhook.recovered": ["Events recovered", "recovered missed events of …"],
+  "webhook.replayed": ["Events replayed", "sent a span of time to … again"],
   "webhook.tested": ["Test sent", "sent a test to …"],
   "delivery.resent": ["Delivery sent again", "sent a delivery to … again"],
   "delivery.failed": ["Delivery failed", "gave up a delivery to …"],
