@@ -12,6 +12,7 @@ export type {
   ParkedRow,
 } from "../../src/outbox/outbox-source.js";
 export type { AnyEventInput, PlainEventInput } from "../../src/webhooks/service.js";
+export type { SqlConnection } from "../../src/webhooks/transaction.js";
 export {
   type MysqlConnection,
   type MysqlPool,
@@ -19,5 +20,5 @@ export {
   type MysqlSourceOptions,
   mysqlSource,
 } from "./mysql.js";
-export { type PgConnection, type PgPool, type PgSourceOptions, pgSource } from "./pg.js";
+export { type PgPool, type PgSourceOptions, pgSource } from "./pg.js";
 export type { SqlSource } from "./sql-source.js";

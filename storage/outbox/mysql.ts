@@ -2,6 +2,7 @@
 
 import { PostbellError } from "../../src/core/errors.js";
 import { readOptions, value } from "../../src/core/options.js";
+import type { SqlConnection } from "../../src/webhooks/transaction.js";
 import {
   createAdd,
   quoteIdentifier,
@@ -87,7 +88,7 @@ function padToPowerOfTwo(keys: readonly string[]): string[] {
  *
  * @throws `invalid_option`
  */
-export function mysqlSource(options: MysqlSourceOptions): SqlSource<MysqlConnection> {
+export function mysqlSource(options: MysqlSourceOptions): SqlSource<MysqlConnection | SqlConnection> {
   const { pool, table } = readOptions("mysqlSource", mysqlSourceOptions, options);
   if (!pool) {
     throw new PostbellError(
@@ -118,18 +119,18 @@ export function mysqlSource(options: MysqlSourceOptions): SqlSource<MysqlConnect
 
   const schema = createSchema(name);
 
-  return Object.freeze<SqlSource<MysqlConnection>>({
+  return Object.freeze<SqlSource<MysqlConnection | SqlConnection>>({
     schema: () => schema,
     async install() {
       await pool.query(schema);
     },
-    add: createAdd(pool, async (connection: MysqlConnection, rows) => {
+    add: createAdd(pool, async (connection: MysqlConnection | SqlConnection, rows) => {
       for (const { id, event } of rows) {
-        await run(
-          `INSERT INTO ${name} (event_id, event, added_at, due_at) VALUES (?, ?, ${NOW}, ${NOW})`,
-          [id, event],
-          connection,
-        );
+        // A library may put values into the text, where `sql_mode` decides what a backslash means.
+        const values = [id, Buffer.from(event).toString("hex")];
+        const text = `INSERT INTO ${name} (event_id, event, added_at, due_at) VALUES (?, UNHEX(?), ${NOW}, ${NOW})`;
+        if ("execute" in connection) await run(text, values, connection);
+        else await connection.query(text, values);
       }
     }),
     claim: ({ limit, leaseMs }) =>

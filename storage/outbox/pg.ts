@@ -6,6 +6,7 @@
 import { guardPool, ignoreErrors } from "../../src/core/error-events.js";
 import { PostbellError } from "../../src/core/errors.js";
 import { readOptions, value } from "../../src/core/options.js";
+import type { SqlConnection } from "../../src/webhooks/transaction.js";
 import {
   createAdd,
   quoteIdentifier,
@@ -17,17 +18,8 @@ import {
   toStats,
 } from "./sql-source.js";
 
-/**
- * The part of a client of `pg` that the source uses. Other clients work too, if they run a
- * statement with `$1`, `$2` … in the host's transaction.
- */
-export interface PgConnection {
-  /** Runs a statement with its values. */
-  query(text: string, values: unknown[]): PromiseLike<{ readonly rows: readonly unknown[] }>;
-}
-
 /** The part of a pool of `pg` that the source uses. */
-export interface PgPool extends PgConnection {
+export interface PgPool extends SqlConnection {
   /** Runs a statement on any connection. */
   query(text: string, values?: unknown[]): PromiseLike<{ readonly rows: readonly unknown[] }>;
 }
@@ -72,7 +64,7 @@ const epochMs = (time: string): string => `trunc(extract(epoch FROM ${time}) * 1
  *
  * @throws `invalid_option`
  */
-export function pgSource(options: PgSourceOptions): SqlSource<PgConnection> {
+export function pgSource(options: PgSourceOptions): SqlSource<SqlConnection> {
   const { pool, table } = readOptions("pgSource", pgSourceOptions, options);
   if (!pool) {
     throw new PostbellError("invalid_option", "pgSource: pool is missing: give a pool of pg.", {
@@ -105,21 +97,21 @@ export function pgSource(options: PgSourceOptions): SqlSource<PgConnection> {
 CREATE INDEX IF NOT EXISTS ${index} ON ${name} (due_at);
 `;
 
-  return Object.freeze<SqlSource<PgConnection>>({
+  return Object.freeze<SqlSource<SqlConnection>>({
     schema: () => schema,
     async install() {
       // IF NOT EXISTS alone fails if two processes run it at the same moment. Several statements in
       // one text are one transaction.
       await pool.query(`SELECT pg_advisory_xact_lock(hashtext('${table}'));\n${schema}`);
     },
-    add: createAdd(pool, async (connection: PgConnection, rows) => {
+    add: createAdd(pool, async (connection: SqlConnection, rows) => {
       ignoreErrors(connection);
-      const ids = rows.map(({ id }) => id);
-      const events = rows.map(({ event }) => event);
+      // As one text, because libraries encode arrays and JSON differently.
       await connection.query(
         `INSERT INTO ${name} (event_id, event)
-          SELECT event_id, event FROM unnest($1::uuid[], $2::text[]) WITH ORDINALITY AS given (event_id, event, place) ORDER BY place`,
-        [ids, events],
+          SELECT (added.value ->> 'id')::uuid, added.value ->> 'event'
+          FROM json_array_elements($1::text::json) WITH ORDINALITY AS added (value, place) ORDER BY place`,
+        [JSON.stringify(rows)],
       );
     }),
     async claim({ limit, leaseMs }) {

@@ -5,6 +5,7 @@ import { value } from "../../src/core/options.js";
 import { type EventRow, listRowIds, toEventRows } from "../../src/outbox/event-row.js";
 import type { OutboxClaim, OutboxSource, ParkedRow } from "../../src/outbox/outbox-source.js";
 import type { AnyEventInput } from "../../src/webhooks/service.js";
+import { requireTransactionValue } from "../../src/webhooks/transaction.js";
 
 /**
  * A source with a table in the host's own database, so that an event is written in the transaction
@@ -52,6 +53,7 @@ export function createAdd<Connection>(
         { field: "connection" },
       );
     }
+    requireTransactionValue(connection, "connection");
     const rows = toEventRows(events);
     if (rows.length > 0) await insert(connection, rows);
     return listRowIds(events, rows);

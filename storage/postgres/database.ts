@@ -3,6 +3,7 @@
 import { type Clock, systemClock } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
 import { retry } from "../../src/core/retry.js";
+import type { SqlConnection } from "../../src/webhooks/transaction.js";
 import type { SqlDatabase, SqlReadOptions, SqlTransaction, TransactionOptions } from "../sql/database.js";
 import type { PgClient, PgPoolClient, PostgresPool } from "./client.js";
 import {
@@ -13,6 +14,7 @@ import {
   toJoinError,
   toPostgresError,
 } from "./errors.js";
+import { toHostClient } from "./host-connection.js";
 import type { PostgresTransaction } from "./transaction.js";
 
 /**
@@ -157,18 +159,19 @@ export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDat
     read: (work, { isOneStatement = false }: SqlReadOptions = {}) =>
       run(isOneStatement ? undefined : BEGIN_READ, work),
     async join(connection, work) {
-      const client = connection as PgClient;
-      const isClient = typeof client.query === "function" && typeof client.on === "function";
-      // A pool would run each statement on another connection, outside of the transaction.
-      if (!isClient || "totalCount" in client) {
+      const { query, on } = connection as Partial<PgClient>;
+      if (typeof query !== "function") {
         throw new PostbellError(
           "invalid_argument",
-          "transaction must be the client of pg on which the transaction was begun, not the pool.",
+          "transaction must be of Postgres, as the storage is: a client of pg, an object with query(text, values), or the result of a function of postbell/orm.",
           { field: "transaction" },
         );
       }
       await prepare();
-      const transaction = joinTransaction(client);
+      const isPg = typeof on === "function";
+      const transaction = joinTransaction(
+        isPg ? (connection as PgClient) : toHostClient(connection as SqlConnection),
+      );
       try {
         const result = await work(transaction);
         await transaction.settled();

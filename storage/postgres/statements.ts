@@ -33,6 +33,9 @@ export interface PostgresStatements {
   nameOf(text: string): string | undefined;
 }
 
+/** Parameters of functions that are JSON, which a connection of the host has to be told. */
+const JSON_PARAMETERS = new Set(["p_events", "p_assumed", "p_endpoints", "p_deliveries"]);
+
 const isTable = (value: unknown): value is SqlTable =>
   typeof value === "object" && value !== null && "columns" in value;
 
@@ -147,8 +150,10 @@ export function createPostgresStatements(schema: string, isPrepared: boolean): P
         ORDER BY t.position FOR UPDATE OF t`;
     }),
     call: memoize((name, parameters) => {
-      const list = parameters.map((parameter, index) => `${parameter} => $${index + 1}`).join(", ");
-      return `SELECT * FROM ${toName(name)}(${list})`;
+      const list = parameters.map((parameter, index) => {
+        return `${parameter} => $${index + 1}${JSON_PARAMETERS.has(parameter) ? "::json" : ""}`;
+      });
+      return `SELECT * FROM ${toName(name)}(${list.join(", ")})`;
     }),
     combine: (parts) =>
       parts.length === 1 && parts[0]

@@ -164,7 +164,7 @@ export function createPostgresTransaction(
     },
     all: (text, values = []) => sender.send(statements.query(text), values),
     forEach(text, types, lists) {
-      if (!isChecked) sender.sendPlain(`SELECT "${schema}".check_encoding()`);
+      if (!isChecked) sender.sendPlain(`SELECT "${schema}".check_encoding()::text`);
       isChecked = true;
       return query(lists.length === 1 ? statements.query(text) : statements.forEach(text, types), lists);
     },

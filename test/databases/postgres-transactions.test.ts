@@ -166,7 +166,9 @@ test("the pool, another object, and an unknown option are refused with what to c
     code: "invalid_argument",
     field: "transaction",
   });
-  await expect(webhooks.emit(event, { transaction: {} })).rejects.toMatchObject({ field: "transaction" });
+  await expect(webhooks.emit(event, { transaction: {} as never })).rejects.toMatchObject({
+    field: "transaction",
+  });
   await expect(webhooks.emit(event, { client: {} } as never)).rejects.toMatchObject({ field: "client" });
 });
 

@@ -15,6 +15,7 @@ import {
   REMEMBER_MS,
   type WebhookStore,
 } from "../store.js";
+import { requireTransactionValue } from "../transaction.js";
 import {
   createPrepareEvent,
   type EmitOptions,
@@ -137,13 +138,14 @@ export type AppendEvents = (
 /** Errors: `invalid_argument` if the storage cannot write in a transaction of the host. */
 function checkTransaction(store: WebhookStore, transaction: unknown): void {
   if (transaction === undefined) return;
-  const problem =
-    store.joinsTransactions !== true
-      ? "This storage cannot write in a transaction of the host. Use postgresStorage or sqliteStorage, or the outbox."
-      : typeof transaction !== "object" || transaction === null
-        ? "transaction must be the connection on which the transaction was begun."
-        : undefined;
-  if (problem !== undefined) throw new PostbellError("invalid_argument", problem, { field: "transaction" });
+  if (store.joinsTransactions !== true) {
+    throw new PostbellError(
+      "invalid_argument",
+      "This storage cannot write in a transaction of the host. Use postgresStorage or sqliteStorage, or the outbox.",
+      { field: "transaction" },
+    );
+  }
+  requireTransactionValue(transaction, "transaction");
 }
 
 function toError(result: AppendResult | undefined): PostbellError | undefined {

@@ -13,6 +13,7 @@ import { type BuiltPayload, buildPayload, type ResolveEntry } from "../events/bu
 import { buildPlainPayload } from "../events/plain-event.js";
 import type { FhirResource } from "../fhir.js";
 import type { EventRecord } from "../store.js";
+import type { HostTransaction } from "../transaction.js";
 
 /**
  * An event: something happened to a record of an account.
@@ -147,14 +148,15 @@ export type EmitResult<E> = unknown extends E
 /** The options of one call of `emit`. */
 export interface EmitOptions {
   /**
-   * The connection on which you have begun a transaction, in the database of the storage: a client
-   * of `pg`, or another open database of the same SQLite file. The event is written in it. It is
-   * delivered if you commit, and never existed if you roll back.
+   * The transaction that you have begun, in the database of the storage: a client of `pg`, an object
+   * with `query(text, values)`, `fromDrizzle(tx)` and its like of `postbell/orm`, or another open
+   * database of the same SQLite file. The event is written in it. It is delivered if you commit, and
+   * never existed if you roll back, also to a savepoint.
    *
-   * If the connection ends, the next statement on it rejects. The client gets a listener of
+   * If the connection ends, the next statement on it rejects. A client of `pg` gets a listener of
    * `error`, so that this does not end the process.
    */
-  readonly transaction?: object | undefined;
+  readonly transaction?: HostTransaction | undefined;
 }
 
 /** Reads the options of a call. Throws `invalid_argument`. */

@@ -67,7 +67,7 @@ test("an event is stored if its transaction commits, and does not exist otherwis
 
 test("the storage's own database, one without a transaction, and other objects are refused", async () => {
   const { webhooks, list } = await createService();
-  for (const transaction of [own, host, {}]) {
+  for (const transaction of [own, host, {} as never]) {
     await expect(webhooks.emit(event, { transaction })).rejects.toMatchObject({
       code: "invalid_argument",
       field: "transaction",
