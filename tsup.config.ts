@@ -27,6 +27,7 @@ const shared: Options = {
     sqlite: "storage/sqlite/index.ts",
     opentelemetry: "adapters/opentelemetry.ts",
     prometheus: "adapters/prometheus.ts",
+    orm: "adapters/orm.ts",
     outbox: "storage/outbox/index.ts",
   },
   platform: "node",

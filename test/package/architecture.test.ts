@@ -224,6 +224,7 @@ describe("the house", () => {
       "storage",
       "memory",
       "images",
+      "orm",
       "outbox",
       "portal",
       "prometheus",
@@ -292,7 +293,7 @@ describe("the house", () => {
 
   it("does nothing at import or construction: a process that only makes a service ends at once", () => {
     const script = `
-      for (const entry of ["", "/content", "/storage", "/express", "/koa", "/fastify", "/node", "/fetch", "/memory", "/images", "/outbox", "/portal", "/receiver", "/smtp", "/testing", "/opentelemetry", "/prometheus"]) await import("postbell" + entry);
+      for (const entry of ["", "/content", "/storage", "/express", "/koa", "/fastify", "/node", "/fetch", "/memory", "/images", "/orm", "/outbox", "/portal", "/receiver", "/smtp", "/testing", "/opentelemetry", "/prometheus"]) await import("postbell" + entry);
       const { createWebhooks } = await import("postbell");
       const { memoryStorage } = await import("postbell/memory");
       createWebhooks({ storage: memoryStorage(), access: { authenticate: () => null, canRead: () => true } });
