@@ -44,14 +44,16 @@ export type {
 export type { Resolve } from "./outbound/resolver.js";
 export type { OutboundFailure, OutboundRequest, OutboundResponse, OutboundResult } from "./outbound/types.js";
 export type { Json, JsonObject } from "./schema/types.js";
+export type { Account, Accounts, ErasedEvents, Events, ListAccounts } from "./webhooks/accounts.js";
 export type { ExhaustedDelivery } from "./webhooks/config/webhooks-options.js";
 export type { EmitResult, Emittable, EventHint, ResourceOf } from "./webhooks/emit/prepare-event.js";
-export type { Accounts, ErasedEvents, Events } from "./webhooks/erasure.js";
 export type { EventTypeOf, ResourceTypeOf } from "./webhooks/event-types/catalogue.js";
 export { subscribes } from "./webhooks/event-types/catalogue.js";
 export type { ParsedResource, ResourceHead } from "./webhooks/fhir.js";
 export { type DeliveryKey, formatDeliveryId, parseDeliveryId } from "./webhooks/store/records.js";
 export {
+  type AccountListStore,
+  type AccountSummary,
   type AppendedEvent,
   type AppendRequest,
   type AppendResponse,

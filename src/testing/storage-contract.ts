@@ -1,6 +1,7 @@
 /** The contract of `WebhookStore`: tests that run in any test runner against any storage. */
 
 import { closeStorages } from "./close-storages.js";
+import { testAccountList, testAccountPages, testFailingAccounts } from "./storage-contract/account-list.js";
 import { testEndpointLimit, testLanes, testTurns } from "./storage-contract/claim-order.js";
 import { testClaimRate, testCountedClaims } from "./storage-contract/claim-rate.js";
 import { testClaims, testLeases } from "./storage-contract/claims.js";
@@ -13,7 +14,6 @@ import {
   testEventErasure,
   testForeignErasure,
 } from "./storage-contract/erasure.js";
-import { testEventFeed } from "./storage-contract/event-feed.js";
 import { testEventIds } from "./storage-contract/event-ids.js";
 import { testFanOut, testPayloads, testWebhookCounts } from "./storage-contract/events.js";
 import { createScenario, type DeclareTest, type StorageUnderTest } from "./storage-contract/fixture.js";
@@ -77,7 +77,6 @@ const SUITES = [
   testDeliveryLists,
   testDeliveryLookup,
   testAccountLog,
-  testEventFeed,
   testResend,
   testResendInFlight,
   testRecovery,
@@ -93,6 +92,9 @@ const SUITES = [
   testStorageTime,
   testLongLogs,
   testAuditLog,
+  testAccountList,
+  testAccountPages,
+  testFailingAccounts,
   testAccountErasure,
   testErasureSteps,
   testForeignErasure,

@@ -19,13 +19,13 @@
 
 import type { Clock } from "../core/clock.js";
 import type { Logger } from "../core/logger.js";
-import type { ErasureStore } from "./store/account-store.js";
+import type { AccountListStore, ErasureStore } from "./store/account-store.js";
 import type { DeliveryLogStore } from "./store/delivery-log-store.js";
 import type { DeliveryQueueStore } from "./store/delivery-queue-store.js";
 import type { Retention } from "./store/records.js";
 import type { AuditLogStore, EndpointHealthStore, RegistrationStore } from "./store/registration-store.js";
 
-export type { ErasedRecords, ErasureStore } from "./store/account-store.js";
+export type { AccountListStore, AccountSummary, ErasedRecords, ErasureStore } from "./store/account-store.js";
 export type {
   Claim,
   ClaimRequest,
@@ -105,7 +105,7 @@ export interface StorageContext {
 }
 
 /**
- * The port itself, in six parts, plus time, notification and counts.
+ * The port itself, in seven parts, plus time, notification and counts.
  *
  * `docs/guides/write-a-storage.md` explains the rules for all methods.
  */
@@ -115,7 +115,8 @@ export interface WebhookStore
     DeliveryLogStore,
     EndpointHealthStore,
     AuditLogStore,
-    ErasureStore {
+    ErasureStore,
+    AccountListStore {
   /**
    * The longest time that a process may sleep without claiming, whatever `claim` returned. It
    * bounds how late a process notices the work of another one.

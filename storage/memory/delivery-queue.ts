@@ -84,6 +84,7 @@ function addEvent(
     next: null,
   };
   account.events.add(stored, now);
+  account.lastEventAt = now;
   return stored;
 }
 

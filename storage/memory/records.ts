@@ -116,12 +116,26 @@ export interface CompletedEvent extends Queued<CompletedEvent> {
 }
 
 export interface Account {
+  /** The order of the list of accounts. */
+  order: number;
   name: string;
   endpoints: Rows<MemoryEndpoint>;
   events: Rows<MemoryEvent>;
   /** The completed ones of `events`, the one that was completed first in front. */
   ended: FifoTimeQueue<CompletedEvent>;
   pending: number;
+  /** When its last event was stored. */
+  lastEventAt: number | null;
+  /** How many of its endpoints have a `failingSince`. */
+  failingEndpoints: number;
+  /** Its entry in the list of failing accounts. */
+  failing: FailingAccount | null;
+}
+
+export interface FailingAccount {
+  /** Grows with each account that begins to fail. */
+  order: number;
+  account: Account;
 }
 
 /** A remembered id of an event that is not stored any more. */

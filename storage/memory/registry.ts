@@ -7,6 +7,8 @@ import { collectPage, FifoTimeQueue, OrderedRows, parsePageStart, type Rows } fr
 import type { MemoryEndpoint } from "./records.js";
 import { expire, freeRemoved } from "./retention.js";
 import {
+  countFailing,
+  countsAsFailing,
   dropIfEmpty,
   getAccount,
   getEndpoint,
@@ -80,6 +82,7 @@ function addEndpoint(state: State, webhook: WebhookRecord): MemoryEndpoint {
   };
   account.endpoints.add(endpoint);
   state.endpoints.set(webhook.id, endpoint);
+  countFailing(state, account, countsAsFailing(endpoint.record));
   return endpoint;
 }
 
@@ -129,6 +132,7 @@ export function removeEndpoint(state: State, endpoint: MemoryEndpoint): void {
   state.endpoints.delete(endpoint.id);
   endpoint.account.endpoints.delete(endpoint);
   endpoint.isRemoved = true;
+  countFailing(state, endpoint.account, -countsAsFailing(endpoint.record));
   state.removals.set(endpoint, 0);
 }
 

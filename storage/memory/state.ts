@@ -8,10 +8,11 @@ import { PostbellError } from "../../src/core/errors.js";
 import { createTimeQueue, type TimeQueue } from "../../src/core/time-queue.js";
 import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/store/records.js";
 import type { Attempt, Lane, Retention, WebhookRecord } from "../../src/webhooks/store.js";
-import { ExpiringMap, FifoTimeQueue, Rows } from "./collections.js";
+import { ExpiringMap, FifoTimeQueue, OrderedRows, Rows } from "./collections.js";
 import type {
   Account,
   AuditLogs,
+  FailingAccount,
   Lease,
   MemoryDelivery,
   MemoryEndpoint,
@@ -31,6 +32,8 @@ export interface MemoryLimits {
 export interface State {
   limits: MemoryLimits;
   accounts: Map<string, Account>;
+  accountList: OrderedRows<Account>;
+  failingAccounts: OrderedRows<FailingAccount>;
   endpoints: Map<string, MemoryEndpoint>;
   /** Endpoints with a delivery that may be claimed, by when. */
   ready: Record<Lane, TimeQueue<MemoryEndpoint>>;
@@ -84,6 +87,8 @@ export function createState(limits: MemoryLimits): State {
   return {
     limits,
     accounts: new Map(),
+    accountList: new OrderedRows(),
+    failingAccounts: new OrderedRows(),
     endpoints: new Map(),
     ready: { fast: createTimeQueue(), slow: createTimeQueue() },
     leases: createTimeQueue(),
@@ -110,8 +115,19 @@ export const scoped = (account: string, id: string): string => `${account.length
 export function getAccount(state: State, name: string): Account {
   let account = state.accounts.get(name);
   if (!account) {
-    account = { name, endpoints: new Rows(), events: new Rows(), ended: new FifoTimeQueue(), pending: 0 };
+    account = {
+      order: ++state.order,
+      name,
+      endpoints: new Rows(),
+      events: new Rows(),
+      ended: new FifoTimeQueue(),
+      pending: 0,
+      lastEventAt: null,
+      failingEndpoints: 0,
+      failing: null,
+    };
     state.accounts.set(name, account);
+    state.accountList.add(account);
   }
   return account;
 }
@@ -141,7 +157,9 @@ export function findDelivery(state: State, id: string): MemoryDelivery | undefin
 
 /** Deletes an account that has neither webhooks nor events. */
 export function dropIfEmpty(state: State, account: Account): void {
-  if (account.endpoints.size === 0 && account.events.size === 0) state.accounts.delete(account.name);
+  if (account.endpoints.size > 0 || account.events.size > 0) return;
+  state.accounts.delete(account.name);
+  state.accountList.delete(account);
 }
 
 export function notifyWorkers(state: State, at: number): void {
@@ -164,9 +182,27 @@ export const createTime = (state: Epoch, clock: Clock) => (): number => {
   return Math.round(state.epoch + clock.monotonic());
 };
 
+/** Counts that one more endpoint of an account fails, or one less. */
+export function countFailing(state: State, account: Account, by: number): void {
+  account.failingEndpoints += by;
+  if (account.failingEndpoints > 0 === (account.failing !== null)) return;
+  if (account.failing !== null) {
+    state.failingAccounts.delete(account.failing);
+    account.failing = null;
+    return;
+  }
+  account.failing = { order: ++state.order, account };
+  state.failingAccounts.add(account.failing);
+}
+
+/** How many failing endpoints this one counts for. */
+export const countsAsFailing = ({ failingSince }: WebhookRecord): 0 | 1 => (failingSince === null ? 0 : 1);
+
 /** Sets fields of the record. A change of the health alone keeps `updatedAt`. */
 export function updateRecord(state: State, endpoint: MemoryEndpoint, fields: Partial<WebhookRecord>): void {
+  const before = countsAsFailing(endpoint.record);
   endpoint.record = Object.freeze({ ...endpoint.record, ...fields });
+  countFailing(state, endpoint.account, countsAsFailing(endpoint.record) - before);
   const { noticeAt } = endpoint.record;
   if (noticeAt === null) state.notices.delete(endpoint);
   else {

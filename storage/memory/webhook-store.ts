@@ -2,10 +2,11 @@
 
 import { randomUUID } from "node:crypto";
 import type { StorageContext, StoreStats, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
+import { getEndpointState } from "../queue/account-summary.js";
+import { createMemoryAccounts } from "./accounts.js";
 import { parsePageStart } from "./collections.js";
 import { createMemoryDeliveryLog } from "./delivery-log.js";
 import { createMemoryDeliveryQueue } from "./delivery-queue.js";
-import { createMemoryErasure } from "./erasure.js";
 import type { AuditRow } from "./records.js";
 import { createMemoryRegistry } from "./registry.js";
 import {
@@ -46,7 +47,7 @@ export function createMemoryWebhookStore(
     ...createMemoryDeliveryQueue(context),
     ...createMemoryDeliveryLog(context),
     ...createMemoryAuditLog(context),
-    ...createMemoryErasure(context),
+    ...createMemoryAccounts(context),
     async stats() {
       const events = [...state.accounts.values()].reduce((sum, account) => sum + account.events.size, 0);
       return {
@@ -81,13 +82,7 @@ function dueCount(state: State, now: number): number {
 
 function healthCounts({ endpoints }: State): StoreStats["endpoints"] {
   const counts = { ok: 0, failing: 0, warned: 0, disabled: 0 };
-  for (const { record } of endpoints.values()) {
-    const { status, failingSince, warnedAt } = record;
-    if (status === "DISABLED") counts.disabled += 1;
-    else if (warnedAt !== null) counts.warned += 1;
-    else if (failingSince !== null) counts.failing += 1;
-    else counts.ok += 1;
-  }
+  for (const { record } of endpoints.values()) counts[getEndpointState(record)] += 1;
   return counts;
 }
 

@@ -184,11 +184,19 @@ export function addRecentAttempts(
   return { newest, past: null };
 }
 
+/** Returns the first hour that counts for the last day. */
+export const firstHourOfDay = (now: number): number => toHour(now) - DAY_HOURS;
+
 /** Sums up the hours that are not over for more than 24 hours. */
-function sumLastDay(hours: readonly PastHour[], current: number): RecentAttempts {
+export function sumLastDay(
+  newest: RecentHour | null,
+  past: readonly PastHour[],
+  now: number,
+): RecentAttempts {
+  const first = firstHourOfDay(now);
   const sum = { succeeded: 0, failed: 0, durationMs: 0 };
-  for (const { hour, succeeded, failed, durationMs } of hours) {
-    if (hour < current - DAY_HOURS) continue;
+  for (const { hour, succeeded, failed, durationMs } of newest === null ? past : [...past, newest]) {
+    if (hour < first) continue;
     sum.succeeded += succeeded;
     sum.failed += failed;
     sum.durationMs += durationMs;
@@ -224,5 +232,5 @@ export function summariseAttempts(
   now: number,
 ): Pick<DeliveryStats, "lastDay" | "hours"> {
   const hours = newest === null ? past : [...past, toPastHour(newest)];
-  return { lastDay: sumLastDay(hours, toHour(now)), hours: listHours(hours, toHour(now)) };
+  return { lastDay: sumLastDay(newest, past, now), hours: listHours(hours, toHour(now)) };
 }

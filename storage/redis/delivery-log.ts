@@ -34,7 +34,7 @@ function toRecord(webhookId: string, [suffix, label, order, record]: Row): Deliv
 }
 
 /** Decodes `<hour> <succeeded> <failed> <ms> <class of p50> <class of p95>;…` of lib/recent.lua. */
-const decodePast = (text: string): readonly PastHour[] =>
+export const decodePast = (text: string): readonly PastHour[] =>
   text
     .split(";")
     .slice(0, -1)
@@ -45,7 +45,7 @@ const decodePast = (text: string): readonly PastHour[] =>
     });
 
 /** Decodes the newest hour. */
-function decodeRecent(text: string): RecentHour | null {
+export function decodeRecent(text: string): RecentHour | null {
   const [line = "", sketch = ""] = text.split("\n");
   const [newest] = decodePast(line);
   if (newest === undefined) return null;
@@ -57,13 +57,7 @@ export function createRedisDeliveryLog(
   context: RedisStoreContext,
 ): Pick<
   WebhookStore,
-  | "getDelivery"
-  | "getEvent"
-  | "listDeliveries"
-  | "readDeliveriesAfter"
-  | "deliveryStats"
-  | "resend"
-  | "recover"
+  "getDelivery" | "getEvent" | "listDeliveries" | "deliveryStats" | "resend" | "recover"
 > {
   const { partitions, limits, run, notifyWorkers } = context;
   return {
@@ -100,25 +94,6 @@ export function createRedisDeliveryLog(
       const [rows, next] = reply as [Row[], string];
       const deliveries = rows.map((row) => toRecord(webhookId, row));
       return next ? { deliveries, next, examinedTo: decodeOrderTime(next) } : { deliveries, next: null };
-    },
-
-    async readDeliveriesAfter({ webhookId, after, since, until, limit }) {
-      const now = await context.connect(0);
-      const options = {
-        what: "feed",
-        id: webhookId,
-        after: validateCursor(after, ORDER),
-        since,
-        to: until,
-        limit,
-      };
-      const reply = await run(SCRIPTS.read, partitions.ofWebhook(webhookId), { now, options });
-      const [rows, next, more] = reply as [Row[], string, string];
-      return {
-        rows: rows.map((row) => ({ delivery: toRecord(webhookId, row), cursor: row[2] })),
-        after: next || undefined,
-        hasMore: more !== "",
-      };
     },
 
     async deliveryStats(webhookId, now) {

@@ -29,6 +29,8 @@ const KEY_NAMES = [
   "account-counts",
   "webhook-counts",
   "rates",
+  "account-list",
+  "failing",
 ] as const;
 
 /**

@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import type { AuditRecord, StoreStats, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
+import { createRedisAccountList } from "./account-list.js";
 import { createRedisDeliveryLog } from "./delivery-log.js";
 import { createRedisErasure } from "./erasure.js";
 import type { KeySet } from "./partition.js";
@@ -33,6 +34,7 @@ export function createRedisWebhookStore(
     ...createRedisDeliveryLog(context),
     ...createRedisAuditLog(context),
     ...createRedisErasure(context),
+    ...createRedisAccountList(context),
     async stats() {
       const at = await context.connect(now());
       const parts = await Promise.all(

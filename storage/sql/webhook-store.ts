@@ -11,6 +11,7 @@ import type {
 import { validateCursor } from "../cursor.js";
 import { countLeft } from "../queue/endpoint.js";
 import { encodeAccount, encodeStoredText } from "../stored-text.js";
+import { createSqlAccountList } from "./account-list.js";
 import { createAppender } from "./append.js";
 import { type Changes, type CountChange, readAllChanges } from "./changes.js";
 import { claimDeliveries } from "./claim.js";
@@ -74,6 +75,7 @@ export function createSqlWebhookStore(
     ...createSqlDeliveryLog(context),
     ...createSqlAuditLog(context),
     ...createSqlErasure(context),
+    ...createSqlAccountList(context),
     append: createAppender(context, tidier, concurrency),
     async claim(request) {
       await tidier.tidy(request.now);

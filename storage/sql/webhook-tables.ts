@@ -70,6 +70,7 @@ export const endpoints = {
   indexes: [
     { columns: ["lane", "ready_at", "turn"], present: "ready_at" },
     { columns: ["notice_at"], present: "notice_at" },
+    { columns: ["failing_since", "position"], present: "failing_since" },
   ],
 } as const satisfies SqlTable;
 

@@ -104,7 +104,7 @@ export function testAccountErasure(it: DeclareTest): void {
   });
 }
 
-/** Declares the tests of erasing accounts step by step, and while their deliveries are in flight. */
+/** Declares the tests of erasing step by step, and while deliveries are in flight. */
 export function testErasureSteps(it: DeclareTest): void {
   it("remembered ids of events that were freed or that no webhook received are erased", async (s) => {
     const ids = await repeat(3, async () => (await s.emit()).event);

@@ -1,5 +1,7 @@
 /** The part of the port that erases accounts and events, and lists accounts for operators. */
 
+import type { Page } from "./records.js";
+
 /** How many records of each kind a call has erased. */
 export interface ErasedRecords {
   readonly webhooks: number;
@@ -41,4 +43,35 @@ export interface ErasureStore {
     readonly ids: readonly string[];
     readonly now: number;
   }): Promise<{ readonly events: number; readonly deliveries: number; readonly left: readonly string[] }>;
+}
+
+/** An account with its webhooks and deliveries in numbers. */
+export interface AccountSummary {
+  readonly account: string;
+  /** Webhooks by their health: ENABLED and healthy, failing, failing and warned, DISABLED. */
+  readonly endpoints: Readonly<Record<"ok" | "failing" | "warned" | "disabled", number>>;
+  /** Its pending deliveries. */
+  readonly waiting: number;
+  /** The attempts of the last 24 whole hours and of the current hour, of all its webhooks. */
+  readonly lastDay: { readonly succeeded: number; readonly failed: number };
+  /**
+   * When the newest of its events that are kept was stored; `null` if none is kept. It may be that
+   * of an event which was freed or erased since.
+   */
+  readonly lastEventAt: number | null;
+}
+
+/** Lists the accounts of a storage. */
+export interface AccountListStore {
+  /**
+   * Returns the accounts that have webhooks, in an order of the storage's own that stays the same
+   * from page to page. `failing` returns those with a webhook that has a `failingSince`: it fails,
+   * or was disabled because it failed; within one partition, the one that fails for longest first.
+   *
+   * A page may be short, or empty, and still have a `next`: the work of one call is bounded. An
+   * account that changes between two pages may be listed twice.
+   */
+  listAccounts(
+    request: { readonly state?: "failing" | undefined; readonly now: number } & Page,
+  ): Promise<{ readonly accounts: readonly AccountSummary[]; readonly next: string | null }>;
 }

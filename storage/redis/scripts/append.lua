@@ -104,6 +104,7 @@ local function store(item, found)
   log:add(table.concat({ account, order, item.id, item.label, found.numbers .. (item.target and '.0' or '') }, '/'), 0)
   addDeliveries(item, found, order)
   count(account, 'pending', #found.webhooks)
+  getAccountCounts(account).lastEventAt = nowText
   if #found.webhooks > 0 then
     progress:setText(item.key, text(#found.webhooks))
   else

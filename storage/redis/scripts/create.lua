@@ -29,6 +29,8 @@ local value = endpoints.write({
 })
 local subscription = writeSubscription(webhook, options.status, options.shortId, options.types)
 call('HSET', ACCOUNTS, options.account, number .. '\n' .. (account and account.subscriptions or '') .. subscription)
+call('ZADD', ACCOUNT_LIST, number, options.account)
+if options.failingSince then call('ZADD', FAILING, 0, failingMember(webhook, options.failingSince)) end
 call('HSET', IDS, options.id, webhook)
 call('HSET', WEBHOOKS, webhook, value)
 if noticeAt ~= '' then call('ZADD', HEALTH, noticeAt, webhook) end

@@ -115,28 +115,6 @@ function readers.deliveries()
   return { rows, #entries == MAX_EXAMINED and last or '' }
 end
 
--- A page of up to `limit` deliveries after a place in the log, oldest first; it may have fewer, or be
--- empty. The second part of the reply is the place up to which the log was examined, the third is
--- empty at its end.
-function readers.feed()
-  local webhook, endpoint = getWebhook(options.id)
-  if not webhook then return { {}, options.after, '' } end
-  local account, after = endpoint.accountNumber, options.after
-  local from = '[' .. account .. '/' .. hex(options.since)
-  if after >= hex(options.since) then from = '(' .. account .. '/' .. after .. '0' end
-  local entries = call('ZRANGEBYLEX', LOG, from, '(' .. account .. '/' .. hex(options.to), 'LIMIT', 0, MAX_EXAMINED)
-  local rows, last = {}, after
-  for first = 1, #entries, READ_TOGETHER do
-    local candidates, lastRead = findCandidates(entries, first, math.min(first + READ_TOGETHER - 1, #entries), webhook)
-    for _, match in ipairs(selectMatching(candidates)) do
-      if #rows == options.limit then return { rows, match.previous ~= '' and match.previous or last, 'more' } end
-      rows[#rows + 1] = { suffixOf(match.ref), match.label, match.order, match.value }
-    end
-    last = lastRead
-  end
-  return { rows, last, #entries == MAX_EXAMINED and 'more' or '' }
-end
-
 function readers.counts()
   local webhook = getWebhook(options.id)
   if not webhook then return {} end
@@ -180,6 +158,73 @@ local function countHealth()
     if state then counts[state] = counts[state] + 1 end
   end
   return { counts.E, counts.D, counts.failing, counts.warned }
+end
+
+-- The most webhooks of a page of accounts, but at least those of one account.
+local MAX_SUMMED = 200
+
+-- An account in numbers: its name, its pending deliveries, when its last event was stored, how many
+-- webhooks it has, and two texts for each of them: its record, and its attempts by the hour.
+local function summarise(name, account)
+  local webhooks, fields = {}, {}
+  for webhook in string.gmatch(account.subscriptions, SUBSCRIPTION) do
+    webhooks[#webhooks + 1] = webhook
+    fields[#fields + 1] = webhook
+    fields[#fields + 1] = webhook .. '/h'
+  end
+  local records, hours = getFields(WEBHOOKS, webhooks), getFields(WEBHOOK_COUNTS, fields)
+  local counts, texts = getAccountCounts(account.number), {}
+  for _, webhook in ipairs(webhooks) do
+    texts[#texts + 1] = string.match(records[webhook] or '', '^[^\n]*')
+    texts[#texts + 1] = string.match(hours[webhook] or '', '^[^\n]*\n[^\n]*\n([^\n]*)') or ''
+    texts[#texts + 1] = hours[webhook .. '/h'] or ''
+  end
+  return { name, counts.pending, counts.lastEventAt, texts }, #webhooks
+end
+
+-- True if a webhook is the one of its account that fails for longest.
+local function failsLongest(account, webhook, failingSince)
+  for other in string.gmatch(account.subscriptions, SUBSCRIPTION) do
+    local endpoint = endpoints:get(other)
+    local member = endpoint and endpoint.failingSince ~= '' and failingMember(other, endpoint.failingSince)
+    if member and member < failingMember(webhook, failingSince) then return false end
+  end
+  return true
+end
+
+-- A page of the accounts that have webhooks. `after` is the number of an account. The second part of
+-- the reply says where to continue; it is empty at the end.
+function readers.accounts()
+  local rows, webhooks, last = {}, 0, options.after
+  local names = call('ZRANGEBYSCORE', ACCOUNT_LIST, '(' .. options.after, '+inf', 'LIMIT', 0, options.limit + 1)
+  for i, name in ipairs(names) do
+    if i > options.limit or (webhooks >= MAX_SUMMED) then return { rows, last } end
+    local account = readAccount(name)
+    if account and account.subscriptions ~= '' then
+      local row, count = summarise(name, account)
+      rows[#rows + 1], webhooks = row, webhooks + count
+    end
+    last = account and account.number or last
+  end
+  return { rows, '' }
+end
+
+-- A page of the accounts with a failing webhook. `after` is a member of the failing ones.
+function readers.failingAccounts()
+  local rows, webhooks, last = {}, 0, options.after
+  local from = options.after == '' and '-' or '(' .. options.after
+  for i, member in ipairs(call('ZRANGEBYLEX', FAILING, from, '+', 'LIMIT', 0, options.limit + 1)) do
+    if i > options.limit or webhooks >= MAX_SUMMED then return { rows, last } end
+    local webhook = string.match(member, '/(%d+)$')
+    local endpoint = webhook and endpoints:get(webhook)
+    local account = endpoint and endpoint.failingSince ~= '' and readAccount(endpoint.account)
+    if account then
+      webhooks = webhooks + countWebhooks(account)
+      if failsLongest(account, webhook, endpoint.failingSince) then rows[#rows + 1] = summarise(endpoint.account, account) end
+    end
+    last = member
+  end
+  return { rows, '' }
 end
 
 function readers.stats()

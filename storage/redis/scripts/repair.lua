@@ -83,7 +83,7 @@ function parts.accounts(name)
   local kept = call('ZLEXCOUNT', COMPLETED, from, to)
   if counts.pending == pending and counts.completed == kept then return end
   repaired = repaired + 1
-  accountCounts:set(account.number, { pending = pending, completed = kept })
+  accountCounts:set(account.number, { pending = pending, completed = kept, lastEventAt = counts.lastEventAt })
 end
 
 function parts.deliveries(ref)

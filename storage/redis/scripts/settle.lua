@@ -72,7 +72,8 @@ local function changeEndpoint(webhook, endpoint, report)
   endpoint.slowStart = text(change.slowStart)
   endpoints:set(webhook, endpoint)
   if not change.health then return end
-  endpoint.failingSince, endpoint.warnedAt = text(change.health.failingSince), ''
+  endpoint.warnedAt = ''
+  setFailingSince(webhook, endpoint, text(change.health.failingSince))
   setNoticeAt(webhook, endpoint, text(change.health.noticeAt))
   if change.health.noticeAt then notifyWorkers(change.health.noticeAt) end
 end

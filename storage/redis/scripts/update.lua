@@ -28,7 +28,8 @@ if isEnabled or options.isMoved then
   touched[webhook] = true
 end
 if isEnabled or isDisabled or options.isMoved then
-  endpoint.failingSince, endpoint.warnedAt = '', ''
+  endpoint.warnedAt = ''
+  setFailingSince(webhook, endpoint, '')
   setNoticeAt(webhook, endpoint, '')
 end
 changeSubscription(options.account, webhook, function(_, types) return status, options.types or types end)

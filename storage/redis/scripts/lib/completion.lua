@@ -1,14 +1,18 @@
 -- What is counted with the data, and the completion of deliveries and events.
 
--- The pending deliveries and the completed events of each account that has any.
+-- The pending deliveries and the completed events of each account that has any, and when its last event
+-- was stored.
 local accountCounts = hash(ACCOUNT_COUNTS, function(value)
-  local pending, completedEvents = string.match(value, '^(%d+),(%d+)')
-  return { pending = tonumber(pending) or 0, completed = tonumber(completedEvents) or 0 }
+  local pending, completedEvents, lastEventAt = string.match(value, '^(%d+),(%d+),?(%d*)')
+  return { pending = tonumber(pending) or 0, completed = tonumber(completedEvents) or 0, lastEventAt = lastEventAt or '' }
 end, function(counts)
-  return (counts.pending > 0 or counts.completed > 0) and text(counts.pending) .. ',' .. text(counts.completed)
+  return (counts.pending > 0 or counts.completed > 0)
+    and text(counts.pending) .. ',' .. text(counts.completed) .. ',' .. counts.lastEventAt
 end)
 
-local function getAccountCounts(account) return accountCounts:get(account) or { pending = 0, completed = 0 } end
+local function getAccountCounts(account)
+  return accountCounts:get(account) or { pending = 0, completed = 0, lastEventAt = '' }
+end
 
 local function count(account, what, by)
   local counts = getAccountCounts(account)

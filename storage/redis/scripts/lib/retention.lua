@@ -10,6 +10,7 @@ local FREED_PER_CALL = 200
 local function deleteIfEmpty(account, name)
   if call('HGET', ACCOUNTS, name) == account .. '\n' and not firstBelow(LOG, account) and not firstBelow(COMPLETED, account) then
     call('HDEL', ACCOUNTS, name)
+    call('ZREM', ACCOUNT_LIST, name)
     call('ZREM', RETENTION, account .. '/' .. name)
     completedIn[account] = nil
     retention:forget(account .. '/' .. name)
@@ -29,6 +30,7 @@ local function removeWebhook(name, webhook)
   if perSecond then call('HDEL', RATES, webhook) end
   changeSubscription(name, webhook, function() return nil end)
   if id then call('HDEL', IDS, id) end
+  if endpoint then setFailingSince(webhook, endpoint, '') end
   endpoints:delete(webhook)
   inFlight:delete(webhook)
   webhookCounts:delete(webhook)

@@ -31,6 +31,20 @@ local function setNoticeAt(webhook, endpoint, at)
   if at == '' then health:remove(webhook) else health:add(webhook, at) end
 end
 
+-- The failing endpoints, in the order in which they began to fail.
+local failing = sortedSet(FAILING)
+
+local function failingMember(webhook, failingSince) return hex(tonumber(failingSince)) .. '/' .. webhook end
+
+-- Sets since when an endpoint fails; empty if it does not.
+local function setFailingSince(webhook, endpoint, failingSince)
+  if endpoint.failingSince == failingSince then return end
+  if endpoint.failingSince ~= '' then failing:remove(failingMember(webhook, endpoint.failingSince)) end
+  if failingSince ~= '' then failing:add(failingMember(webhook, failingSince), 0) end
+  endpoint.failingSince = failingSince
+  endpoints:set(webhook, endpoint)
+end
+
 local function moveToLane(webhook, endpoint, lane)
   if endpoint.lane == lane then return end
   call('ZREM', READY[endpoint.lane], webhook)

@@ -1,8 +1,10 @@
-/** Erases accounts and events in memory. */
+/** Lists accounts, and erases accounts and events in memory. */
 
-import type { ErasureStore } from "../../src/webhooks/store.js";
+import type { AccountListStore, AccountSummary, ErasureStore } from "../../src/webhooks/store.js";
+import { getEndpointState, sumWebhooks } from "../queue/account-summary.js";
 import { offer } from "./claim-order.js";
-import type { MemoryEvent } from "./records.js";
+import { collectPage, parsePageStart } from "./collections.js";
+import type { Account, MemoryEvent } from "./records.js";
 import { removeEndpoint } from "./registry.js";
 import { eraseEvent } from "./retention.js";
 import { dropIfEmpty, type MemoryStoreContext, type State, scoped } from "./state.js";
@@ -55,7 +57,21 @@ function forgetAll({ remembered, replays }: State, account: string): number {
   return remembered.dropAll(prefix) + replays.dropAll(prefix);
 }
 
-export function createMemoryErasure(context: MemoryStoreContext): ErasureStore {
+function toSummary({ name, endpoints, pending, events, lastEventAt }: Account, now: number): AccountSummary {
+  const webhooks = [...endpoints.after(0)].map(({ record, recent, pastHours }) => ({
+    state: getEndpointState(record),
+    newest: recent,
+    past: pastHours,
+  }));
+  return {
+    account: name,
+    ...sumWebhooks(webhooks, now),
+    waiting: pending,
+    lastEventAt: events.size === 0 ? null : lastEventAt,
+  };
+}
+
+export function createMemoryAccounts(context: MemoryStoreContext): ErasureStore & AccountListStore {
   const { state } = context;
 
   const erase = (event: MemoryEvent, now: number): void => {
@@ -81,6 +97,18 @@ export function createMemoryErasure(context: MemoryStoreContext): ErasureStore {
         erase(event, now);
       }
       return { events: new Set(found).size, deliveries, left: [] };
+    },
+
+    async listAccounts({ state: wanted, cursor, limit, now }) {
+      const after = parsePageStart(cursor) ?? 0;
+      if (wanted === "failing") {
+        const { rows, next } = collectPage(state.failingAccounts.after(after), limit);
+        return { accounts: rows.map(({ account }) => toSummary(account, now)), next };
+      }
+      // An account whose webhooks were removed is kept with its events.
+      const hasWebhooks = ({ endpoints }: Account): boolean => endpoints.size > 0;
+      const { rows, next } = collectPage(state.accountList.after(after), limit, hasWebhooks);
+      return { accounts: rows.map((account) => toSummary(account, now)), next };
     },
   };
 }
