@@ -1,13 +1,15 @@
 /** `postbell/portal`: a page for operators and subscribers, as a service that an adapter mounts. */
 
 import { type Clock, withTimeout } from "../core/clock.js";
+import { isPostbellError } from "../core/errors.js";
 import { guardedLogger, type Logger } from "../core/logger.js";
 import { parseUrl } from "../core/parse-url.js";
 import { HttpError, rateLimited, serviceUnavailable } from "../http/errors.js";
-import { createRateLimit } from "../http/rate-limit.js";
+import { createRateLimit, type RateLimit } from "../http/rate-limit.js";
 import { createRouter, type Route, withoutBody } from "../http/router.js";
 import type { HttpRequest, HttpResponse, Service } from "../http/types.js";
-import { readSubscriber } from "../webhooks/call-arguments.js";
+import type { ListAccounts } from "../webhooks/accounts.js";
+import { checkName, readSubscriber } from "../webhooks/call-arguments.js";
 import {
   API_HEADERS,
   type ApiCall,
@@ -47,7 +49,7 @@ type UnroutedCall = Omit<ApiCall, "parameter">;
 const sessionRoute = ({ webhooks, content, editUrl, title, logo, clock }: PortalSettings): ApiRoute => ({
   method: "GET",
   path: "/api/session",
-  async handle({ visitor: { name, subscriber, userId, canReadRecords } }) {
+  async handle({ visitor: { name, subscriber, userId, operator, canReadRecords } }) {
     const session: SessionJson = {
       title,
       logo,
@@ -58,6 +60,7 @@ const sessionRoute = ({ webhooks, content, editUrl, title, logo, clock }: Portal
       },
       canReadRecords: canReadRecords === true,
       ...(webhooks?.audit?.isKept === true && { hasAuditLog: true }),
+      ...(operator === true && webhooks?.accounts !== undefined && { isOperator: true }),
       ...(editUrl !== undefined && { hasEditor: true }),
       schedule: webhooks?.schedule ?? [],
       now: new Date(clock.now()).toISOString(),
@@ -65,6 +68,40 @@ const sessionRoute = ({ webhooks, content, editUrl, title, logo, clock }: Portal
     return jsonResponse(200, session);
   },
 });
+
+/** The list of all accounts. For a visitor who is not an operator, the path does not exist. */
+const accountsRoute = ({ webhooks }: PortalSettings, limit: RateLimit): ApiRoute => ({
+  method: "GET",
+  path: "/api/accounts",
+  async handle({ visitor: { name, operator }, query }) {
+    if (operator !== true || webhooks?.accounts === undefined) throw notFoundHere();
+    const seconds = limit.take(OPERATORS);
+    if (seconds > 0) throw rateLimited(seconds, "Operators send too many requests");
+    const page = { ...readAccountQuery(query), operator: name };
+    try {
+      return jsonResponse(200, await webhooks.accounts.list(page));
+    } catch (error) {
+      if (!isPostbellError(error, "invalid_argument") && !isPostbellError(error, "invalid_request"))
+        throw error;
+      throw new HttpError(400, "invalid_request", error.message);
+    }
+  },
+});
+
+function readAccountQuery(query: URLSearchParams): Pick<ListAccounts, "state" | "cursor" | "limit"> {
+  const state = query.get("state") ?? undefined;
+  if (state !== undefined && state !== "failing")
+    throw new HttpError(400, "invalid_request", "state must be failing, or left out for all accounts.");
+  const limit = query.get("limit");
+  return {
+    state,
+    cursor: query.get("cursor") ?? undefined,
+    limit: limit === null ? undefined : Number(limit),
+  };
+}
+
+/** Names of accounts have no NUL. */
+const OPERATORS = "\u0000operators";
 
 /**
  * Creates the portal, a page with a small API of its own that an adapter mounts. It shows webhooks
@@ -97,15 +134,19 @@ export function createPortal(options: PortalOptions): Service {
     return { request, query: new URLSearchParams(request.query), visitor };
   };
 
+  const accounts = createRateLimit({ perMinute: settings.requestsPerMinute, clock });
   const api = createRouter(
-    [sessionRoute(settings), ...(content ? contentRoutes({ ...settings, content, logger }) : [])],
+    [
+      sessionRoute(settings),
+      accountsRoute(settings, accounts),
+      ...(content ? contentRoutes({ ...settings, content, logger }) : []),
+    ],
     {
       context: async (request, parameter): Promise<ApiCall> => ({ ...(await openCall(request)), parameter }),
       onError: (thrown) => jsonError(toPortalError(thrown, logger)),
     },
   );
 
-  const accounts = createRateLimit({ perMinute: settings.requestsPerMinute, clock });
   /** Forwards a call to the webhook service, on behalf of the visitor's subscriber. */
   const callWebhooks = async (call: UnroutedCall): Promise<HttpResponse> => {
     const { subscriber } = call.visitor;
@@ -193,11 +234,25 @@ async function authenticateVisitor(
   throw new HttpError(401, "unauthorized", "You are not signed in, or may not look at this page.");
 }
 
-function readVisitor({ name, subscriber, userId, canReadRecords = false }: Visitor): Visitor {
+function readVisitor({
+  name,
+  subscriber,
+  userId,
+  operator = false,
+  canReadRecords = false,
+}: Visitor): Visitor {
   if (typeof name !== "string") throw new TypeError("authorize must give a name.");
   if (userId !== undefined && !Number.isSafeInteger(userId)) throw new TypeError("userId must be a number.");
   if (typeof canReadRecords !== "boolean") throw new TypeError("canReadRecords must be true or false.");
-  return { name, subscriber: subscriber ? readSubscriber(subscriber) : undefined, userId, canReadRecords };
+  if (typeof operator !== "boolean") throw new TypeError("operator must be true or false.");
+  if (operator) checkName("name", name);
+  return {
+    name,
+    subscriber: subscriber ? readSubscriber(subscriber) : undefined,
+    userId,
+    operator,
+    canReadRecords,
+  };
 }
 
 const hostOf = (address: string): string | undefined => parseUrl(address)?.host;

@@ -29,6 +29,12 @@ export interface Visitor {
    */
   readonly userId?: number | undefined;
   /**
+   * True if the visitor operates the whole service, and may list the accounts of all subscribers.
+   * The `audit` hook of the webhook service hears of it with the visitor's `name`, which then must
+   * have 1 to 256 characters. Default: false.
+   */
+  readonly operator?: boolean | undefined;
+  /**
    * True if the visitor may see the bodies of notifications, which contain records. In any case,
    * only a subscriber that may manage the webhook sees them. Default: false.
    */
@@ -60,7 +66,7 @@ export type EditUrl = (record: EditableRecord) => Awaitable<string | null | unde
 
 /** The part of a webhook service that the portal uses. */
 export type PortalWebhooks = Pick<Webhooks<string>, "handleAs" | "schedule"> &
-  Partial<Pick<Webhooks<string>, "audit">>;
+  Partial<Pick<Webhooks<string>, "audit" | "accounts">>;
 
 /** The options of `createPortal`. */
 export interface PortalOptions {
@@ -69,8 +75,8 @@ export interface PortalOptions {
   /** The service from `createContent`; without it the portal shows no content. */
   content?: Content | undefined;
   /**
-   * Returns the visitor `{ name, subscriber?, userId?, canReadRecords? }` from your own session, or
-   * `null`.
+   * Returns the visitor `{ name, subscriber?, userId?, operator?, canReadRecords? }` from your own
+   * session, or `null`.
    */
   authorize: Authorize;
   /**

@@ -4,6 +4,7 @@
  * 8601.
  */
 
+import type { Account } from "../webhooks/accounts.js";
 import type { Delivery, DeliveryAttempt, DeliveryCounts } from "../webhooks/delivery/deliveries.js";
 import type { AuditEntry, Webhook } from "../webhooks/webhook.js";
 
@@ -28,6 +29,8 @@ export interface SessionJson {
   canReadRecords: boolean;
   /** True if the service keeps an audit log, otherwise absent. */
   hasAuditLog?: boolean;
+  /** True for an operator, who may list all accounts; otherwise absent. */
+  isOperator?: boolean;
   /** True if the host may know an editor for posts and pages, otherwise absent. */
   hasEditor?: boolean;
   /** When the attempts of a delivery are due, in milliseconds after its first one. */
@@ -125,7 +128,15 @@ export interface CatalogueJson extends EventTypesJson {
   details: EventTypeJson[];
 }
 
-export type AuditEntryJson = Serialised<Omit<AuditEntry, "account">>;
+export type AuditEntryJson = Serialised<Omit<AuditEntry, "account" | "webhookId">> & { webhookId: string };
+
+/** An account in the list of an operator. */
+export type AccountJson = Serialised<Account>;
+
+export interface AccountPageJson {
+  items: AccountJson[];
+  next: string | null;
+}
 
 export interface AuditPageJson {
   entries: AuditEntryJson[];

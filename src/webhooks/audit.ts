@@ -83,8 +83,13 @@ function createBoundedCaller(
 /** Keeps the log in the storage. */
 interface LogWriter extends Pick<BoundedCaller, "settled"> {
   /** Adds entries of one partition, in one call of the storage. Neither waits nor throws. */
-  add: (entries: AuditEntry[]) => void;
+  add: (entries: StoredEntry[]) => void;
 }
+
+/** An entry that the log of an account keeps. */
+type StoredEntry = AuditEntry & { readonly webhookId: string };
+
+const isStored = (entry: AuditEntry): entry is StoredEntry => entry.webhookId !== undefined;
 
 /**
  * Makes one call of the storage at a time: with several, the log would have the order in which they
@@ -222,7 +227,7 @@ export function createAudit(base: UnauditedService): Audit {
   const report = (entries: readonly Omit<AuditEntry, "at">[]): void => {
     const at = store.now();
     const reported = entries.map((entry) => Object.freeze({ at: new Date(at), ...entry }));
-    if (isKept) writer.add(reported);
+    if (isKept) writer.add(reported.filter(isStored));
     if (hook !== undefined) for (const entry of reported) hookCalls.call(() => hook(entry));
   };
   const reportsAny = isKept || hook !== undefined;

@@ -9,6 +9,7 @@ import { cacheDocument } from "../http/openapi-document.js";
 import type { HttpRequest, HttpResponse } from "../http/types.js";
 import type { JsonObject } from "../schema/types.js";
 import type { Subscriber } from "./access.js";
+import { type Accounts, createAccounts, type Events } from "./accounts.js";
 import { createApiHandlers, type HandleAsOptions } from "./api/api-handler.js";
 import { describeWebhooksOpenApi } from "./api/openapi.js";
 import { createAudit } from "./audit.js";
@@ -22,7 +23,6 @@ import { buildSchedule } from "./delivery/retry-schedule.js";
 import { DeliveryWorker } from "./delivery/worker.js";
 import { createAppendEvents, createEmit } from "./emit/emit.js";
 import type { EmitOptions, EmitResult, Emittable, EventHint } from "./emit/prepare-event.js";
-import { type Accounts, createErasure, type Events } from "./erasure.js";
 import { type EventCatalogue, type EventTypeOf, readCatalogue } from "./event-types/catalogue.js";
 import type { ClinicalEvents } from "./event-types/clinical-events.js";
 import { evaluateHealthStatus } from "./health-status.js";
@@ -110,9 +110,9 @@ export interface Webhooks<T extends string = string, C = AnyCatalogue> {
   readonly registrations: Registrations;
   /** The delivery log: read deliveries, resend, recover missed events, send a test. */
   readonly deliveries: Deliveries;
-  /** Erases everything that is stored of an account. For the host's own code only. */
+  /** Lists accounts for operators, and erases all that is stored of one. */
   readonly accounts: Accounts;
-  /** Erases events that are stored. For the host's own code only. */
+  /** Erases stored events. */
   readonly events: Events;
   /** The audit log: who did what to the webhooks of an account. Kept with `limits.auditEntries`. */
   readonly audit: AuditLog;
@@ -219,7 +219,7 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
     emit: createEmit(base, append) as Webhooks<EventTypeOf<C>, C>["emit"],
     registrations: createRegistrations(base, entitlement, true),
     deliveries,
-    ...createErasure(base),
+    ...createAccounts(base),
     audit: audit.log,
     eventTypes: () => eventTypes,
     schedule,
@@ -274,7 +274,6 @@ export function guardWebhookStore(store: WebhookStore, circuit: StorageCircuit):
     getDelivery: bounded(store.getDelivery.bind(store)),
     getEvent: bounded(store.getEvent.bind(store)),
     listDeliveries: bounded(store.listDeliveries.bind(store)),
-    readDeliveriesAfter: bounded(store.readDeliveriesAfter.bind(store)),
     deliveryStats: bounded(store.deliveryStats.bind(store)),
     resend: bounded(store.resend.bind(store)),
     recover: bounded(store.recover.bind(store)),
@@ -282,6 +281,7 @@ export function guardWebhookStore(store: WebhookStore, circuit: StorageCircuit):
     settleHealthNotification: bounded(store.settleHealthNotification.bind(store)),
     eraseAccount: bounded(store.eraseAccount.bind(store)),
     eraseEvents: bounded(store.eraseEvents.bind(store)),
+    listAccounts: bounded(store.listAccounts.bind(store)),
     stats: bounded(store.stats.bind(store)),
     ...guardAuditLog(store, bounded),
   });

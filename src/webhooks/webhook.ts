@@ -53,23 +53,33 @@ export type AuditAction =
   | "webhook.tested"
   | "delivery.resent"
   | "delivery.failed"
-  | "delivery.withheld";
+  | "delivery.withheld"
+  | "account.erased"
+  | "accounts.listed"
+  | "event.erased";
 
 /**
- * Who did it: the host's own code, an API key by the id of its subscriber, or Postbell itself.
+ * Who did it: the host's own code, an API key by the id of its subscriber, an operator of the
+ * portal by the name that `authorize` gave, or Postbell itself.
  */
 export type AuditActor =
   | { readonly type: "host" }
   | { readonly type: "key"; readonly id: string }
+  | { readonly type: "operator"; readonly name: string }
   | { readonly type: "service" };
 
 /** An entry of the audit log. It never has secrets, records or responses of endpoints. */
 export interface AuditEntry {
   readonly at: Date;
+  /** Empty for `accounts.listed`. */
   readonly account: string;
   readonly action: AuditAction;
   readonly actor: AuditActor;
-  readonly webhookId: string;
+  /**
+   * Absent for `account.erased`, `accounts.listed` and `event.erased`, which are reported to the
+   * `audit` hook and not stored.
+   */
+  readonly webhookId?: string | undefined;
   /** Of `webhook.tested` and of the actions on deliveries: the one that was created or ended. */
   readonly deliveryId?: string | undefined;
   readonly eventId?: string | undefined;

@@ -1,4 +1,4 @@
-/** `accounts.erase` and `events.erase`: what a host sees, also while deliveries are in flight. */
+/** `accounts` and `events`: lists for operators, and erasing, also during attempts. */
 
 import { describe, expect, it } from "vitest";
 import type { WebhookStore } from "../../src/ports.js";
@@ -8,6 +8,7 @@ import {
   HOUR,
   holdingEndpoint,
   response,
+  START,
   startHarness,
 } from "../support/webhook-harness.js";
 
@@ -18,6 +19,92 @@ const contains = (value: unknown, text: string): boolean => JSON.stringify(value
 
 const listAll = async ({ webhooks }: Harness, account = "clinic") =>
   (await webhooks.deliveries.list({ account })).deliveries;
+
+describe("accounts.list", () => {
+  it("returns accounts in numbers, and those that fail on their own", async () => {
+    const harness = await startHarness({ answer: ({ url }) => (url.endsWith("/bad") ? 500 : 200) });
+    await harness.register("https://hooks.example.com/good", "hospital");
+    await harness.register("https://hooks.example.com/bad");
+    await harness.register("https://hooks.example.com/good");
+    await harness.emit();
+    await harness.quiet();
+    const clinic = {
+      account: "clinic",
+      endpoints: { ok: 1, failing: 1, warned: 0, disabled: 0 },
+      waiting: 1,
+      lastDay: { attempts: 2, succeeded: 1 },
+      lastEventAt: new Date(START),
+    };
+    const { items, next } = await harness.webhooks.accounts.list();
+    expect(next).toBeNull();
+    expect(items.map(({ account }) => account)).toEqual(["hospital", "clinic"]);
+    expect(items[1]).toEqual(clinic);
+    const failing = await harness.webhooks.accounts.list({ state: "failing", limit: 1 });
+    expect(failing).toEqual({ items: [clinic], next: null });
+  });
+
+  it("lists two thousand accounts page by page, each once", async () => {
+    const harness = await startHarness();
+    const names = Array.from({ length: 2_000 }, (_, index) => `account ${index}`);
+    for (const account of names) await harness.register("https://hooks.example.com/a", account);
+    const seen: string[] = [];
+    let cursor: string | null | undefined;
+    while (cursor !== null) {
+      const { items, next } = await harness.webhooks.accounts.list({ cursor, limit: 100 });
+      expect(items.length).toBeLessThanOrEqual(100);
+      seen.push(...items.map(({ account }) => account));
+      cursor = next;
+    }
+    expect(seen).toEqual(names);
+  });
+
+  it.each([
+    [{ state: "ok" }, "state"],
+    [{ state: null }, "state"],
+    [{ limit: 0 }, "limit"],
+    [{ limit: 101 }, "limit"],
+    [{ limit: Number.NaN }, "limit"],
+    [{ cursor: "'; DROP TABLE webhooks" }, "cursor"],
+    [{ cursor: 5 }, "cursor"],
+    [{ operator: "" }, "operator"],
+    [{ operator: { toString: null } }, "operator"],
+  ])("refuses %j", async (request, field) => {
+    const harness = await startHarness();
+    await expect(harness.webhooks.accounts.list(request as never)).rejects.toMatchObject({ field });
+  });
+
+  it("refuses an argument that it does not know", async () => {
+    const harness = await startHarness();
+    const request = { account: "clinic" } as never;
+    await expect(harness.webhooks.accounts.list(request)).rejects.toMatchObject({ code: "invalid_argument" });
+  });
+
+  it("tells the audit hook who looks and who erases, and stores nothing of it", async () => {
+    const seen: unknown[] = [];
+    const harness = await startHarness({
+      options: {
+        limits: { auditEntries: 100 },
+        audit: ({ account, action, actor, eventId }) => {
+          seen.push({ account, action, actor, ...(eventId !== undefined && { eventId }) });
+        },
+      },
+    });
+    await harness.register();
+    const eventId = await harness.emit();
+    await harness.quiet();
+    await harness.webhooks.accounts.list({ operator: "Olga" });
+    await harness.webhooks.events.erase({ account: "clinic", eventId });
+    await harness.webhooks.accounts.erase("clinic");
+    await harness.quiet();
+    expect(seen.slice(1)).toEqual([
+      { account: "", action: "accounts.listed", actor: { type: "operator", name: "Olga" } },
+      { account: "clinic", action: "event.erased", actor: { type: "host" }, eventId },
+      { account: "clinic", action: "account.erased", actor: { type: "host" } },
+    ]);
+    expect((await harness.webhooks.audit.list({ account: "clinic" })).entries).toEqual([]);
+    expect(harness.log.filter((line) => /^(warn|error)/.test(line))).toEqual([]);
+  });
+});
 
 describe("accounts.erase", () => {
   it("returns what it has erased, and the account then has nothing", async () => {
