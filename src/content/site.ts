@@ -121,6 +121,13 @@ const listPrefix = (collection: Collection | undefined): string[] =>
 
 const HAS_NO_ADDRESS: Set<string> = new Set(["draft", "pending", "auto-draft", "future", "trash"]);
 
+/** The argument of the query that names a record of a type by its id. */
+const ID_ARGUMENTS: Map<string, string> = new Map([
+  ["post", "p"],
+  ["page", "page_id"],
+  ["attachment", "attachment_id"],
+]);
+
 /** About ten thousand words. */
 export const DEFAULT_FILTERED_CHARACTERS = 65_536;
 
@@ -158,15 +165,18 @@ export function createSite(
     contents?: ContentRenderer | undefined;
   } = {},
 ): Site {
-  const query = ({ type, id }: PostColumns): string =>
-    type === "page" ? `?page_id=${id}` : type === "post" ? `?p=${id}` : `?post_type=${type}&p=${id}`;
+  const query = ({ type, id }: PostColumns): string => {
+    const name = ID_ARGUMENTS.get(type);
+    return name === undefined ? `?post_type=${type}&p=${id}` : `?${name}=${id}`;
+  };
   const address = (post: PostColumns, index: SiteIndex, slug: string): string => {
     if (post.type === "page" && post.id === frontPage()) return `${home}/`;
     const { types } = index.model;
     const collection = types.get(post.type);
-    const isPlain = slug === "" || HAS_NO_ADDRESS.has(post.status) || collection?.isViewable !== true;
-    if (isPlain) return `${home}/${query(post)}`;
     const owner = post.type === "attachment" ? index.post(post.parent) : undefined;
+    const isHidden = HAS_NO_ADDRESS.has(post.status) || (owner && HAS_NO_ADDRESS.has(owner.status));
+    const isPlain = slug === "" || isHidden || collection?.isViewable !== true;
+    if (isPlain) return `${home}/${query(post)}`;
     const isBelow = collection.isHierarchical || isShown(owner);
     const above = isBelow ? pathAbove(post, index) : [];
     const prefix = listPrefix(isShown(owner) ? types.get(owner.type) : collection);

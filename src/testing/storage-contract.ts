@@ -14,6 +14,7 @@ import {
   testEventErasure,
   testForeignErasure,
 } from "./storage-contract/erasure.js";
+import { testEventFeed } from "./storage-contract/event-feed.js";
 import { testEventIds } from "./storage-contract/event-ids.js";
 import { testFanOut, testPayloads, testWebhookCounts } from "./storage-contract/events.js";
 import { createScenario, type DeclareTest, type StorageUnderTest } from "./storage-contract/fixture.js";
@@ -77,6 +78,7 @@ const SUITES = [
   testDeliveryLists,
   testDeliveryLookup,
   testAccountLog,
+  testEventFeed,
   testResend,
   testResendInFlight,
   testRecovery,

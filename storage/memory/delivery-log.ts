@@ -164,6 +164,14 @@ function requestExtra(context: MemoryStoreContext, waiting: MemoryDelivery, at: 
   offer(context, waiting.endpoint, now);
 }
 
+/** Yields deliveries from the oldest on, until one was created at `until` or later. */
+function* takeCreatedBefore(oldestFirst: Iterable<MemoryDelivery>, until: number): Iterable<MemoryDelivery> {
+  for (const delivery of oldestFirst) {
+    if (delivery.createdAt >= until) return;
+    yield delivery;
+  }
+}
+
 /** Errors: `storage_full` if new deliveries of `events` to one account would exceed a bound. */
 function checkRoom(state: State, account: Account, events: MemoryEvent[], now: number): void {
   checkPending(state, account, events.length);
@@ -174,7 +182,13 @@ export function createMemoryDeliveryLog(
   context: MemoryStoreContext,
 ): Pick<
   WebhookStore,
-  "getDelivery" | "getEvent" | "listDeliveries" | "deliveryStats" | "resend" | "recover"
+  | "getDelivery"
+  | "getEvent"
+  | "listDeliveries"
+  | "readDeliveriesAfter"
+  | "deliveryStats"
+  | "resend"
+  | "recover"
 > {
   const { state } = context;
   return {
@@ -205,6 +219,17 @@ export function createMemoryDeliveryLog(
         },
       );
       return { deliveries: rows.map(toRecord), next, ...(next !== null && { examinedTo }) };
+    },
+
+    async readDeliveriesAfter({ webhookId, after, since, until, limit }) {
+      const log = state.endpoints.get(webhookId)?.deliveries;
+      const start = Math.max(parsePageStart(after) ?? 0, (log?.firstSince(since) ?? 1) - 1);
+      const { rows, next } = collectPage(takeCreatedBefore(log?.after(start) ?? [], until), limit);
+      return {
+        rows: rows.map((delivery) => ({ delivery: toRecord(delivery), cursor: String(delivery.order) })),
+        after: rows.length > 0 ? String(rows.at(-1)?.order) : after,
+        hasMore: next !== null,
+      };
     },
 
     async deliveryStats(webhookId, now) {

@@ -57,7 +57,13 @@ export function createRedisDeliveryLog(
   context: RedisStoreContext,
 ): Pick<
   WebhookStore,
-  "getDelivery" | "getEvent" | "listDeliveries" | "deliveryStats" | "resend" | "recover"
+  | "getDelivery"
+  | "getEvent"
+  | "listDeliveries"
+  | "readDeliveriesAfter"
+  | "deliveryStats"
+  | "resend"
+  | "recover"
 > {
   const { partitions, limits, run, notifyWorkers } = context;
   return {
@@ -94,6 +100,25 @@ export function createRedisDeliveryLog(
       const [rows, next] = reply as [Row[], string];
       const deliveries = rows.map((row) => toRecord(webhookId, row));
       return next ? { deliveries, next, examinedTo: decodeOrderTime(next) } : { deliveries, next: null };
+    },
+
+    async readDeliveriesAfter({ webhookId, after, since, until, limit }) {
+      const now = await context.connect(0);
+      const options = {
+        what: "feed",
+        id: webhookId,
+        after: validateCursor(after, ORDER),
+        since,
+        to: until,
+        limit,
+      };
+      const reply = await run(SCRIPTS.read, partitions.ofWebhook(webhookId), { now, options });
+      const [rows, next, more] = reply as [Row[], string, string];
+      return {
+        rows: rows.map((row) => ({ delivery: toRecord(webhookId, row), cursor: row[2] })),
+        after: next || undefined,
+        hasMore: more !== "",
+      };
     },
 
     async deliveryStats(webhookId, now) {

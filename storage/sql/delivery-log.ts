@@ -132,6 +132,25 @@ async function listDeliveries(
   return { ...page, next: `${last.created_at}.${last.position}`, examinedTo: last.created_at };
 }
 
+type FeedRequest = Parameters<WebhookStore["readDeliveriesAfter"]>[0];
+
+async function readDeliveriesAfter(
+  transaction: SqlTransaction,
+  { webhookId, after, since, until, limit }: FeedRequest,
+): Promise<Awaited<ReturnType<WebhookStore["readDeliveriesAfter"]>>> {
+  const [at = 0, position = 0] = (validateCursor(after, CURSOR) || "0.0").split(".").map(Number);
+  const rows = await transaction.all<LoggedRow>(
+    `${SELECT} WHERE d.endpoint = (SELECT position FROM {endpoints} WHERE id = $1)
+      AND d.created_at >= $2 AND d.created_at < $3 AND (d.created_at, d.position) > ($4, $5)
+      ORDER BY d.created_at, d.position LIMIT $6`,
+    [webhookId, since, Math.min(until, Number.MAX_SAFE_INTEGER), at, position, limit + 1],
+  );
+  const found = rows
+    .slice(0, limit)
+    .map((row) => ({ delivery: toRecord(row), cursor: `${row.created_at}.${row.position}` }));
+  return { rows: found, after: found.at(-1)?.cursor ?? after, hasMore: rows.length > limit };
+}
+
 const toSummary = ({ at, kind, status, code }: Attempt): AttemptSummary => ({ at, kind, status, code });
 
 async function readStats(
@@ -180,7 +199,10 @@ async function readEvent(
 
 export function createSqlDeliveryLog({
   database,
-}: SqlStoreContext): Pick<WebhookStore, "getDelivery" | "getEvent" | "listDeliveries" | "deliveryStats"> {
+}: SqlStoreContext): Pick<
+  WebhookStore,
+  "getDelivery" | "getEvent" | "listDeliveries" | "readDeliveriesAfter" | "deliveryStats"
+> {
   return {
     async getDelivery(id) {
       const row = await database.read((transaction) => findLoggedDelivery(transaction, id));
@@ -188,6 +210,8 @@ export function createSqlDeliveryLog({
     },
     getEvent: ({ account, id }) => database.read((transaction) => readEvent(transaction, account, id)),
     listDeliveries: (request) => database.read((transaction) => listDeliveries(transaction, request)),
+    readDeliveriesAfter: (request) =>
+      database.read((transaction) => readDeliveriesAfter(transaction, request)),
     deliveryStats: (webhookId, now) => database.read((transaction) => readStats(transaction, webhookId, now)),
   };
 }

@@ -319,8 +319,23 @@ describe("who may write a key", () => {
     const call = open();
     const id = await author(call);
     await write(call, id, { price: 4 });
-    const { meta } = (await call(`GET /posts/${id}`, { as: "author", query: { context: "edit" } })).body;
-    expect((await write(call, id, { ...meta, subtitle: "sent back" }, "author")).status).toBe(200);
+    expect((await write(call, id, { price: 4, subtitle: "sent back" }, "author")).status).toBe(200);
+  });
+
+  it("is asked for a default that is not stored, a list and a reset, as in WordPress", async () => {
+    const call = open({
+      post: {
+        price: { type: "number", single: true, default: 1, canWrite: "edit_others_posts" },
+        steps: { canWrite: "edit_others_posts" },
+      },
+    });
+    const id = await author(call);
+    await write(call, id, { steps: ["a"] });
+    const codeOf = async (meta: JsonObject) => (await write(call, id, meta, "author")).body.code;
+    expect(await codeOf({ price: 1 })).toBe("rest_cannot_update");
+    expect(await codeOf({ steps: ["a"] })).toBe("rest_cannot_update");
+    expect(await codeOf({ price: null })).toBe("rest_cannot_delete");
+    expect(await codeOf({ steps: [] })).toBe("rest_cannot_delete");
   });
 
   it("is asked for a new post, an autosave and a batch too", async () => {

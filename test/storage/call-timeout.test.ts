@@ -56,6 +56,7 @@ const calls: readonly [method: keyof WebhookStore, call: (hanging: Hanging) => P
   ["removeWebhook", ({ webhooks, id }) => webhooks.registrations.remove(id)],
   ["append", ({ emit }) => emit()],
   ["listDeliveries", ({ webhooks, id }) => webhooks.deliveries.list({ webhookId: id })],
+  ["readDeliveriesAfter", ({ webhooks, id }) => webhooks.deliveries.listEvents({ webhookId: id })],
   ["getDelivery", ({ webhooks, id }) => webhooks.deliveries.get(`${id}.${id}`)],
   [
     "getEvent",

@@ -48,8 +48,8 @@ export function createOwnEmbeds({ repository, site, users, callers }: ContentBas
   function findPost(url: URL): PostColumns | undefined {
     const home = normalisePath(new URL(site.home).pathname);
     const path = normalisePath(url.pathname);
-    const id = url.searchParams.get("p") ?? url.searchParams.get("page_id");
-    if (id !== null && path === home) return /^\d{1,15}$/.test(id) ? index.post(Number(id)) : undefined;
+    const id = ["p", "page_id", "attachment_id"].map((name) => url.searchParams.get(name)).find(Boolean);
+    if (id && path === home) return /^\d{1,15}$/.test(id) ? index.post(Number(id)) : undefined;
     const slug = path.slice(path.lastIndexOf("/") + 1);
     const ids = types.flatMap((type) => index.withSlug(type, slug));
     return ids

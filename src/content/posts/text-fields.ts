@@ -8,7 +8,7 @@ import type { Caller } from "../auth/caller.js";
 import type { MetaField, MetaFields } from "../records/content-model.js";
 import type { Taxonomy } from "../records/records.js";
 import { combineErrors, RestError, refusal } from "../rest/error.js";
-import { ALL, EDIT, FULL } from "../rest/record-fields.js";
+import { ALL, EDIT, FULL, NO_META } from "../rest/record-fields.js";
 import { hasBlocks } from "../text/blocks.js";
 import { trimBlanks } from "../text/render.js";
 import {
@@ -190,12 +190,13 @@ const describeBuiltIn = (schema: Schema): Schema => {
   return schema.type === "string" ? { ...schema, maxLength: LENGTHS.content } : schema;
 };
 
-/** Returns the schema of `meta`. `embed` shows it if one of the fields is shown there. */
+/** Returns the schema of `meta`, an empty list for a type without any. `embed` shows it if one of the fields is shown there. */
 export function metaSchema(fields: MetaFields): Schema {
   const members = Object.entries(fields).map(([name, { schema, declared }]): [string, Schema] => [
     name,
     { context: FULL, ...(declared === undefined ? describeBuiltIn(schema) : schema) },
   ]);
+  if (members.length === 0) return NO_META.schema;
   const isEmbedded = members.some(([, { context }]) => context?.includes("embed"));
   return {
     type: "object",
@@ -241,8 +242,9 @@ interface PostWriter {
  *
  * @param value must have been sanitised
  * @param writer who must have the permission; absent for an import
- * @throws RestError 400 with the schema's code for an invalid value; 401 or 403
- *   `rest_cannot_update` with the `key` for a change that the writer may not make
+ * @throws RestError 400 with the schema's code for an invalid value; 401 or 403 with the `key` for
+ *   a change that the writer may not make: `rest_cannot_delete` for a reset, otherwise
+ *   `rest_cannot_update`
  */
 export function writeMeta(
   stored: JsonObject,
@@ -299,15 +301,16 @@ function writeDeclared(
     });
   }
   const next = isReset ? initial : readDeclared(value, `meta.${name}`, field.schema);
-  // As in WordPress, a client may send back what it may not change.
+  // As in WordPress, a client may send back the stored value of a key that it may not change: no
+  // list, and no default.
+  const isUnchanged =
+    !isReset && declared?.isList !== true && Object.hasOwn(written, name) && isSame(before, next);
   const isAllowed =
-    writer === undefined ||
-    isSame(before, next) ||
-    declared?.mayWrite({ ...writer.caller, id: writer.id }) === true;
+    writer === undefined || isUnchanged || declared?.mayWrite({ ...writer.caller, id: writer.id }) === true;
   if (!isAllowed) {
     const { status, code, message } = refusal(
       writer.caller,
-      "rest_cannot_update",
+      isReset ? "rest_cannot_delete" : "rest_cannot_update",
       `Sorry, you are not allowed to edit the ${name} custom field.`,
     );
     throw new RestError(status, code, message, { data: { key: name } });

@@ -76,17 +76,23 @@ function strip(text: string, characters: string): string {
 const removeQuotes = (part: string): string =>
   strip(part, part.length > 2 && part.startsWith('"') && part.endsWith('"') ? "\"'" : "\"' ");
 
-const isStopWord = (term: string): boolean => /^[a-z-]?$/.test(term) || STOP_WORDS.has(term);
+/** Of what was written, accents included: neither `é` nor `thé` is one. WordPress drops `0`, too. */
+const isStopWord = (term: string): boolean =>
+  /^[a-zA-Z0-]?$/.test(term) || STOP_WORDS.has(term.toLowerCase());
 
 /**
  * Splits a search text at blanks, commas and plus signs. `"…"` is a phrase, and `-word` excludes a
- * word. Single letters and stop words are dropped. If nothing is left, or there are ten terms or
+ * word. Single letters of ASCII and stop words are dropped. If nothing is left, or there are ten terms or
  * more, the text is one phrase. Pure, linear; the rules are those of WordPress.
  */
 export function parseSearch(text: string): ParsedSearch {
-  const sentence = fold(text.replace(/[\r\n]/g, ""));
-  const parts = splitSearch(sentence);
-  const words = parts.map(removeQuotes).filter((term) => !isStopWord(term));
+  const written = text.replace(/[\r\n]/g, "");
+  const sentence = fold(written);
+  const parts = splitSearch(written);
+  const words = parts
+    .map(removeQuotes)
+    .filter((term) => !isStopWord(term))
+    .map(fold);
   const terms = words.length === 0 || words.length >= MANY_TERMS ? [sentence] : words;
   return {
     terms: terms.map((term) => {

@@ -4,7 +4,6 @@ import type { Arguments, Json } from "../../schema/types.js";
 import { IDS as ID_LIST, LENGTHS, SLUGS } from "../argument-bounds.js";
 import type { TaxonomyDefinition } from "../records/content-model.js";
 import type { Term } from "../records/records.js";
-import { RestError } from "../rest/error.js";
 import { contextArgument, pageArguments } from "../rest/record-fields.js";
 import { contains, fold } from "../text/normalise.js";
 import { toSlug } from "../text/slug.js";
@@ -83,26 +82,17 @@ export interface TermQuery {
   order: "asc" | "desc";
 }
 
-/**
- * Returns the query for the arguments of a list.
- *
- * @throws RestError 400 `rest_orderby_include_missing_include` for an order by a missing list.
- */
+/** Returns the query for the arguments of a list. The order by a list that is missing is by name. */
 export function toTermQuery(values: { [name: string]: Json | undefined }): TermQuery {
-  const orderBy = values["orderby"] as TermOrder;
   const list = (name: string): Json[] | undefined => {
     const value = values[name];
     return Array.isArray(value) && value.length > 0 ? value : undefined;
   };
   const include = list("include") as number[] | undefined;
   const slug = (list("slug") as string[] | undefined)?.map(toSlug);
-  if (orderBy === "include" && include === undefined) {
-    throw new RestError(
-      400,
-      "rest_orderby_include_missing_include",
-      "You need to define an include parameter to order by include.",
-    );
-  }
+  const asked = values["orderby"] as TermOrder;
+  const isMissing = (asked === "include" && !include) || (asked === "include_slugs" && !slug);
+  const orderBy = isMissing ? "name" : asked;
   const { search, parent } = values;
   return {
     orderBy,
@@ -158,8 +148,9 @@ export function listTerms(
       (wanted === undefined || contains(fold(term.name), wanted) || contains(fold(term.slug), wanted)) &&
       (filled === undefined || filled.has(term.id)),
   );
-  if (orderBy === "include") return sortByList(found, ({ id }) => id, include ?? []);
-  if (orderBy === "include_slugs") return sortByList(found, (term) => term.slug, slug ?? []);
+  const isReversed = order === "desc";
+  if (orderBy === "include") return sortByList(found, ({ id }) => id, include ?? [], isReversed);
+  if (orderBy === "include_slugs") return sortByList(found, (term) => term.slug, slug ?? [], isReversed);
 
   const keyOf: {
     [by in Exclude<TermOrder, "include" | "include_slugs">]: (term: Term) => string | number;
@@ -173,14 +164,15 @@ export function listTerms(
     term_group: () => 0,
   };
   const keyed = found.map((term) => ({ term, key: keyOf[orderBy](term) }));
-  const direction = order === "desc" ? -1 : 1;
+  const direction = isReversed ? -1 : 1;
   keyed.sort((a, b) => (a.key < b.key ? -direction : a.key > b.key ? direction : 0));
   return keyed.map(({ term }) => term);
 }
 
 /** Sorts terms by the place of their key in `keys`. Terms whose key is not there come last. */
-function sortByList<K>(terms: Term[], keyOf: (term: Term) => K, keys: K[]): Term[] {
+function sortByList<K>(terms: Term[], keyOf: (term: Term) => K, keys: K[], isReversed: boolean): Term[] {
   const places = new Map(keys.map((key, at) => [key, at]));
   const place = (term: Term): number => places.get(keyOf(term)) ?? keys.length;
-  return terms.toSorted((a, b) => place(a) - place(b));
+  const sorted = terms.toSorted((a, b) => place(a) - place(b));
+  return isReversed ? sorted.reverse() : sorted;
 }

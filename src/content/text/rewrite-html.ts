@@ -6,6 +6,7 @@
 import { Parser } from "htmlparser2";
 import type { Steps } from "../../core/next-turn.js";
 import { escapeText } from "./markup.js";
+import { normaliseReferences } from "./references.js";
 
 export type HtmlAttributes = Readonly<Record<string, string>>;
 
@@ -33,7 +34,8 @@ const VOID_ELEMENTS: ReadonlySet<string> = new Set(["area", "br", "col", "hr", "
  * tags in lower case with quoted attributes, and the comments that the rules return. All parsers
  * read these alike, so a browser sees what was checked here.
  *
- * A text or tag that nothing was removed from keeps its spelling, if that has one meaning only.
+ * A tag that nothing was removed from keeps its spelling, if that has one meaning only. So do the
+ * references of texts; an `&` that begins none that WordPress knows is `&amp;`.
  * Rewriting the result changes nothing. Time is linear.
  *
  * @throws RangeError if more than 512 elements are open at once
@@ -62,7 +64,9 @@ function* rewriteOnce(
   const endText = (start: number, next: number): void => {
     if (text !== "") {
       const source = html.slice(textFrom, start);
-      written += PLAIN_TEXT.test(source) ? source : escapeText(text);
+      written += source.includes("<")
+        ? escapeText(text)
+        : normaliseReferences(source).replaceAll(">", "&gt;");
     }
     text = "";
     textFrom = Math.max(textFrom, next);
@@ -95,7 +99,8 @@ function* rewriteOnce(
         return;
       }
       const source = html.slice(startIndex, endIndex + 1);
-      written += element === attributes && isPlainTag(source) ? source : writeTag(name, element);
+      written +=
+        element === attributes && isPlainTag(source) ? normaliseReferences(source) : writeTag(name, element);
     },
     onclosetag(name, isImplied) {
       const { startIndex, endIndex } = parser;
@@ -134,8 +139,6 @@ const escapeValue = (value: string): string =>
 
 // Spellings that all parsers read in the same way: lower case, quoted values, complete references,
 // no angle brackets, no attribute twice. Editors and authors expect such texts unchanged.
-
-const PLAIN_TEXT = /^(?:[^<>&]|&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});)+$/;
 
 const PLAIN_TAG =
   /^<[a-z][a-z0-9]*(?:[ \t\n\r]+[a-z][a-z0-9_:-]*(?:="(?:[^"<>&]|&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});)*"|='(?:[^'<>&]|&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});)*')?)*[ \t\n\r]*\/?>$/;

@@ -6,7 +6,7 @@ import type { Caller } from "../auth/caller.js";
 import type { Roles } from "../auth/roles.js";
 import type { ContentModel } from "../records/content-model.js";
 import type { PostType, User } from "../records/records.js";
-import { RestError, refusal } from "../rest/error.js";
+import { refusal } from "../rest/error.js";
 import { contextArgument, pageArguments, readContext } from "../rest/record-fields.js";
 import type { RestRequest } from "../rest/types.js";
 import { contains, fold } from "../text/normalise.js";
@@ -132,21 +132,14 @@ function createSearch(values: Values, caller: Caller): (user: User) => boolean {
 }
 
 /**
- * Returns those of `users` that fit the arguments, in order; of equal users the lower id first.
- *
- * @throws RestError 400 `rest_orderby_include_missing_include` for an order by a missing list.
+ * Returns those of `users` that fit the arguments, in order; of equal users the lower id first. The order
+ * by a list that is missing is by slug, since the host tells no user names.
  */
 export function selectUsers(users: User[], { values, caller }: RestRequest, roles: Roles): User[] {
   const include = readList<number>(values, "include");
   const slugs = readList<string>(values, "slug");
-  const orderBy = values["orderby"] as UserOrder;
-  if (orderBy === "include" && include === undefined) {
-    throw new RestError(
-      400,
-      "rest_orderby_include_missing_include",
-      "You need to define an include parameter to order by include.",
-    );
-  }
+  const asked = values["orderby"] as UserOrder;
+  const isMissing = (asked === "include" && !include) || (asked === "include_slugs" && !slugs);
   const included = include && new Set(include);
   const excluded = new Set(readList<number>(values, "exclude"));
   const slugSet = slugs && new Set(slugs);
@@ -165,7 +158,7 @@ export function selectUsers(users: User[], { values, caller }: RestRequest, role
       isFound(user),
   );
   return sortUsers(found, {
-    orderBy,
+    orderBy: isMissing ? "slug" : asked,
     isDescending: values["order"] === "desc",
     include: include ?? [],
     slugs: slugs ?? [],
@@ -199,8 +192,7 @@ function sortUsers(
     include: ({ id }) => includePlaces.get(id) ?? 0,
     include_slugs: ({ slug }) => slugPlaces.get(slug) ?? 0,
   };
-  const isListed = orderBy === "include" || orderBy === "include_slugs";
-  const direction = isDescending && !isListed ? -1 : 1;
+  const direction = isDescending && orderBy !== "include_slugs" ? -1 : 1;
   const keyed = users.map((user) => ({ user, key: keys[orderBy](user) }));
   keyed.sort((a, b) => (a.key < b.key ? -direction : a.key > b.key ? direction : a.user.id - b.user.id));
   return keyed.map(({ user }) => user);

@@ -53,6 +53,10 @@ const CALLS: Record<string, (s: Scenario, account: BusyAccount) => Promise<unkno
     store.listDeliveries({ webhookId: busyId, limit: 50, until: now() - HOUR_MS }),
   "list new deliveries": ({ store, now }, { busyId }) =>
     store.listDeliveries({ webhookId: busyId, limit: 50, since: now() }),
+  "read the feed of a webhook with many deliveries": ({ store, now }, { busyId }) =>
+    store.readDeliveriesAfter({ webhookId: busyId, since: 0, until: now(), limit: 50 }),
+  "read the feed of a webhook without deliveries": ({ store, now }, { idleId }) =>
+    store.readDeliveriesAfter({ webhookId: idleId, since: 0, until: now(), limit: 50 }),
   "recover when nothing is missing": ({ recover }, { busyId }) => recover(busyId, { limit: 1_000_000 }),
   "recover new events": ({ recover, now }, { busyId }) => recover(busyId, { since: now(), limit: 1_000_000 }),
   "count the deliveries of a webhook": ({ store }, { busyId }) => store.deliveryStats(busyId, store.now()),

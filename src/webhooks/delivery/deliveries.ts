@@ -54,6 +54,28 @@ export interface DeliveryRequest {
   readonly body: string | null;
 }
 
+/** An event that an endpoint should have received. */
+export interface FeedEvent {
+  readonly deliveryId: string;
+  readonly eventId: string;
+  readonly type: string;
+  /** The state of its first delivery. */
+  readonly state: DeliveryState;
+  /** When the delivery was created. */
+  readonly createdAt: Date;
+  /** The body that an attempt would send now, byte for byte. */
+  readonly body: string;
+}
+
+/** A page of the feed of a webhook. */
+export interface EventPage {
+  readonly items: readonly FeedEvent[];
+  /** Where to continue, now or days later. Opaque, at most 256 characters, and never `null`. */
+  readonly next: string;
+  /** True if there may be more events now, even if this page is short or empty. */
+  readonly hasMore: boolean;
+}
+
 /** The statistics of one webhook. Failed tests do not count as failed deliveries. */
 export interface DeliveryCounts extends Readonly<Record<DeliveryState, number>> {
   /** The event types that the webhook subscribes to; `null` for all, also future ones. */
@@ -155,7 +177,7 @@ export interface ReplayRequest {
  * A call without `as` acts as the host. With `as`, it has the permissions of that API key, as in
  * `registrations`: every key of the account may read the log, but without the subjects, and
  * without the excerpts of responses, which can repeat a record. Only a key that may manage the
- * webhook may call `request`, `resend`, `recover`, `replay` and `test`.
+ * webhook may call `request`, `listEvents`, `resend`, `recover`, `replay` and `test`.
  *
  * @throws `not_found`, `invalid_argument` and the errors of the storage; with `as` also
  * `webhook_owned_by_another_key` and `access_unavailable`.
@@ -205,6 +227,32 @@ export interface Deliveries {
     id: string,
     options?: { readonly includeBody?: boolean | undefined } & Actor,
   ): Promise<DeliveryRequest>;
+  /**
+   * Returns the events that the webhook's endpoint should have received, oldest first, while they
+   * are kept: those that have a delivery to the webhook, in any state, each once. Whoever continues
+   * at `next` misses none. An event is listed from a minute after it was stored.
+   *
+   * `access.canRead` is called again. Events that the webhook's subscriber may not read now, and
+   * tests, are left out. A page has at most `limit` events (1 to 100, 50 by default) and ends after
+   * about 4 MiB. Only a key that may manage the webhook may call it.
+   *
+   * @throws `access_unavailable` if `canRead` fails; `invalid_argument` for an `after` that is not
+   * a `next` of this webhook.
+   *
+   * @example
+   * let after: string | undefined;
+   * do {
+   *   const page = await webhooks.deliveries.listEvents({ webhookId, after });
+   *   for (const { body } of page.items) await handle(JSON.parse(body));
+   *   after = page.next;
+   * } while (page.hasMore);
+   */
+  listEvents(request: {
+    readonly webhookId: string;
+    readonly after?: string | undefined;
+    readonly limit?: number | undefined;
+    readonly as?: Subscriber;
+  }): Promise<EventPage>;
   /**
    * Makes one more attempt now. A pending delivery keeps its schedule. For a completed one, creates
    * a new delivery of the same event with its own schedule. Returns the delivery that is attempted.

@@ -25,7 +25,7 @@ export interface LogRow {
 }
 
 /** The most that the clocks of two processes on one storage may differ. */
-const CLOCK_SKEW_MS = 60_000;
+export const CLOCK_SKEW_MS = 60_000;
 
 /**
  * Returns the time from which a log is read. It begins with the registration of its webhook:

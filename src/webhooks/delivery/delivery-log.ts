@@ -30,6 +30,7 @@ import {
 } from "./delivery-lists.js";
 import { type AppendForWebhook, createDeliveryRepairs } from "./delivery-repairs.js";
 import { endpointHealth, type HealthPolicy } from "./endpoint-health.js";
+import { createEventFeed } from "./event-feed.js";
 
 const STATES: DeliveryState[] = ["pending", "delivered", "failed", "withheld"];
 
@@ -156,6 +157,8 @@ export function createDeliveryLog(
       if (!stats) throw notFound("webhook");
       return toCounts(stats, webhook, { policy: config.endpoints, now });
     },
+
+    listEvents: createEventFeed(base, entitlement),
 
     ...createDeliveryRepairs(base, entitlement, append, reminder),
   });

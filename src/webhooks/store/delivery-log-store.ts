@@ -86,6 +86,27 @@ export interface DeliveryLogStore {
     readonly examinedTo?: number | undefined;
   }>;
   /**
+   * Returns deliveries of a webhook in the order in which they were created, at or after `since`
+   * and before `until`, that come after the cursor `after`. Each has its cursor: whoever continues
+   * there, days later, misses none and gets none twice. `after` of the response is where to
+   * continue, also at the end of the log; `undefined` if nothing was examined yet. A page may be
+   * short, or empty, while `hasMore` is true: the work of one call is bounded.
+   *
+   * Only deliveries that are older than the longest call are in order for certain, so callers pass
+   * an `until` in the past.
+   */
+  readDeliveriesAfter(request: {
+    readonly webhookId: string;
+    readonly after?: string | undefined;
+    readonly since: number;
+    readonly until: number;
+    readonly limit: number;
+  }): Promise<{
+    readonly rows: readonly { readonly delivery: DeliveryRecord; readonly cursor: string }[];
+    readonly after: string | undefined;
+    readonly hasMore: boolean;
+  }>;
+  /**
    * Summarises the log of a webhook without reading it. `undefined` if there is no such webhook.
    */
   deliveryStats(webhookId: string, now: number): Promise<DeliveryStats | undefined>;

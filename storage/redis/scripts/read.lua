@@ -115,6 +115,28 @@ function readers.deliveries()
   return { rows, #entries == MAX_EXAMINED and last or '' }
 end
 
+-- A page of up to `limit` deliveries after a place in the log, oldest first; it may have fewer, or be
+-- empty. The second part of the reply is the place up to which the log was examined, the third is
+-- empty at its end.
+function readers.feed()
+  local webhook, endpoint = getWebhook(options.id)
+  if not webhook then return { {}, options.after, '' } end
+  local account, after = endpoint.accountNumber, options.after
+  local from = '[' .. account .. '/' .. hex(options.since)
+  if after >= hex(options.since) then from = '(' .. account .. '/' .. after .. '0' end
+  local entries = call('ZRANGEBYLEX', LOG, from, '(' .. account .. '/' .. hex(options.to), 'LIMIT', 0, MAX_EXAMINED)
+  local rows, last = {}, after
+  for first = 1, #entries, READ_TOGETHER do
+    local candidates, lastRead = findCandidates(entries, first, math.min(first + READ_TOGETHER - 1, #entries), webhook)
+    for _, match in ipairs(selectMatching(candidates)) do
+      if #rows == options.limit then return { rows, match.previous ~= '' and match.previous or last, 'more' } end
+      rows[#rows + 1] = { suffixOf(match.ref), match.label, match.order, match.value }
+    end
+    last = lastRead
+  end
+  return { rows, last, #entries == MAX_EXAMINED and 'more' or '' }
+end
+
 function readers.counts()
   local webhook = getWebhook(options.id)
   if not webhook then return {} end

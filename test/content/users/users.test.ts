@@ -117,6 +117,10 @@ describe("users", () => {
     expect(await listed({ offset: 3 })).toBe("25");
     expect(await listed({ include: "5,2", orderby: "include" })).toBe("52");
     expect(await listed({ slug: "editor-slug,author-slug", orderby: "include_slugs" })).toBe("23");
+    expect(await listed({ include: "5,2", orderby: "include", order: "desc" })).toBe("25");
+    expect(await listed({ orderby: "include", order: "desc" })).toBe(
+      await listed({ orderby: "slug", order: "desc" }),
+    );
     expect(await listed({ exclude: "1,2,3" })).toBe("45");
     expect(await listed({ roles: "editor,author" })).toBe("32");
     expect(await listed({ search: "AUTHOR" })).toBe("3");

@@ -231,7 +231,7 @@ function listRevisionFields(type: PostTypeHandler, hasPreview: boolean): [string
     ...HEAD,
     guid,
     ...Object.fromEntries(texts.map((name) => [name, textField(name, type)])),
-    ...(type.fields.has("meta") ? { meta: metaOfRevision(type.collection) } : {}),
+    meta: metaOfRevision(type.collection),
     ...(hasPreview ? { preview_link: previewLink } : {}),
   });
 }

@@ -1,0 +1,86 @@
+/** Erases accounts and events in memory. */
+
+import type { ErasureStore } from "../../src/webhooks/store.js";
+import { offer } from "./claim-order.js";
+import type { MemoryEvent } from "./records.js";
+import { removeEndpoint } from "./registry.js";
+import { eraseEvent } from "./retention.js";
+import { dropIfEmpty, type MemoryStoreContext, type State, scoped } from "./state.js";
+
+/** The most webhooks, events and deliveries that one call erases: at least one event. */
+const MAX_PER_CALL = 200;
+
+/** `next` as long as something may be left. The calls need no position: they take what is first. */
+const GO_ON = "more";
+
+/** Erases webhooks and events of an account, up to a bound. Returns false if some are left. */
+function eraseRecords(
+  state: State,
+  name: string,
+  now: number,
+  erased: { webhooks: number; events: number; deliveries: number },
+): boolean {
+  const account = state.accounts.get(name);
+  if (account === undefined) return true;
+  let left = MAX_PER_CALL;
+  for (const endpoint of account.endpoints.after(0)) {
+    if (left <= 0) return false;
+    removeEndpoint(state, endpoint);
+    erased.webhooks += 1;
+    left -= 1;
+  }
+  for (const event of account.events.after(0)) {
+    if (left <= 0) return false;
+    eraseEvent(state, event, { now, remembersId: false });
+    erased.events += 1;
+    erased.deliveries += event.deliveries.length;
+    left -= 1 + event.deliveries.length;
+  }
+  for (const endpoint of state.removals.keys())
+    if (endpoint.account === account) state.removals.delete(endpoint);
+  dropIfEmpty(state, account);
+  return true;
+}
+
+function eraseAuditLog({ audit }: State, account: string): number {
+  const { length } = audit.logs.get(account) ?? [];
+  audit.logs.delete(account);
+  audit.size -= length;
+  return length;
+}
+
+/** Erases what is remembered of an account. */
+function forgetAll({ remembered, replays }: State, account: string): number {
+  const prefix = scoped(account, "");
+  return remembered.dropAll(prefix) + replays.dropAll(prefix);
+}
+
+export function createMemoryErasure(context: MemoryStoreContext): ErasureStore {
+  const { state } = context;
+
+  const erase = (event: MemoryEvent, now: number): void => {
+    for (const endpoint of eraseEvent(state, event, { now, remembersId: true }))
+      offer(context, endpoint, now);
+  };
+
+  return {
+    async eraseAccount({ account, now }) {
+      const erased = { webhooks: 0, events: 0, deliveries: 0, auditEntries: 0, rememberedIds: 0 };
+      if (!eraseRecords(state, account, now, erased)) return { erased, next: GO_ON };
+      erased.auditEntries = eraseAuditLog(state, account);
+      erased.rememberedIds = forgetAll(state, account);
+      return { erased, next: null };
+    },
+
+    async eraseEvents({ account, ids, now }) {
+      const { events } = state.accounts.get(account) ?? {};
+      const found = ids.flatMap((id) => events?.get(id) ?? []);
+      let deliveries = 0;
+      for (const event of new Set(found)) {
+        deliveries += event.deliveries.length;
+        erase(event, now);
+      }
+      return { events: new Set(found).size, deliveries, left: [] };
+    },
+  };
+}
