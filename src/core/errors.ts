@@ -55,6 +55,8 @@ export type ErrorCode =
   | "mail_not_sent"
   /** The call needs a started service. Call `start()` first. */
   | "not_started"
+  /** `drain()` was called while the service delivers already. */
+  | "already_started"
   /**
    * A body parser of the host consumed the raw bytes of a signature. The message says what to
    * change.

@@ -2,8 +2,17 @@
 
 import { AsyncResource } from "node:async_hooks";
 import { callHook } from "../core/clock.js";
+import { PostbellError } from "../core/errors.js";
 import type { Reading } from "../core/telemetry.js";
 import type { ServiceBase } from "./config/config.js";
+import {
+  type DrainBounds,
+  type Drained,
+  DrainLimit,
+  type DrainOptions,
+  drain,
+  readDrainOptions,
+} from "./delivery/drain.js";
 import type { DeliveryWorker } from "./delivery/worker.js";
 import type { Sender } from "./sender.js";
 import type { StartReminder } from "./start-reminder.js";
@@ -12,6 +21,7 @@ import type { WebhookStore } from "./store.js";
 const DEFAULT_GRACE_MS = 10_000;
 
 export interface Lifecycle {
+  drain: (options?: DrainOptions) => Promise<Drained>;
   start: () => Promise<void>;
   stop: (options?: { graceMs?: number | undefined }) => Promise<void>;
 }
@@ -37,9 +47,10 @@ export function createLifecycle(
   sender: Sender,
   reminder: StartReminder,
 ): Lifecycle {
-  const { clock, notify, limits, awaitStorage } = config;
+  const { clock, notify, limits, delivery, awaitStorage } = config;
   let isWanted = false;
   let stopping: Promise<void> | undefined;
+  let draining: Promise<Drained> | undefined;
   let stopObserving: (() => void) | undefined;
   /** Of the last `start`: results are reported in it also while stopping. */
   let context = new AsyncResource("Webhooks");
@@ -70,13 +81,53 @@ export function createLifecycle(
     }
   };
 
+  const stop = (graceMs: number): Promise<void> => {
+    // A second call (a second SIGTERM) must not shorten the grace period of the first.
+    stopping ??= context.runInAsyncScope(end, undefined, graceMs).finally(() => {
+      stopping = undefined;
+    });
+    return stopping;
+  };
+
+  const runDrain = async ({ forMs, deliveries }: DrainBounds): Promise<Drained> => {
+    while (stopping !== undefined) await stopping;
+    const limit = new DrainLimit(deliveries);
+    context = new AsyncResource("Webhooks");
+    reminder.started();
+    let isEmpty: boolean;
+    try {
+      isEmpty = await drain(worker, clock, { forMs, limit });
+    } finally {
+      // No attempt takes longer, so each in flight is settled.
+      await stop(delivery.deadlineMs + limits.hookMs);
+      reminder.stopped();
+    }
+    return { attempted: limit.attempts, isEmpty };
+  };
+
   return {
+    async drain(options) {
+      const bounds = readDrainOptions(options);
+      if (isWanted || draining !== undefined) {
+        throw new PostbellError(
+          "already_started",
+          isWanted
+            ? "drain() is for a service that is not started, and this one delivers already: leave drain() out, or call stop() first."
+            : "drain() is running already: await it before you call it again.",
+        );
+      }
+      reminder.dismissAtExit();
+      draining = runDrain(bounds).finally(() => {
+        draining = undefined;
+      });
+      return draining;
+    },
     async start() {
       reminder.dismissAtExit();
       isWanted = true;
       if (awaitStorage) await checkStorage();
       // `stop` may have been called while this call waited, and perhaps `start` again.
-      while (stopping !== undefined) await stopping;
+      while (stopping !== undefined || draining !== undefined) await Promise.allSettled([stopping, draining]);
       if (!isWanted) return;
       if (!worker.isRunning()) context = new AsyncResource("Webhooks");
       worker.start();
@@ -86,13 +137,7 @@ export function createLifecycle(
     stop({ graceMs = DEFAULT_GRACE_MS } = {}) {
       reminder.stopped();
       isWanted = false;
-      // A second call (a second SIGTERM) must not shorten the grace period of the first.
-      stopping ??= context.runInAsyncScope(end, undefined, graceMs).finally(() => {
-        stopping = undefined;
-      });
-      return stopping;
+      return stop(graceMs);
     },
   };
 }
-
-// Sends the requests of attempts: through the host's function, or the built-in HTTP client.

@@ -142,6 +142,33 @@ export interface Webhooks<T extends string = string, C = AnyCatalogue> {
    */
   stop(options?: { readonly graceMs?: number | undefined }): Promise<void>;
   /**
+   * Attempts what is due, without `start()`, until nothing is due, the time is over or the number is
+   * reached. For processes that live for one request or one job: serverless functions and cron.
+   *
+   * It resolves when its attempts are settled, at most `delivery.deadlineMs` and a few seconds after
+   * `forMs`. What it has claimed and not attempted is given back. Any number of processes may drain
+   * at the same time, and others may be started. `stop()` ends it early.
+   *
+   * @param options.forMs after this time, in milliseconds, no further attempt begins. Default
+   * 20 000, at most an hour.
+   * @param options.deliveries how many deliveries are taken at most. Default 10 000, at most
+   * 1 000 000.
+   *
+   * @returns `attempted`: how many requests were sent, whatever became of them. `isEmpty`: true if
+   * nothing was due any more; false if the time or the number was reached first, so that more may
+   * be due. Retries that are due later do not count.
+   *
+   * @throws `already_started` after `start()`, or while another `drain` of this service runs;
+   * `invalid_argument`; `storage_unavailable`.
+   *
+   * @example
+   * const { attempted, isEmpty } = await webhooks.drain({ forMs: 20_000, deliveries: 200 });
+   */
+  drain(options?: {
+    readonly forMs?: number | undefined;
+    readonly deliveries?: number | undefined;
+  }): Promise<{ readonly attempted: number; readonly isEmpty: boolean }>;
+  /**
    * Resolves once nothing is due and nothing is in flight. It does not wait for retries that are
    * due later. For tests.
    */
@@ -226,6 +253,7 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
     openApi: ({ baseUrl = "/" } = {}) => structuredClone(openApi(baseUrl)),
     start: lifecycle.start,
     stop: lifecycle.stop,
+    drain: lifecycle.drain,
     idle: worker.idle.bind(worker),
     status: async () =>
       evaluateHealthStatus(worker.stats(), config, {

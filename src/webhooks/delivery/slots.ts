@@ -6,7 +6,7 @@
 
 import type { Clock } from "../../core/clock.js";
 import type { Deadline } from "../../core/deadlines.js";
-import type { Claim, ClaimResponse, Lane } from "../store.js";
+import type { Claim, ClaimRequest, ClaimResponse, Lane } from "../store.js";
 
 export interface SlotHolder {
   /** The budget of its slot, set by {@link Slots}. `null` while it has no slot. */
@@ -14,6 +14,23 @@ export interface SlotHolder {
 }
 
 export type FreeSlots = Record<Lane, number>;
+
+/** Slots that are reserved for a claim which another call of the storage carries. */
+export interface Reservation {
+  request: ClaimRequest;
+  /** Call it when the other call has ended, with what it claimed, if anything. */
+  end(claimed: ClaimResponse | undefined): void;
+}
+
+/** A claim request, with the state of the worker when it was built. */
+export interface PendingClaim {
+  request: ClaimRequest;
+  /** Monotonic time: no lease of this claim begins earlier. */
+  claimedAt: number;
+  freedBefore: number;
+  /** True if another call carries the claim, for what that call has created. */
+  isCarried: boolean;
+}
 
 /**
  * At most `sizes.fast + sizes.slow` attempts are in flight, whatever the endpoints do. If the slow

@@ -15,30 +15,23 @@ import { withTimeout } from "../../core/clock.js";
 import { createDeadlines } from "../../core/deadlines.js";
 import { PostbellError } from "../../core/errors.js";
 import type { ServiceBase } from "../config/config.js";
-import type { Claim, ClaimRequest, ClaimResponse } from "../store.js";
+import type { Claim, ClaimResponse } from "../store.js";
 import { type MakeAttempt, traceClaim } from "./attempt.js";
+import type { DrainLimit } from "./drain.js";
 import type { HealthSteps } from "./endpoint-health.js";
 import { type AttemptResult, isPoisonClaim } from "./outcome.js";
 import { type LoopStats, Passes } from "./passes.js";
 import { createOutage, createSettler, type Settler, type StorageOutage } from "./settler.js";
-import { Backlog, ClaimsAhead, createFlight, type Flight, type FreeSlots, Slots } from "./slots.js";
-
-/** Slots that are reserved for a claim which another call of the storage carries. */
-export interface Reservation {
-  request: ClaimRequest;
-  /** Call it when the other call has ended, with what it claimed, if anything. */
-  end(claimed: ClaimResponse | undefined): void;
-}
-
-/** A claim request, with the state of the worker when it was built. */
-interface PendingClaim {
-  request: ClaimRequest;
-  /** Monotonic time: no lease of this claim begins earlier. */
-  claimedAt: number;
-  freedBefore: number;
-  /** True if another call carries the claim, for what that call has created. */
-  isCarried: boolean;
-}
+import {
+  Backlog,
+  ClaimsAhead,
+  createFlight,
+  type Flight,
+  type FreeSlots,
+  type PendingClaim,
+  type Reservation,
+  Slots,
+} from "./slots.js";
 
 /** The most slots of a lane that one event reserves: an account has no more ENABLED webhooks. */
 const MAX_RESERVED = 15;
@@ -68,6 +61,8 @@ export class DeliveryWorker {
   /** Callers that wait until nothing is in flight. */
   #waiting: (() => void)[] = [];
   #unwatch = (): void => {};
+  /** Set while the worker runs for one drain only. */
+  #limit: DrainLimit | undefined;
 
   constructor(base: ServiceBase, attempt: MakeAttempt, health: HealthSteps) {
     const { clock, delivery } = base.config;
@@ -97,8 +92,10 @@ export class DeliveryWorker {
     return { ...this.#passes.stats(), storageDownMs: this.#outage.ms() };
   }
 
-  start(): void {
+  /** @param limit for a run that takes a limited number of deliveries. */
+  start(limit?: DrainLimit): void {
     if (this.isRunning()) return;
+    this.#limit = limit;
     this.#outage.ended();
     this.#health.expect(0);
     this.#unwatch = this.#base.store.watch((at) => this.#passes.requestAt(at));
@@ -124,6 +121,8 @@ export class DeliveryWorker {
     await Promise.all([this.#settler.settlePaused(), this.#settler.release(claims)]);
     for (const flight of this.#flights) flight.isCancelled = true;
     this.#settler.dropPaused();
+    // An attempt that hangs must not keep those who wait for a service that is stopped.
+    for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
   /**
@@ -150,7 +149,8 @@ export class DeliveryWorker {
    */
   reserve(): Reservation | undefined {
     const isFull = !this.#backlog.isEmpty() || this.#ahead.size > 0 || this.#flights.size >= this.#maxFlights;
-    const room = !isFull && this.isRunning() ? this.#slots.reserve(MAX_RESERVED) : undefined;
+    const mayReserve = !isFull && this.#limit === undefined && this.isRunning();
+    const room = mayReserve ? this.#slots.reserve(MAX_RESERVED) : undefined;
     if (room === undefined) return undefined;
     const pending = this.#prepareClaim(room, true);
     return {
@@ -178,7 +178,8 @@ export class DeliveryWorker {
   /** The number of deliveries to claim. */
   #room(): FreeSlots {
     if (this.#flights.size >= this.#maxFlights) return { fast: 0, slow: 0 };
-    return { fast: this.#slots.free("fast") + this.#ahead.room(), slow: this.#slots.free("slow") };
+    const room = { fast: this.#slots.free("fast") + this.#ahead.room(), slow: this.#slots.free("slow") };
+    return this.#limit?.limit(room) ?? room;
   }
 
   /** The pass: after it, every delivery that is due and has a slot is in flight. */
@@ -211,8 +212,11 @@ export class DeliveryWorker {
 
   /** Takes claims over. Then claims again if there was too little room, or sleeps. */
   async #admit(claimed: ClaimResponse, pending: PendingClaim): Promise<void> {
-    const { claims, nextAt } = claimed;
-    if (!this.isRunning()) return this.#settler.release(claims);
+    const { nextAt } = claimed;
+    if (!this.isRunning()) return this.#settler.release(claimed.claims);
+    const claims = this.#limit?.take(claimed.claims) ?? claimed.claims;
+    if (claims.length < claimed.claims.length)
+      await this.#settler.release(claimed.claims.slice(claims.length));
     const { store, config } = this.#base;
     const { now, room } = pending.request;
     const poison = claims.filter((claim) => isPoisonClaim(claim, config.retry));
@@ -291,6 +295,7 @@ export class DeliveryWorker {
   /** @param result `null` leaves the delivery to its lease. */
   #land(flight: Flight, result: AttemptResult | null): void {
     flight.isOver = true;
+    if (this.#limit !== undefined && result?.attempt) this.#limit.attempts += 1;
     this.#slowMarks.remove(flight.slowMark);
     // The connection is free: settling the delivery needs no slot.
     this.#slots.leave(flight);
