@@ -16,6 +16,7 @@ import type { WebhooksConfig } from "../config/config.js";
 import { type Catalogue, isPlain } from "../event-types/catalogue.js";
 import { parseInclude, parsePage, toJsonResponse } from "./api-request.js";
 import { deliveryOperations } from "./delivery-operations.js";
+import { feedOperations } from "./feed-operations.js";
 import { logOperations } from "./log-operations.js";
 import type { ApiService, Operation, Operations, PublicDocument } from "./operation.js";
 import { registrationOperations } from "./registration-operations.js";
@@ -270,6 +271,7 @@ const operations: Operations = {
   ...registrationOperations,
   ...deliveryOperations,
   ...logOperations,
+  ...feedOperations,
   ...interfaceOperations,
   ...keyOperations,
 };

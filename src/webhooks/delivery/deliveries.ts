@@ -3,6 +3,7 @@
 import type { Actor, Subscriber } from "../access.js";
 import type { Attempt, AttemptSummary, DeliveryState, RecoverableState } from "../store.js";
 import type { EndpointHealth } from "./endpoint-health.js";
+import type { EventFeedRequest, EventPage } from "./event-feed.js";
 
 /** An attempt in the delivery log. */
 export interface DeliveryAttempt extends Omit<Attempt, "at"> {
@@ -52,28 +53,6 @@ export interface DeliveryRequest {
   readonly bytes: number;
   /** `null` unless it was requested. */
   readonly body: string | null;
-}
-
-/** An event that an endpoint should have received. */
-export interface FeedEvent {
-  readonly deliveryId: string;
-  readonly eventId: string;
-  readonly type: string;
-  /** The state of its first delivery. */
-  readonly state: DeliveryState;
-  /** When the delivery was created. */
-  readonly createdAt: Date;
-  /** The body that an attempt would send now, byte for byte. */
-  readonly body: string;
-}
-
-/** A page of the feed of a webhook. */
-export interface EventPage {
-  readonly items: readonly FeedEvent[];
-  /** Where to continue, now or days later. Opaque, at most 256 characters, and never `null`. */
-  readonly next: string;
-  /** True if there may be more events now, even if this page is short or empty. */
-  readonly hasMore: boolean;
 }
 
 /** The statistics of one webhook. Failed tests do not count as failed deliveries. */
@@ -247,12 +226,7 @@ export interface Deliveries {
    *   after = page.next;
    * } while (page.hasMore);
    */
-  listEvents(request: {
-    readonly webhookId: string;
-    readonly after?: string | undefined;
-    readonly limit?: number | undefined;
-    readonly as?: Subscriber;
-  }): Promise<EventPage>;
+  listEvents(request: EventFeedRequest): Promise<EventPage>;
   /**
    * Makes one more attempt now. A pending delivery keeps its schedule. For a completed one, creates
    * a new delivery of the same event with its own schedule. Returns the delivery that is attempted.

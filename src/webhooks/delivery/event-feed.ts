@@ -1,17 +1,46 @@
 /** The feed of a webhook: the events that its endpoint should have received, as sent now. */
 
 import { PostbellError } from "../../core/errors.js";
-import type { Actor } from "../access.js";
+import type { Actor, Subscriber } from "../access.js";
 import { readCallArguments, readLimit } from "../call-arguments.js";
 import type { ServiceBase } from "../config/config.js";
 import { TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { readPayload } from "../events/notification.js";
 import type { Entitlement } from "../registrations/entitlement.js";
 import { parseDeliveryId } from "../store/records.js";
-import type { DeliveryRecord, WebhookRecord } from "../store.js";
+import type { DeliveryRecord, DeliveryState, WebhookRecord } from "../store.js";
 import { buildBody, createPermissions } from "./attempt.js";
-import type { Deliveries, EventPage, FeedEvent } from "./deliveries.js";
 import { CLOCK_SKEW_MS, readEach } from "./delivery-lists.js";
+
+/** An event that an endpoint should have received. */
+export interface FeedEvent {
+  readonly deliveryId: string;
+  readonly eventId: string;
+  readonly type: string;
+  /** The state of its first delivery. */
+  readonly state: DeliveryState;
+  /** When the delivery was created. */
+  readonly createdAt: Date;
+  /** The body that an attempt would send now, byte for byte. */
+  readonly body: string;
+}
+
+/** A page of the feed of a webhook. */
+export interface EventPage {
+  readonly items: readonly FeedEvent[];
+  /** Where to continue, now or days later. Opaque, at most 256 characters, and never `null`. */
+  readonly next: string;
+  /** True if there may be more events now, even if this page is short or empty. */
+  readonly hasMore: boolean;
+}
+
+/** The arguments of `listEvents`. */
+export interface EventFeedRequest {
+  readonly webhookId: string;
+  readonly after?: string | undefined;
+  readonly limit?: number | undefined;
+  readonly as?: Subscriber;
+}
 
 /**
  * Events that are younger are left out: they are being delivered, and one that a slow call is still
@@ -30,7 +59,7 @@ const AFTER = /^([0-9a-f-]{36})_([\x21-\x7e]{0,200})$/;
 /** `undefined`: nothing is sent, because the event is gone or may not be read. */
 type Sendable = FeedEvent | undefined;
 
-export function createEventFeed(base: ServiceBase, entitlement: Entitlement): Deliveries["listEvents"] {
+export function createEventFeed(base: ServiceBase, entitlement: Entitlement) {
   const { store, config } = base;
   const permissionFor = createPermissions(base);
 
@@ -55,7 +84,7 @@ export function createEventFeed(base: ServiceBase, entitlement: Entitlement): De
     });
   };
 
-  return async (request) => {
+  return async (request: EventFeedRequest): Promise<EventPage> => {
     const { webhookId, after, limit, ...actor } = readCallArguments("listEvents", request, ARGUMENTS);
     const webhook = await entitlement.find(webhookId, actor as Actor);
     await entitlement.requireManager(webhook, actor as Actor);

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import type { Subscriber } from "../../../src/webhooks/access.js";
-import type { EventPage, FeedEvent } from "../../../src/webhooks/delivery/deliveries.js";
+import type { EventPage, FeedEvent } from "../../../src/webhooks/delivery/event-feed.js";
 import {
   DAY,
   type Harness,
