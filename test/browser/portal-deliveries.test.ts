@@ -43,10 +43,10 @@ describe("the deliveries of a webhook", () => {
     expect(await state(page, /^Waiting/).getAttribute("aria-pressed")).toBe("true");
     await statusLine(page).getByText("1 delivery", { exact: true }).waitFor({ state: "attached" });
     await page.getByLabel("Event type").selectOption("webhook.test");
-    await page.getByText("No delivery here.").waitFor();
+    await page.getByText("No delivery matches these filters.").waitFor();
     await statusLine(page).getByText("No delivery", { exact: true }).waitFor({ state: "attached" });
     await page.reload();
-    await page.getByText("No delivery here.").waitFor();
+    await page.getByText("No delivery matches these filters.").waitFor();
     expect(await page.getByLabel("Event type").inputValue()).toBe("webhook.test");
     await page.goBack();
     await expect.poll(() => rowsOf(page).count()).toBe(1);
@@ -118,7 +118,7 @@ describe("the deliveries of a webhook", () => {
     const wanted = deliveries.at(-1)?.eventId ?? "";
     const { page } = await open(browser, host.origin);
     await page.goto(`${host.url}#/webhooks/${id}/deliveries`);
-    const field = page.getByLabel("Event ID or record");
+    const field = page.getByLabel("Event ID or subject");
     await field.fill(wanted.toUpperCase());
     await expect.poll(() => rowsOf(page).count()).toBe(1);
     expect(await rowsOf(page).getByRole("link").getAttribute("href")).toContain(wanted);
@@ -128,7 +128,7 @@ describe("the deliveries of a webhook", () => {
     expect(await rowsOf(page).count()).toBe(1);
     expect(addressOf(page)).toBe(`#/webhooks/${id}/deliveries?q=patient%2FOTHER`);
     await field.fill("<img src=x>");
-    await page.getByText("No delivery here.").waitFor();
+    await page.getByText("No delivery matches these filters.").waitFor();
   });
 
   it("have a page for whatever an address says", async () => {
@@ -195,7 +195,7 @@ describe("the deliveries of a webhook", () => {
     expect(await places()).toEqual(before);
     await from.fill("2026-01-12 08:01");
     await apply.click();
-    await page.getByText("No delivery here.").waitFor();
+    await page.getByText("No delivery matches these filters.").waitFor();
     expect(addressOf(page)).toContain("since=2026-01-12T08%3A01%3A00.000Z");
     await page.getByRole("button", { name: "Remove the period 12 Jan, 08:01 to …" }).click();
     await expect.poll(() => rowsOf(page).count()).toBe(1);
@@ -215,7 +215,7 @@ describe("the deliveries of a webhook", () => {
       const { page } = await open(browser, host.origin, { width });
       await page.goto(`${host.url}#${path}`);
       await rowsOf(page).first().waitFor();
-      for (const name of ["Event ID or record", "Event type", "Created"]) {
+      for (const name of ["Event ID or subject", "Event type", "Created"]) {
         const field = page.getByLabel(name, { exact: true });
         const label = page.locator("label", { hasText: name });
         const [box, above] = [await field.boundingBox(), await label.boundingBox()];
@@ -402,7 +402,7 @@ describe("the deliveries of a webhook", () => {
     await page.getByRole("dialog", { name: "Keys" }).waitFor();
     await page.keyboard.press("j");
     await page.keyboard.press("Escape");
-    const field = page.getByLabel("Event ID or record");
+    const field = page.getByLabel("Event ID or subject");
     await field.click();
     await page.keyboard.type("jkx?");
     expect(await field.inputValue()).toBe("jkx?");

@@ -51,11 +51,8 @@ describe("one delivery", () => {
       await request.getByText("POST https://hooks.example.com/in").waitFor();
       await request.getByText(/^\d[\d,]* bytes of JSON/).waitFor();
       await page.getByText("Patient/p1", { exact: true }).waitFor();
-      const show = request.getByRole("button", { name: "Show the body" });
-      expect(await show.count()).toBe(canReadRecords ? 1 : 0);
-      expect(await page.locator("main").textContent()).not.toContain('"resourceType"');
+      if (!canReadRecords) expect(await page.locator("main").textContent()).not.toContain('"resourceType"');
       if (canReadRecords) {
-        await show.click();
         await request.getByRole("treeitem", { name: /^event:/ }).waitFor();
         await request.getByRole("button", { name: "Raw" }).click();
         await request.getByText('"resourceType":"Patient"').first().waitFor();
@@ -187,7 +184,6 @@ describe("one delivery", () => {
     await host.webhooks.registrations.update(id, { status: "ENABLED" });
     const again = page.getByRole("button", { name: /^Send again: / });
     await again.click();
-    await page.getByRole("status").getByText("Sending now, as a new delivery").waitFor();
     await host.clock.advance(1_000);
     await page.clock.runFor(1_000);
     await page.getByRole("status").getByText("Failed: HTTP 410").waitFor();

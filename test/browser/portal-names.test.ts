@@ -86,7 +86,7 @@ describe("the deliveries of all webhooks", () => {
     host.answer(answered(500));
     await host.emit();
     await host.clock.advance(1_000);
-    const { page, faults } = await open(browser, host.origin);
+    const { page, faults } = await open(browser, host.origin, { width: 1_440 });
     await page.goto(host.url);
     await page.getByRole("link", { name: "Deliveries", exact: true }).click();
     await page.getByRole("heading", { name: "All deliveries" }).waitFor();

@@ -187,6 +187,11 @@ describe("rotating the secret", () => {
     await page.getByLabel("The old secret continues to sign for").selectOption("0");
     await page.getByText("The new secret signs at once.").waitFor();
     await page.getByRole("button", { name: "Rotate the secret" }).click();
+    const question = page.getByRole("dialog");
+    await question.getByRole("button", { name: "Cancel" }).click();
+    expect(await page.getByText("There is a new secret").count()).toBe(0);
+    await page.getByRole("button", { name: "Rotate the secret" }).click();
+    await question.getByRole("button", { name: "Replace it at once" }).click();
     await page.getByText("There is a new secret, and it signs from now on.").waitFor();
     expect(await page.getByText("Do not remove the old one yet.").count()).toBe(0);
     expect((await host.webhooks.deliveries.stats({ webhookId: id })).rotatesAt).toBeNull();

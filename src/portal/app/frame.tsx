@@ -51,7 +51,7 @@ export interface Preferences {
 
 /** Returns the preferences of the visitor, and gives the page its colours. */
 export function usePreferences(): Preferences {
-  const [zone, setZone] = usePreference(ZONE_KEY, isZone, "UTC");
+  const [zone, setZone] = usePreference(ZONE_KEY, isZone, "local");
   const [theme, setTheme] = usePreference(THEME_KEY, isTheme, "system");
   // Before the page is painted: the other colours would flash.
   useLayoutEffect(() => {

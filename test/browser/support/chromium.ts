@@ -56,10 +56,14 @@ export async function open(
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** Findings of axe: a rule, and the elements that break it. */
-export async function axeFindings(page: Page): Promise<readonly string[]> {
+/**
+ * Findings of axe: a rule, and the elements that break it. `further`: rules that axe leaves out by
+ * default.
+ */
+export async function axeFindings(page: Page, further: string[] = []): Promise<readonly string[]> {
   await page.evaluate(axe);
+  const rules = Object.fromEntries(further.map((name) => [name, { enabled: true }]));
   return page.evaluate<readonly string[]>(
-    "axe.run().then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ': ' + target.join(' ') + ' ' + failureSummary)))",
+    `axe.run({ rules: ${JSON.stringify(rules)} }).then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ': ' + target.join(' ') + ' ' + failureSummary)))`,
   );
 }

@@ -31,18 +31,18 @@ describe("the attempts that are planned", () => {
 });
 
 describe("the timeline", () => {
-  it("prefers deliveries in trouble, shows each once, and the newest on top", () => {
+  it("shows deliveries in trouble on top, each once, then the newest", () => {
     const fine = [1, 2, 3].map((n) =>
       pendingDelivery({ id: `fine-${n}`, state: "delivered", createdAt: toIso(n) }),
     );
     const bad = pendingDelivery({ id: "bad", attemptCount: 1, lastAttempt: failedAttempt });
     const chosen = chooseDeliveries([bad, ...fine, bad], 3);
-    expect(chosen.map(({ id }) => id)).toEqual(["fine-3", "fine-2", "bad"]);
+    expect(chosen.map(({ id }) => id)).toEqual(["bad", "fine-3", "fine-2"]);
   });
 
-  it("goes 24 hours either side of now, or over everything", () => {
+  it("goes from 2 hours ago to 24 hours ahead, or over everything", () => {
     const now = 100 * HOUR;
-    expect(selectRange("day", now, [0])).toEqual({ from: 76 * HOUR, to: 124 * HOUR });
+    expect(selectRange("day", now, [0])).toEqual({ from: 98 * HOUR, to: 124 * HOUR });
     expect(selectRange("all", now, [90 * HOUR, 190 * HOUR])).toEqual({ from: 88 * HOUR, to: 192 * HOUR });
   });
 

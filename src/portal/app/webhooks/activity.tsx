@@ -53,7 +53,27 @@ function Target({ entry: { webhookId, deliveryId }, webhook }: EntryProps) {
   );
 }
 
-function Entry({ entry, webhook }: EntryProps) {
+/** Entries in a row that say the same of the same webhook. */
+interface Fold {
+  entry: AuditEntryJson;
+  count: number;
+}
+
+/** Two deliveries differ in nothing that a reader of the list needs. */
+const toText = (entry: AuditEntryJson): string => JSON.stringify([entry.webhookId, describeAction(entry)]);
+
+/** Folds equal entries in a row: a hundred deliveries that failed alike are one line. */
+function foldEntries(entries: AuditEntryJson[]): Fold[] {
+  const folds: Fold[] = [];
+  for (const entry of entries) {
+    const last = folds.at(-1);
+    if (last !== undefined && toText(last.entry) === toText(entry)) last.count += 1;
+    else folds.push({ entry, count: 1 });
+  }
+  return folds;
+}
+
+function Entry({ entry, count, webhook }: EntryProps & { count: number }) {
   const { zone } = usePage();
   const [before, after] = describeAction(entry);
   return (
@@ -64,6 +84,7 @@ function Entry({ entry, webhook }: EntryProps) {
       <p>
         <bdi>{before}</bdi> <Target entry={entry} webhook={webhook} />
         {after}
+        {count > 1 && <span class="badge">{`${count.toLocaleString("en-GB")} times`}</span>}
       </p>
     </li>
   );
@@ -99,8 +120,13 @@ function Entries({ entries, byId }: { entries: AuditEntryJson[]; byId: Map<strin
         {name} <span class="quiet small">{nameZone(zone)}</span>
       </h2>
       <ul class="activity">
-        {found.map((entry, index) => (
-          <Entry key={`${entry.at} ${index}`} entry={entry} webhook={byId.get(entry.webhookId)} />
+        {foldEntries(found).map(({ entry, count }, index) => (
+          <Entry
+            key={`${entry.at} ${index}`}
+            entry={entry}
+            count={count}
+            webhook={byId.get(entry.webhookId)}
+          />
         ))}
       </ul>
     </section>
@@ -127,7 +153,9 @@ function FilteredEntries({ action }: { action: string }) {
     <>
       {data.entries.length === 0 && (
         <p>
-          {action === "" ? "Nothing has been done yet." : "No entry of this kind was found."}
+          {action === ""
+            ? "Nothing has been done yet. Registrations, changes, tests and repairs appear here, with who made them."
+            : "No entry of this kind was found."}
           {data.next !== null && " There may be older ones."}
         </p>
       )}

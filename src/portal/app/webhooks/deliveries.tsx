@@ -18,11 +18,12 @@ import { useResource } from "../use-resource.js";
 import type { ViewProps } from "../view.js";
 import { deliveryLink, readAllWebhooks } from "./calls.js";
 import { DeliveryPanel, keepPlace, takePlace } from "./delivery.js";
-import { DeliveryFilters, DeliveryPages, useListAddress } from "./delivery-filters.js";
+import { ClearButton, DeliveryFilters, DeliveryPages, useListAddress } from "./delivery-filters.js";
 import { createContentColumns, type Row, toRows } from "./delivery-name.js";
 import {
   describePage,
   type FoundPage,
+  isNarrowed,
   type ListAddress,
   parseListAddress,
   readListPage,
@@ -37,6 +38,8 @@ const PER_PAGE = 50;
 
 /** From this width a delivery opens beside the list. */
 const WIDE = "(min-width: 1440px)";
+/** From this width the filters fit in one row with a button for each state. */
+const ROOMY = "(min-width: 1200px)";
 
 interface LogProps {
   /** Absent: the deliveries of all webhooks. */
@@ -229,14 +232,23 @@ function LogTable({
   log: { data, error, isStale },
   rows,
   columns,
+  isFiltered,
 }: {
   log: ReturnType<typeof useLog>;
   rows: Row[];
   columns: Column<Row>[];
+  isFiltered: boolean;
 }) {
   if (error !== undefined && isStale) return <ErrorMessage error={error} />;
   if (data === undefined) return <Loading />;
-  if (rows.length === 0) return <p class="empty">No delivery here.</p>;
+  if (rows.length === 0)
+    return (
+      <p class="empty">
+        {isFiltered
+          ? "No delivery matches these filters. Clear them, or choose a longer period."
+          : "Nothing has been sent yet. A delivery appears here when your application emits an event, or when you send a test."}
+      </p>
+    );
   return (
     <div class="log-table" aria-busy={isStale}>
       <Table caption="Deliveries, newest first" columns={columns} header="Event" rows={rows} />
@@ -256,6 +268,7 @@ function DeliveryLog(props: LogProps) {
   const count = data === undefined ? "" : describePage(data, address, counts);
   const [heading, startPaging] = useArrival(data, count);
   const { openId, onOpen } = opening;
+  const isNarrow = !useMedia(ROOMY) || openId !== undefined;
   const reloadAll = async (): Promise<void> => {
     await Promise.all([reload(), log.reload()]);
   };
@@ -275,18 +288,24 @@ function DeliveryLog(props: LogProps) {
   };
   return (
     <div class={openId === undefined ? "log" : "log with-panel"}>
-      <div class="log-list">
-        <DeliveryFilters address={address} change={filter} counts={counts} />
+      <div class={webhookId === undefined ? "log-list of-all" : "log-list"}>
+        <DeliveryFilters address={address} change={filter} counts={counts} isNarrow={isNarrow} />
         <div class="log-head">
           <h2 tabIndex={-1} ref={heading}>
             <span class="unseen">Deliveries: </span>
             {count}
           </h2>
+          <ClearButton address={address} change={filter} />
           <button type="button" class="bare small keys-button" onClick={opening.showKeys}>
             <kbd>?</kbd> Keys
           </button>
         </div>
-        <LogTable log={log} rows={rows} columns={columns} />
+        <LogTable
+          log={log}
+          rows={rows}
+          columns={columns}
+          isFiltered={isNarrowed(address) || address.state !== undefined}
+        />
         <div class="log-foot">
           {rows.length > 0 && (
             <Selection

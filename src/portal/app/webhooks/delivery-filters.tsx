@@ -63,10 +63,10 @@ function Search({ address, change }: FilterProps) {
       }}
     >
       <TextField
-        label="Event ID or record"
+        label="Event ID or subject"
         type="search"
         maxLength={200}
-        placeholder="Patient/123"
+        placeholder="order A-2015"
         value={text}
         onChange={setText}
       />
@@ -82,14 +82,28 @@ const STATES: [DeliveryStateJson | undefined, string][] = [
   ["withheld", "Withheld"],
 ];
 
-/** The states with their counts, as long as nothing else narrows what is counted. */
-function StateFilter({ address, change, counts }: FilterProps) {
+/**
+ * The states with their counts, as long as nothing else narrows what is counted: as buttons, or as
+ * a list where there is no room for them.
+ */
+function StateFilter({ address, change, counts, isNarrow }: FilterProps & { isNarrow: boolean }) {
+  const countOf = (state: DeliveryStateJson | undefined): string =>
+    (isNarrowed(address) ? undefined : countDeliveries(counts, state))?.toLocaleString("en-GB") ?? "";
+  if (isNarrow)
+    return (
+      <SelectField
+        label="State"
+        value={address.state ?? ""}
+        onChange={(value) => change({ ...address, state: STATES.find(([state]) => state === value)?.[0] })}
+        options={STATES.map(([state, label]) => [state ?? "", `${label} ${countOf(state)}`.trim()] as const)}
+      />
+    );
   return (
     <fieldset class="field state-filter">
       <legend>State</legend>
       <div class="segments">
         {STATES.map(([state, label]) => {
-          const count = isNarrowed(address) ? undefined : countDeliveries(counts, state);
+          const count = countOf(state);
           return (
             <button
               type="button"
@@ -98,7 +112,7 @@ function StateFilter({ address, change, counts }: FilterProps) {
               onClick={() => change({ ...address, state })}
             >
               {label}
-              {count !== undefined && <span class="count"> {count.toLocaleString("en-GB")}</span>}
+              {count !== "" && <span class="count"> {count}</span>}
             </button>
           );
         })}
@@ -129,13 +143,14 @@ function Between({ address, change, onDone }: FilterProps & { onDone: () => void
   );
 }
 
-export function DeliveryFilters(props: FilterProps) {
+/** `isNarrow`: true if the list has less room than buttons for the states need. */
+export function DeliveryFilters({ isNarrow, ...props }: FilterProps & { isNarrow: boolean }) {
   const { address, change } = props;
   const { zone } = usePage();
   const [isBetween, setBetween] = useState(false);
   const types = useResource((api) => api.get<EventTypesJson>("v1/event-types"), []);
   const names = [...(types.data?.eventTypes ?? []), TEST_TYPE];
-  const { state, type = "", period = "", since, until } = address;
+  const { type = "", period = "", since, until } = address;
   if (type !== "" && !names.includes(type)) names.push(type);
   const isTimed = since !== undefined || until !== undefined;
   const choosePeriod = (value: string): void => {
@@ -148,7 +163,7 @@ export function DeliveryFilters(props: FilterProps) {
     <section aria-label="Filter" class="filters">
       <div class="filter-row">
         <Search {...props} />
-        <StateFilter {...props} />
+        <StateFilter {...props} isNarrow={isNarrow} />
         <SelectField
           label="Event type"
           value={type}
@@ -167,12 +182,6 @@ export function DeliveryFilters(props: FilterProps) {
             [BETWEEN, "Between …"],
           ]}
         />
-        {(isNarrowed(address) || state !== undefined) && (
-          <button type="button" class="bare clear" onClick={() => change({})}>
-            <X class="icon" aria-hidden="true" />
-            Clear
-          </button>
-        )}
       </div>
       {isBetween && <Between {...props} onDone={() => setBetween(false)} />}
       {isTimed && !isBetween && (
@@ -189,6 +198,17 @@ export function DeliveryFilters(props: FilterProps) {
         </p>
       )}
     </section>
+  );
+}
+
+/** Removes all filters, if there are any. */
+export function ClearButton({ address, change }: Omit<FilterProps, "counts">) {
+  if (!isNarrowed(address) && address.state === undefined) return null;
+  return (
+    <button type="button" class="bare small" onClick={() => change({})}>
+      <X class="icon" aria-hidden="true" />
+      Clear the filters
+    </button>
   );
 }
 

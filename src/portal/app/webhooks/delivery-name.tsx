@@ -10,10 +10,10 @@ import { deliveryLink } from "./calls.js";
 import { nameDelivery } from "./resend.js";
 import { describeReason, describeResult, labelState, shortenId } from "./wording.js";
 
-export function EventId({ id }: { id: string }) {
+export function WholeId({ id, label }: { id: string; label: string }) {
   return (
-    <span class="event-id">
-      <code title={id}>{shortenId(id)}</code> <CopyButton text={id} label="event ID" />
+    <span class="whole-id">
+      <code>{id}</code> <CopyButton text={id} label={label} />
     </span>
   );
 }
@@ -198,7 +198,7 @@ function LastAnswer({ lastAttempt, reason }: Row) {
   return <span class={lastAttempt.kind === "delivered" ? undefined : "result bad"}>{text}</span>;
 }
 
-/** The columns that say what a delivery is and what came of it. A row is named by event and record. */
+/** The columns that say what a delivery is and what came of it. A row is named by its event and subject. */
 export const createContentColumns = (
   onOpen: (event: MouseEvent, row: Row) => void,
   openId: string | undefined,
@@ -206,7 +206,7 @@ export const createContentColumns = (
   { name: "State", class: "state", cell: (row) => <StateBadge delivery={row} /> },
   {
     name: "Event",
-    class: "cut",
+    class: "cut event",
     cell: (row) => (
       <a
         href={deliveryLink(row)}
@@ -221,11 +221,18 @@ export const createContentColumns = (
     ),
   },
   {
-    name: "Record",
-    class: "cut",
-    cell: ({ subject }) => (subject === null ? "–" : <bdi title={subject}>{subject}</bdi>),
+    name: "About",
+    class: "cut about",
+    cell: ({ subject, eventId }) =>
+      subject === null ? (
+        <code class="quiet" title={`Event ${eventId}`}>
+          {shortenId(eventId)}
+        </code>
+      ) : (
+        <bdi title={subject}>{subject}</bdi>
+      ),
   },
   { name: "Attempts", isNumber: true, class: "attempt-count", cell: ({ attemptCount }) => attemptCount },
   { name: "Last answer", class: "cut answer-cell", cell: (row) => <LastAnswer {...row} /> },
-  { name: "Created", class: "time", cell: (row) => <RelativeTime at={row.createdAt} /> },
+  { name: "Created", class: "time created", cell: (row) => <RelativeTime at={row.createdAt} /> },
 ];

@@ -27,7 +27,7 @@ import {
   WEBHOOK_PARTS,
   webhookPath,
 } from "./calls.js";
-import { ChosenAttempt, EventId, FoldButton, foldAttempts, StateBadge } from "./delivery-name.js";
+import { ChosenAttempt, FoldButton, foldAttempts, StateBadge, WholeId } from "./delivery-name.js";
 import { EndpointUrl } from "./endpoint-actions.js";
 import { nameDelivery, ResendButton } from "./resend.js";
 import { VerificationSnippet } from "./secret.js";
@@ -75,10 +75,12 @@ function Attempts({ delivery: { attempts }, children }: Found & { children: Comp
 /** What an attempt sends, with a command that sends it again by hand. */
 function SentRequest({ path }: { path: string }) {
   const { session } = usePage();
-  const [isBodyShown, setBodyShown] = useState(false);
   const { data, error } = useResource(
-    (api) => api.get<DeliveryRequestJson>(`${path}/request`, { include: isBodyShown ? "body" : undefined }),
-    [path, isBodyShown],
+    (api) =>
+      api.get<DeliveryRequestJson>(`${path}/request`, {
+        include: session.canReadRecords ? "body" : undefined,
+      }),
+    [path],
   );
   if (data === undefined)
     return (
@@ -111,11 +113,6 @@ function SentRequest({ path }: { path: string }) {
         <CodeBlock text={headers.join("\n")} label="headers" />
       </details>
       {data.body !== null && <JsonText text={data.body} label="body" />}
-      {session.canReadRecords && data.body === null && (
-        <button type="button" class="plain" onClick={() => setBodyShown(true)}>
-          Show the body
-        </button>
-      )}
       {!session.canReadRecords && <p class="quiet">The body contains the record. It is not shown to you.</p>}
       <details>
         <summary>Send it yourself with curl</summary>
@@ -166,8 +163,8 @@ function Details({
               <EndpointUrl url={webhook.url} />
             </a>,
           ],
-          ["Record", delivery.subject !== null && <bdi key="record">{delivery.subject}</bdi>],
-          ["Event ID", <EventId key="event" id={delivery.eventId} />],
+          ["About", delivery.subject !== null && <bdi key="record">{delivery.subject}</bdi>],
+          ["Event ID", <WholeId key="event" id={delivery.eventId} label="event ID" />],
           ["Created", <Time key="created" at={delivery.createdAt} />],
           ["Completed", delivery.endedAt !== null && <Time at={delivery.endedAt} />],
           [

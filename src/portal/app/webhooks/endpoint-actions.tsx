@@ -1,9 +1,9 @@
 /** Actions of a webhook: test, retry, enable, disable, and finishing a rotation of its secret. */
 
-import { useState } from "preact/hooks";
-import type { EventTypesJson, StatsJson, WebhookWithStatsJson } from "../../shapes.js";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { CatalogueJson, StatsJson, WebhookWithStatsJson } from "../../shapes.js";
 import { type Api, ApiError } from "../api.js";
-import { ActionButton, Menu, useConfirmation } from "../components/button.js";
+import { ActionButton, useConfirmation } from "../components/button.js";
 import { Check, CircleAlert, Clock, TriangleAlert, X } from "../components/icons.js";
 import { Badge } from "../components/small.js";
 import { useLeaveSignal, usePage } from "../page-context.js";
@@ -11,8 +11,9 @@ import { formatTime, nameZone, pluralise } from "../times.js";
 import type { Tone } from "../tone.js";
 import { useResource } from "../use-resource.js";
 import { deliveryPath, findDeliveries, sendTest, updateWebhook, webhookPath } from "./calls.js";
-import { findReceivers } from "./event-types.js";
-import { describeAttempt, HEALTH_TONES, isTroubled, labelHealth, splitUrl } from "./wording.js";
+import { SearchField } from "./event-type-picker.js";
+import { findReceivers, sortByOwner } from "./event-types.js";
+import { describeAttempt, getHealthTone, isTroubled, labelHealth, splitUrl } from "./wording.js";
 
 export interface TabProps {
   webhook: WebhookWithStatsJson;
@@ -117,24 +118,74 @@ export function TestButton({ label, ...tab }: TabProps & { label?: string }) {
   );
 }
 
-/** The types of which a sample can be sent to a webhook, as a menu beside the button. */
+/** Asks for the type whose sample a test has. A catalogue has fifty types or more: it is searched. */
+function TestTypeDialog({
+  types,
+  onChoose,
+  onClose,
+}: {
+  types: string[];
+  onChoose: (type: string) => void;
+  onClose: () => void;
+}) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [text, setText] = useState("");
+  useEffect(() => dialog.current?.showModal(), []);
+  const wanted = text.trim().toLowerCase();
+  const found = types.filter((type) => type.toLowerCase().includes(wanted));
+  return (
+    <dialog ref={dialog} class="test-types" aria-labelledby="test-types-title" onClose={onClose}>
+      <h2 id="test-types-title">Send a test with a sample</h2>
+      <SearchField text={text} onChange={setText} />
+      {found.length === 0 && <p class="quiet">No event type contains “{text.trim()}”.</p>}
+      <ul>
+        {found.map((type) => (
+          <li key={type}>
+            <button type="button" class="bare" onClick={() => onChoose(type)}>
+              {type}
+            </button>
+          </li>
+        ))}
+      </ul>
+      <button type="button" class="plain" onClick={() => dialog.current?.close()}>
+        Cancel
+      </button>
+    </dialog>
+  );
+}
+
+/** The types of which a sample can be sent to a webhook, behind the button. The host's come first. */
 export function TestMenu(tab: TabProps) {
   const { fail } = usePage();
   const test = useTest(tab);
-  const { data } = useResource((reader) => reader.get<EventTypesJson>("v1/event-types"), []);
-  const { eventTypes } = tab.webhook.stats;
-  const types = (data?.eventTypes ?? []).filter(
-    (type) => findReceivers([{ event_types: eventTypes ?? ["*"] }], type).length > 0,
+  const [isOpen, setOpen] = useState(false);
+  const { data } = useResource(
+    (reader) => reader.get<CatalogueJson>("v1/event-types", { include: "details" }),
+    [],
   );
+  const { eventTypes } = tab.webhook.stats;
+  const types = sortByOwner(data?.details ?? [])
+    .map(({ type }) => type)
+    .filter((type) => findReceivers([{ event_types: eventTypes ?? ["*"] }], type).length > 0);
   if (tab.webhook.status === "DISABLED" || types.length === 0) return null;
+  const choose = (type: string): void => {
+    setOpen(false);
+    test(type).catch(fail);
+  };
   return (
-    <Menu
-      label="Send a test with a sample"
-      class="icon-only"
-      items={types.map((type) => ({ text: type, act: () => void test(type).catch(fail) }))}
-    >
-      ▾
-    </Menu>
+    <>
+      <button
+        type="button"
+        class="icon-only"
+        aria-label="Send a test with a sample"
+        title="Send a test with a sample"
+        aria-haspopup="dialog"
+        onClick={() => setOpen(true)}
+      >
+        ▾
+      </button>
+      {isOpen && <TestTypeDialog types={types} onChoose={choose} onClose={() => setOpen(false)} />}
+    </>
   );
 }
 
@@ -207,9 +258,10 @@ const TONE_ICONS: Record<Tone, typeof Check> = {
 
 export function HealthBadge({ stats }: { stats: StatsJson }) {
   const label = labelHealth(stats);
-  const Icon = TONE_ICONS[HEALTH_TONES[label]];
+  const tone = getHealthTone(stats);
+  const Icon = TONE_ICONS[tone];
   return (
-    <Badge tone={HEALTH_TONES[label]}>
+    <Badge tone={tone}>
       <Icon aria-hidden="true" /> {label}
     </Badge>
   );
@@ -228,13 +280,11 @@ export function EndpointUrl({ url }: { url: string }) {
   const rest = whole.slice(host.length, Math.max(host.length, whole.length - TAIL_LENGTH));
   const tail = whole.slice(host.length + rest.length);
   return (
-    // An image in the sense of a text with a name: its two parts are one word for screen readers.
+    // An image in the sense of a text with a name: its parts are one word for screen readers.
     <bdi class="shortened" role="img" aria-label={whole} title={whole}>
-      <span class="shortened-head">
-        <strong>{host}</strong>
-        <span class="quiet">{rest}</span>
-      </span>
-      <span class="quiet">{tail}</span>
+      <strong>{host}</strong>
+      <span class="shortened-rest quiet">{rest}</span>
+      <span class="shortened-tail quiet">{tail}</span>
     </bdi>
   );
 }

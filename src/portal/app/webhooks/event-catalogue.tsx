@@ -9,7 +9,13 @@ import { pluralise } from "../times.js";
 import { useResource } from "../use-resource.js";
 import { readSubscriptions, sendTest } from "./calls.js";
 import { formatJson, Sample, SearchField } from "./event-type-picker.js";
-import { findReceivers, groupEventTypes, searchEventTypes } from "./event-types.js";
+import {
+  type EventTypeGroup,
+  findReceivers,
+  groupEventTypes,
+  searchEventTypes,
+  sortByOwner,
+} from "./event-types.js";
 import { EndpointName } from "./list.js";
 import { describeAttempt, nameWebhook } from "./wording.js";
 
@@ -73,9 +79,9 @@ function EventType({
   const [isOpen, setOpen] = useState(false);
   const receivers = findReceivers(subscriptions, type);
   return (
-    <details class="card event-type" onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details class="event-type" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
-        <code>{type}</code> {description !== null && <span class="quiet">{description}</span>}
+        <code>{type}</code> <span class="quiet">{description ?? resourceTypes?.join(" or ")}</span>
         <span class="quiet small">{pluralise(receivers.length, "endpoint", "endpoints")}</span>
       </summary>
       {isOpen && (
@@ -102,6 +108,10 @@ function EventType({
   );
 }
 
+/** True for a group whose events are about FHIR resources: it stands after those of the host. */
+const isClinical = (byType: Map<string, EventTypeJson>, { types }: EventTypeGroup): boolean =>
+  types.every((type) => byType.get(type)?.resourceTypes !== null);
+
 /** All event types by their record, with a sample of each and the webhooks that get it. */
 export function EventTypeCatalogue() {
   const [text, setText] = useState("");
@@ -110,9 +120,12 @@ export function EventTypeCatalogue() {
       api.get<CatalogueJson>("v1/event-types", { include: "details" }),
       readSubscriptions(api),
     ]);
-    return { byType: new Map(details.map((each) => [each.type, each])), subscriptions };
+    return { details: sortByOwner(details), subscriptions };
   }, []);
-  const groups = searchEventTypes(groupEventTypes([...(data?.byType.keys() ?? [])]), text);
+  const byType = new Map(data?.details.map((each) => [each.type, each]));
+  const groups = searchEventTypes(groupEventTypes([...byType.keys()]), text).toSorted(
+    (a, b) => Number(isClinical(byType, a)) - Number(isClinical(byType, b)),
+  );
   const count = groups.reduce((sum, { types }) => sum + types.length, 0);
   return (
     <>
@@ -129,10 +142,10 @@ export function EventTypeCatalogue() {
           </div>
           {count === 0 && <p class="quiet">No event type contains “{text.trim()}”.</p>}
           {groups.map(({ name, title, types }) => (
-            <section key={name} aria-label={title}>
+            <section key={name} aria-label={title} class="type-rows">
               <h2>{title}</h2>
               {types.map((type) => {
-                const details = data.byType.get(type);
+                const details = byType.get(type);
                 return (
                   details && <EventType key={type} details={details} subscriptions={data.subscriptions} />
                 );

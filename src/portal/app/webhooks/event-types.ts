@@ -55,6 +55,13 @@ export function searchEventTypes(groups: EventTypeGroup[], text: string): EventT
   });
 }
 
+/**
+ * Sorts the types of a catalogue: those of the host first, then the clinical ones, which describe
+ * records. The rest of the order stays.
+ */
+export const sortByOwner = <T extends { resourceTypes: readonly string[] | null }>(details: T[]): T[] =>
+  details.toSorted((a, b) => Number(a.resourceTypes !== null) - Number(b.resourceTypes !== null));
+
 const covers = (pattern: string, type: string): boolean =>
   pattern === "*" || pattern === type || (pattern.endsWith(".*") && type.startsWith(pattern.slice(0, -1)));
 

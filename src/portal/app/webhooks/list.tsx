@@ -30,8 +30,7 @@ import {
   describeHealth,
   formatSuccessRate,
   getNextAttempt,
-  HEALTH_TONES,
-  type HealthLabel,
+  HEALTH_LABELS,
   labelHealth,
   nameWebhook,
   needsAttention,
@@ -53,7 +52,7 @@ export function EndpointName({ webhook }: { webhook: NamedWebhookJson }) {
   if (!isNamed) return <EndpointUrl url={webhook.url} />;
   return (
     <bdi class="shortened" title={name}>
-      <strong class="shortened-head">{name}</strong>
+      <strong>{name}</strong>
     </bdi>
   );
 }
@@ -78,13 +77,14 @@ function AttentionItem({ webhook, reload }: TabProps) {
           disableAt !== null && `disabled on ${formatTime(disableAt, zone)} unless it recovers`,
         ]
       : [describeHealth(stats, zone), cause && describeCause(cause.attempt)];
+  const text = parts.filter(Boolean).join(" · ");
   return (
     <li>
       <HealthBadge stats={stats} />
-      <div class="attention-text">
-        <EndpointLink webhook={webhook} />
-        <span class="quiet">{parts.filter(Boolean).join(" · ")}</span>
-      </div>
+      <EndpointLink webhook={webhook} />
+      <span class="attention-text quiet" title={text}>
+        {text}
+      </span>
       {webhook.status === "ENABLED" && (
         <TestButton webhook={webhook} reload={reload} label={`Send test to ${nameWebhook(webhook).name}`} />
       )}
@@ -122,18 +122,17 @@ interface Row extends WebhookWithStatsJson {
   key: string;
 }
 
-function EndpointCell({ stats, ...webhook }: Row) {
+function EndpointCell(webhook: Row) {
   return (
-    <>
-      <div class="endpoint-line">
-        <EndpointLink webhook={webhook} />
-        <CopyButton text={webhook.url} label={`address of ${nameWebhook(webhook).name}`} />
-      </div>
-      <div class="endpoint-more quiet small">
-        {nameWebhook(webhook).isNamed && <EndpointUrl url={webhook.url} />}
-        <span>{describeEventTypes(stats.eventTypes)}</span>
-      </div>
-    </>
+    <div class="endpoint-line">
+      <EndpointLink webhook={webhook} />
+      {nameWebhook(webhook).isNamed && (
+        <span class="endpoint-address quiet small">
+          <EndpointUrl url={webhook.url} />
+        </span>
+      )}
+      <CopyButton text={webhook.url} label={`address of ${nameWebhook(webhook).name}`} />
+    </div>
   );
 }
 
@@ -156,7 +155,15 @@ function SlowestCell({ stats: { hours } }: Row) {
 
 const COLUMNS: Column<Row>[] = [
   { name: "Endpoint", class: "endpoint", cell: (row) => <EndpointCell {...row} /> },
-  { name: "Health", cell: ({ stats }) => <HealthBadge stats={stats} /> },
+  {
+    name: "Event types",
+    class: "types",
+    cell: ({ stats }) => {
+      const text = describeEventTypes(stats.eventTypes);
+      return <span title={text}>{text}</span>;
+    },
+  },
+  { name: "Health", class: "health", cell: ({ stats }) => <HealthBadge stats={stats} /> },
   { name: "Last 24 h", class: "day", cell: (row) => <DayCell {...row} /> },
   { name: "Success", isNumber: true, cell: ({ stats }) => formatSuccessRate(stats.lastDay) },
   { name: "p95", isNumber: true, class: "roomy", cell: (row) => <SlowestCell {...row} /> },
@@ -171,8 +178,7 @@ const COLUMNS: Column<Row>[] = [
   },
 ];
 
-const LABELS = Object.keys(HEALTH_TONES) as HealthLabel[];
-const toSlug = (label: HealthLabel): string => label.toLowerCase().replaceAll(" ", "-");
+const toSlug = (label: string): string => label.toLowerCase().replaceAll(" ", "-");
 
 /** The part of the list that the visitor asked for. It is kept in the address of the view. */
 interface ListFilter {
@@ -220,7 +226,7 @@ function FilterBar({ text, health }: ListFilter) {
       >
         <option value="">Any health</option>
         <option value="attention">Needs attention</option>
-        {LABELS.map((label) => (
+        {HEALTH_LABELS.map((label) => (
           <option key={label} value={toSlug(label)}>
             {label}
           </option>

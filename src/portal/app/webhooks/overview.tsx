@@ -1,7 +1,14 @@
 /** The first tab of a webhook: why it fails, its numbers, its hours, and what is retried. */
 
 import { useState } from "preact/hooks";
-import type { AttemptJson, DeliveryJson, DeliveryRowJson, WebhookWithStatsJson } from "../../shapes.js";
+import type {
+  AttemptJson,
+  AuditEntryJson,
+  AuditPageJson,
+  DeliveryJson,
+  DeliveryRowJson,
+  WebhookWithStatsJson,
+} from "../../shapes.js";
 import type { Api } from "../api.js";
 import { type Bar, Bars, Line, type LinePoint, type Tick } from "../components/charts.js";
 import { Facts, RelativeTime, Time } from "../components/small.js";
@@ -25,12 +32,14 @@ import { Timeline } from "./timeline.js";
 import {
   countLogged,
   describeCause,
+  describeDisabling,
   describeHealth,
   formatSuccessRate,
+  getHealthTone,
   getNextAttempt,
-  HEALTH_TONES,
   isTroubled,
   labelHealth,
+  needsAttention,
   quoteAnswer,
 } from "./wording.js";
 
@@ -87,10 +96,37 @@ export function useCause(webhook: WebhookWithStatsJson): Cause | undefined {
   return data;
 }
 
+/** Pages of the audit log that are searched for the one entry that says who disabled an endpoint. */
+const AUDIT_PAGES = 5;
+
+async function findDisabling({ get }: Api, id: string): Promise<AuditEntryJson | undefined> {
+  let cursor: string | undefined;
+  for (let pages = 0; pages < AUDIT_PAGES; pages += 1) {
+    const page: AuditPageJson = await get("v1/audit", { cursor, limit: 100 });
+    const found = page.entries.find((entry) => entry.webhookId === id && entry.action === "webhook.disabled");
+    if (found !== undefined || page.next === null) return found;
+    cursor = page.next;
+  }
+  return undefined;
+}
+
+/** Says when an endpoint was disabled, and by whom, as far as the audit log knows. */
+function DisabledSentence({ webhook }: { webhook: WebhookWithStatsJson }) {
+  const { session, zone } = usePage();
+  const { data } = useResource(
+    async (api) => (session.hasAuditLog ? ((await findDisabling(api, webhook.id)) ?? null) : null),
+    [webhook.id, webhook.updatedDate],
+  );
+  if (data === undefined) return null;
+  return <p>{describeDisabling(data, webhook.stats.health, zone)}</p>;
+}
+
 /** What to do next, by the health of the endpoint. */
 function NextStep({ webhook }: { webhook: WebhookWithStatsJson }) {
   const settings = <a href={`#/webhooks/${webhook.id}/settings`}>Settings</a>;
   const label = labelHealth(webhook.stats);
+  if (!needsAttention(webhook.stats))
+    return <p>Enable it to send events again, then retry what it missed.</p>;
   if (label === "Needs a test") return <p>Send a test, then retry what failed.</p>;
   const then = label === "Disabled" ? "enable it and send a test" : "retry what failed";
   return (
@@ -103,18 +139,20 @@ function NextStep({ webhook }: { webhook: WebhookWithStatsJson }) {
 /** The trouble of an endpoint: its last answer, what happens next, and what to do. */
 function CauseCard({ webhook }: { webhook: WebhookWithStatsJson }) {
   const { zone, now } = usePage();
-  const cause = useCause(webhook);
+  const found = useCause(webhook);
   const { stats } = webhook;
   if (!isTroubled(stats)) return null;
   const label = labelHealth(stats);
   const { failingSince } = stats.health;
+  // An old failure is not why somebody disabled it.
+  const cause = needsAttention(stats) ? found : undefined;
   const since =
     failingSince === null
       ? ""
       : ` since ${formatTime(failingSince, zone)} (${formatDuration(now() - Date.parse(failingSince))})`;
   const quote = cause && quoteAnswer(cause.attempt.excerpt);
   return (
-    <section class={`card cause ${HEALTH_TONES[label]}`} aria-label="What is wrong">
+    <section class={`card cause ${getHealthTone(stats)}`} aria-label="What is wrong">
       <h2>
         {cause === undefined
           ? `${label}${since}`
@@ -126,7 +164,7 @@ function CauseCard({ webhook }: { webhook: WebhookWithStatsJson }) {
           <RelativeTime at={cause.attempt.at} />. <a href={deliveryLink(cause.delivery)}>Open it</a>
         </p>
       )}
-      <p>{describeHealth(stats, zone)}</p>
+      {label === "Disabled" ? <DisabledSentence webhook={webhook} /> : <p>{describeHealth(stats, zone)}</p>}
       <NextStep webhook={webhook} />
     </section>
   );
@@ -220,7 +258,7 @@ function HourCharts({ webhook, hours }: { webhook: WebhookWithStatsJson; hours: 
   return (
     <div class="cards charts">
       <Bars
-        title="Deliveries per hour"
+        title="Attempts per hour"
         sentence={summariseHours(shown, zone)}
         slots={bars}
         ticks={ticks}

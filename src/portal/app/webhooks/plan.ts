@@ -22,13 +22,13 @@ export function planAttempts(
 const isTroubled = ({ state, attemptCount }: DeliveryRowJson): boolean =>
   state === "failed" || (state === "pending" && attemptCount > 0);
 
-/** Chooses the deliveries for the timeline, newest first. Those in trouble have priority. */
+/** Chooses the deliveries for the timeline: first those in trouble, each part newest first. */
 export function chooseDeliveries(deliveries: DeliveryRowJson[], limit: number): DeliveryRowJson[] {
   const byNewest = (a: DeliveryRowJson, b: DeliveryRowJson): number =>
     Date.parse(b.createdAt) - Date.parse(a.createdAt);
   const unique = [...new Map(deliveries.map((delivery) => [delivery.id, delivery])).values()].sort(byNewest);
   const chosen = [...unique.filter(isTroubled), ...unique.filter((delivery) => !isTroubled(delivery))];
-  return chosen.slice(0, limit).sort(byNewest);
+  return chosen.slice(0, limit);
 }
 
 const MINUTE = 60_000;
@@ -38,7 +38,7 @@ const STEPS = [1, 5, 15, 30, 60, 180, 360, 720, 1_440, 2_880, 10_080, 43_200].ma
   (minutes) => minutes * MINUTE,
 );
 
-/** The span of the timeline: 24 hours either side of now, an hour, or everything. */
+/** The span of the timeline: what happened lately and the day ahead, an hour, or everything. */
 export type TimeSpan = "day" | "hour" | "all";
 
 /** From when to when the timeline goes. */
@@ -49,7 +49,7 @@ export interface TimeRange {
 
 /** `times`: everything that the whole schedule has to show. */
 export function selectRange(span: TimeSpan, now: number, times: number[]): TimeRange {
-  if (span === "day") return { from: now - DAY, to: now + DAY };
+  if (span === "day") return { from: now - 2 * HOUR, to: now + DAY };
   if (span === "hour") return { from: now - HOUR / 2, to: now + HOUR / 2 };
   const from = Math.min(now - MINUTE, ...times);
   const to = Math.max(now + MINUTE, ...times);

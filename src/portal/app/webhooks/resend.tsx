@@ -13,7 +13,7 @@ import { useLeaveSignal, usePage } from "../page-context.js";
 import { formatTime, pluralise, toTimeInput } from "../times.js";
 import { deliveryPath, resendDelivery, type SentDelivery, webhookPath } from "./calls.js";
 import { DISABLED_REASON, type TabProps } from "./endpoint-actions.js";
-import { describeAttempt } from "./wording.js";
+import { describeAttempt, shortenId } from "./wording.js";
 
 type Sendable = Pick<
   DeliveryRowJson,
@@ -21,8 +21,12 @@ type Sendable = Pick<
 >;
 
 /** `patient.updated, Patient/p1` */
-export const nameDelivery = ({ type, subject }: Pick<DeliveryRowJson, "type" | "subject">): string =>
-  subject === null ? type : `${type}, ${subject}`;
+export const nameDelivery = ({
+  type,
+  subject,
+  eventId,
+}: Pick<DeliveryRowJson, "type" | "subject" | "eventId">): string =>
+  `${type}, ${subject ?? shortenId(eventId)}`;
 
 /** After a result, the buttons of its event rest for so long: a second click was meant for the first. */
 const REST_MS = 2_000;

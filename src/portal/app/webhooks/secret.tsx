@@ -3,6 +3,7 @@
 import { snippets } from "virtual:verification-snippets";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { RotatedSecretJson } from "../../shapes.js";
+import { useConfirmation } from "../components/button.js";
 import { Form, SelectField } from "../components/form.js";
 import { Check } from "../components/icons.js";
 import { CodeBlock, CopyButton } from "../components/small.js";
@@ -84,7 +85,17 @@ function NewSecretForm({
   const { api, say, zone } = usePage();
   const [overlap, setOverlap] = useState("86400");
   const isImmediate = overlap === "0";
+  const [ask, question] = useConfirmation();
   const act = async (): Promise<void> => {
+    const isConfirmed =
+      !isImmediate ||
+      (await ask({
+        title: "Replace the secret at once?",
+        explanation:
+          "The old secret signs nothing from then on. Until your endpoint has the new one, it refuses every delivery; they are retried.",
+        confirm: "Replace it at once",
+      }));
+    if (!isConfirmed) return;
     const body = { overlap_seconds: Number(overlap) };
     const made = await api.send<RotatedSecretJson>("POST", `${webhookPath(webhook.id)}/rotate`, body);
     onMade(made, !isImmediate);
@@ -96,20 +107,23 @@ function NewSecretForm({
     await reload();
   };
   return (
-    <Form label="Rotate the secret" submit="Rotate the secret" kind="plain" act={act}>
-      <SelectField
-        label="The old secret continues to sign for"
-        names={["overlap_seconds"]}
-        value={overlap}
-        onChange={setOverlap}
-        options={OVERLAPS}
-        hint={
-          isImmediate
-            ? "The new secret signs at once. Until your endpoint has it, it refuses every delivery; they are retried."
-            : "The new secret begins to sign after this time. Until then your endpoint must accept both."
-        }
-      />
-    </Form>
+    <>
+      <Form label="Rotate the secret" submit="Rotate the secret" kind="plain" act={act}>
+        <SelectField
+          label="The old secret continues to sign for"
+          names={["overlap_seconds"]}
+          value={overlap}
+          onChange={setOverlap}
+          options={OVERLAPS}
+          hint={
+            isImmediate
+              ? "The new secret signs at once. Until your endpoint has it, it refuses every delivery; they are retried."
+              : "The new secret begins to sign after this time. Until then your endpoint must accept both."
+          }
+        />
+      </Form>
+      {question}
+    </>
   );
 }
 

@@ -111,7 +111,7 @@ function Legend() {
 }
 
 const SPANS: [TimeSpan, string][] = [
-  ["day", "24 hours either side of now"],
+  ["day", "2 hours ago to 24 hours ahead"],
   ["hour", "An hour around now"],
   ["all", "The whole schedule"],
 ];

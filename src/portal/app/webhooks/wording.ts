@@ -43,7 +43,7 @@ export const isTroubled = (stats: StatsJson): boolean =>
 export const needsAttention = (stats: StatsJson): boolean =>
   isTroubled(stats) && (stats.health.status !== "disabled" || stats.health.failingSince !== null);
 
-export const HEALTH_TONES: Record<HealthLabel, Tone> = {
+const HEALTH_TONES: Record<HealthLabel, Tone> = {
   Healthy: "good",
   Unstable: "warn",
   Failing: "bad",
@@ -51,6 +51,12 @@ export const HEALTH_TONES: Record<HealthLabel, Tone> = {
   "Not tried yet": "neutral",
   "Needs a test": "info",
 };
+
+export const HEALTH_LABELS = Object.keys(HEALTH_TONES) as HealthLabel[];
+
+/** The tone of an endpoint's health. One that a person disabled on purpose is no alarm. */
+export const getHealthTone = (stats: StatsJson): Tone =>
+  stats.health.status === "disabled" && !needsAttention(stats) ? "neutral" : HEALTH_TONES[labelHealth(stats)];
 
 /** Describes the health of an endpoint, and what happens to it next. */
 export function describeHealth(stats: StatsJson, zone: Zone): string {
@@ -153,6 +159,27 @@ const FIELD_NAMES: Record<string, string> = {
 function nameActor({ type, ...actor }: AuditEntryJson["actor"]): string {
   if (type === "key") return `Key ${"id" in actor ? actor.id : ""}`;
   return type === "host" ? "The application" : "Postbell";
+}
+
+/**
+ * Says when an endpoint was disabled and by whom: `Disabled 27 Nov, 23:11 by ada.` `entry`: of the
+ * audit log, `null` if there is none.
+ */
+export function describeDisabling(
+  entry: AuditEntryJson | null,
+  { failingSince }: StatsJson["health"],
+  zone: Zone,
+): string {
+  const when = entry === null ? "" : ` ${formatTime(entry.at, zone)}`;
+  const { type, ...actor } = entry?.actor ?? { type: failingSince === null ? "" : "service" };
+  if (type === "service") {
+    const at = entry === null ? Number.NaN : Date.parse(entry.at);
+    const failedMs = at - Date.parse(failingSince ?? "");
+    const length = Number.isNaN(failedMs) ? "" : ` after ${formatDuration(failedMs)} of failures`;
+    return `Disabled${when}${length || " because it kept failing"}. Nothing is sent.`;
+  }
+  const by = "id" in actor ? ` by ${actor.id}` : type === "host" ? " by the application" : "";
+  return `Disabled${when}${by}. Nothing is sent.`;
 }
 
 /**
@@ -283,9 +310,15 @@ function findSentence(value: unknown, depth: number): string | undefined {
   return undefined;
 }
 
+/** Finds what a page of HTML says: its title, or its text. An excerpt may end within a tag. */
+function readPageText(page: string): string {
+  const title = /<title[^<>]*>([^<]+)/i.exec(page)?.[1];
+  return title ?? page.replace(/<[^<>]*(?:>|$)/g, " ");
+}
+
 /**
- * Quotes what an endpoint answered, in one line: the message of a JSON body, or the beginning of
- * the body. Returns `undefined` for an empty answer.
+ * Quotes what an endpoint answered, in one line: the message of a JSON body, the title of a page,
+ * or the beginning of the body. Returns `undefined` for an empty answer.
  */
 export function quoteAnswer(excerpt: string | null): string | undefined {
   if (excerpt === null) return undefined;
@@ -295,7 +328,8 @@ export function quoteAnswer(excerpt: string | null): string | undefined {
   } catch {
     // Not JSON, or only its beginning.
   }
-  const line = (text ?? excerpt).split(/\s+/).join(" ").trim();
+  text ??= excerpt.trimStart().startsWith("<") ? readPageText(excerpt) : excerpt;
+  const line = text.split(/\s+/).join(" ").trim();
   if (line === "") return undefined;
   return line.length > QUOTE_LENGTH ? `“${line.slice(0, QUOTE_LENGTH - 1)}…”` : `“${line}”`;
 }
