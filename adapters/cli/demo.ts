@@ -51,7 +51,7 @@ and stores everything in memory.
     server.on("request", handle);
     io.stdout.write(
       `The portal:  ${origin}/portal/\n\n` +
-        "Open it: /warehouse fails. Press Enter here to repair it, then choose Retry in the portal. Ctrl+C ends the demo.\n\n",
+        "Open it: /warehouse fails. Press Enter here to repair it, then choose Send now in the portal. Ctrl+C ends the demo.\n\n",
     );
     const stop = new AbortController();
     try {
@@ -144,7 +144,7 @@ async function createDemo(origin: string, io: CliIo) {
   };
   const repair = (): void => {
     if (!isRepaired)
-      io.stdout.write("/warehouse is repaired. Choose Retry in the portal to send what it missed.\n");
+      io.stdout.write("/warehouse is repaired. Choose Send now in the portal to send what it missed.\n");
     isRepaired = true;
   };
   return { webhooks, handle, repair };

@@ -243,7 +243,7 @@ it("is repaired by keyboard alone, from the list on, with at most 12 presses", a
   await tabTo(/^Skip to the content$/);
   await tabTo(/^hooks\.example\.com\/in$/);
   await page.getByRole("heading", { name: "hooks.example.com/in" }).and(page.locator(":focus")).waitFor();
-  await tabTo(/^Retry failed \(3\)$/);
+  await tabTo(/^Send 3 now$/);
   await page.getByText("3 events are being sent, one after another.").waitFor();
   await host.clock.advance(HOUR);
   const after = await host.webhooks.deliveries.stats({ webhookId: id });

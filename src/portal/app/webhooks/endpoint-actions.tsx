@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { CatalogueJson, StatsJson, WebhookWithStatsJson } from "../../shapes.js";
-import { type Api, ApiError } from "../api.js";
+import type { Api } from "../api.js";
 import { ActionButton, useConfirmation } from "../components/button.js";
 import { Check, CircleAlert, Clock, TriangleAlert, X } from "../components/icons.js";
 import { Badge } from "../components/small.js";
@@ -10,7 +10,7 @@ import { useLeaveSignal, usePage } from "../page-context.js";
 import { formatTime, nameZone, pluralise } from "../times.js";
 import type { Tone } from "../tone.js";
 import { useResource } from "../use-resource.js";
-import { deliveryPath, findDeliveries, sendTest, updateWebhook, webhookPath } from "./calls.js";
+import { sendTest, updateWebhook, webhookPath } from "./calls.js";
 import { SearchField } from "./event-type-picker.js";
 import { findReceivers, sortByOwner } from "./event-types.js";
 import { describeAttempt, getHealthTone, isTroubled, labelHealth, splitUrl } from "./wording.js";
@@ -60,7 +60,7 @@ export function EnableButton({ webhook, reload }: TabProps) {
   const enable = async (): Promise<void> => {
     await updateWebhook(api, webhook.id, { status: "ENABLED" });
     await reload();
-    say("The webhook was enabled. Send a test, then retry what it missed.");
+    say("The webhook was enabled. Send a test, then send what it missed.");
   };
   return (
     <ActionButton kind="primary" act={enable}>
@@ -189,44 +189,32 @@ export function TestMenu(tab: TabProps) {
   );
 }
 
-/** The most deliveries that one press attempts again; the others keep their schedule. */
-const MAX_RETRIED = 100;
-
 /**
- * Retries what failed or was missed since the endpoint began to fail, and makes an attempt of each
- * delivery that waits for its next one. Returns how many are sent.
+ * Sends everything that an endpoint in trouble did not receive: what failed or was missed since it
+ * began to fail, and what waits for a retry. The service sends it one after another. Returns how
+ * many.
  */
-async function retryFailed(api: Api, { id, createdDate, stats }: WebhookWithStatsJson): Promise<number> {
-  const waiting =
-    stats.pending === 0
-      ? []
-      : (await findDeliveries(api, id, { state: "pending" }, { limit: Math.min(stats.pending, MAX_RETRIED) }))
-          .deliveries;
-  const body = { since: stats.health.failingSince ?? createdDate };
-  let { count } = await api.send<{ count: number }>("POST", `${webhookPath(id)}/recover`, body);
-  for (const delivery of waiting.filter(({ attemptCount }) => attemptCount > 0)) {
-    try {
-      await api.send("POST", `${deliveryPath(id, delivery.id)}/resend`);
-      count += 1;
-    } catch (error) {
-      // In flight, delivered meanwhile, or sent again too often.
-      if (!(error instanceof ApiError && error.status === 409)) throw error;
-    }
-  }
-  return count;
+async function sendAllNow(api: Api, { id, createdDate, stats }: WebhookWithStatsJson): Promise<number> {
+  const recover = async (body: object): Promise<number> =>
+    (await api.send<{ count: number }>("POST", `${webhookPath(id)}/recover`, body)).count;
+  const missed = await recover({ since: stats.health.failingSince ?? createdDate });
+  return missed + (stats.pending === 0 ? 0 : await recover({ state: "pending" }));
 }
 
-/** Retries everything that an endpoint in trouble did not receive. */
+/** Sends everything that an endpoint in trouble did not receive, and says how much is left. */
 export function RetryButton({ webhook, reload }: TabProps) {
   const { api, say } = usePage();
-  const { failed, pending } = webhook.stats;
-  /** The failed deliveries that were retried: they stay in the log. */
+  const { failed, pending, delivered } = webhook.stats;
+  /** The failed deliveries that were sent again: they stay in the log. */
   const [retried, setRetried] = useState(0);
+  /** What is being sent: how many, and how many the endpoint had accepted before. */
+  const [sending, setSending] = useState<{ count: number; before: number }>();
   const isWaiting = isTroubled(webhook.stats);
   const act = async (): Promise<void> => {
     say("");
-    const count = await retryFailed(api, webhook);
+    const count = await sendAllNow(api, webhook);
     setRetried(failed);
+    setSending(count === 0 ? undefined : { count, before: delivered });
     say(
       count === 0
         ? "Nothing was missed. Pending deliveries go with their next attempt."
@@ -234,17 +222,28 @@ export function RetryButton({ webhook, reload }: TabProps) {
     );
     await reload();
   };
+  const done = sending === undefined ? 0 : Math.min(sending.count, delivered - sending.before);
   const count = Math.max(0, failed - retried) + (isWaiting ? pending : 0);
-  if (!isWaiting && count === 0) return null;
+  const isSending = sending !== undefined && done < sending.count && pending > 0;
   return (
-    <ActionButton
-      act={act}
-      hasCooldown
-      busyLabel="Retrying …"
-      disabledReason={webhook.status === "DISABLED" ? DISABLED_REASON : undefined}
-    >
-      Retry failed{count > 0 && ` (${count.toLocaleString("en-GB")})`}
-    </ActionButton>
+    <>
+      {isSending && (
+        <span class="sending">
+          <progress aria-label="Sent" value={done} max={sending.count} />
+          {`${done.toLocaleString("en-GB")} of ${sending.count.toLocaleString("en-GB")}`}
+        </span>
+      )}
+      {!isSending && (isWaiting || count > 0) && (
+        <ActionButton
+          act={act}
+          hasCooldown
+          busyLabel="Sending …"
+          disabledReason={webhook.status === "DISABLED" ? DISABLED_REASON : undefined}
+        >
+          {count === 0 ? "Send what was missed" : `Send ${count.toLocaleString("en-GB")} now`}
+        </ActionButton>
+      )}
+    </>
   );
 }
 

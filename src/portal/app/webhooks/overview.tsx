@@ -125,10 +125,9 @@ function DisabledSentence({ webhook }: { webhook: WebhookWithStatsJson }) {
 function NextStep({ webhook }: { webhook: WebhookWithStatsJson }) {
   const settings = <a href={`#/webhooks/${webhook.id}/settings`}>Settings</a>;
   const label = labelHealth(webhook.stats);
-  if (!needsAttention(webhook.stats))
-    return <p>Enable it to send events again, then retry what it missed.</p>;
-  if (label === "Needs a test") return <p>Send a test, then retry what failed.</p>;
-  const then = label === "Disabled" ? "enable it and send a test" : "retry what failed";
+  if (!needsAttention(webhook.stats)) return <p>Enable it to send events again, then send what it missed.</p>;
+  if (label === "Needs a test") return <p>Send a test, then send what it missed.</p>;
+  const then = label === "Disabled" ? "enable it and send a test" : "send what waits";
   return (
     <p>
       Repair the endpoint, or correct its address under {settings}. Then {then}.
