@@ -22,7 +22,6 @@ export type { Access, Actor, Subscriber } from "./webhooks/access.js";
 export type { HandleAsOptions } from "./webhooks/api/api-handler.js";
 export type { DeliveryOptions, SignatureOptions } from "./webhooks/config/delivery-options.js";
 export type {
-  EndpointFailure,
   EndpointHealthOptions,
   EndpointWarning,
   FailingEndpoint,
@@ -41,13 +40,13 @@ export type {
   DeliveryRequest,
 } from "./webhooks/delivery/deliveries.js";
 export type { EndpointHealth } from "./webhooks/delivery/endpoint-health.js";
-export type { EventAbout } from "./webhooks/emit/prepare-event.js";
-export type { EventCatalogue } from "./webhooks/event-types/catalogue.js";
+export { defineEvents, type EventCatalogue } from "./webhooks/event-types/catalogue.js";
 export {
   type ClinicalEvents,
   type ClinicalEventType,
   clinicalEvents,
 } from "./webhooks/event-types/clinical-events.js";
+export type { EventData } from "./webhooks/event-types/event-data.js";
 export type { PlainEventType } from "./webhooks/event-types/plain-event-type.js";
 export type { BodyForm, PlainEvent } from "./webhooks/events/notification.js";
 export type { FhirResource } from "./webhooks/fhir.js";

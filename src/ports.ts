@@ -45,10 +45,11 @@ export type { Resolve } from "./outbound/resolver.js";
 export type { OutboundFailure, OutboundRequest, OutboundResponse, OutboundResult } from "./outbound/types.js";
 export type { Json, JsonObject } from "./schema/types.js";
 export type { Account, Accounts, ErasedEvents, Events, ListAccounts } from "./webhooks/accounts.js";
-export type { ExhaustedDelivery } from "./webhooks/config/webhooks-options.js";
-export type { EmitResult, Emittable, EventHint, ResourceOf } from "./webhooks/emit/prepare-event.js";
-export type { EventTypeOf, ResourceTypeOf } from "./webhooks/event-types/catalogue.js";
+export type { EndpointFailure, ExhaustedDelivery } from "./webhooks/config/webhooks-options.js";
+export type { Emittable, EventAbout, EventHint, ResourceOf } from "./webhooks/emit/event-input.js";
+export type { EmitResult } from "./webhooks/emit/prepare-event.js";
 export { subscribes } from "./webhooks/event-types/catalogue.js";
+export type { EventName, ResourceTypeOf } from "./webhooks/event-types/event-data.js";
 export type { ParsedResource, ResourceHead } from "./webhooks/fhir.js";
 export { type DeliveryKey, formatDeliveryId, parseDeliveryId } from "./webhooks/store/records.js";
 export {

@@ -1,6 +1,7 @@
 /** Writes the two mails, as text and as HTML. Pure. */
 
-import type { EndpointFailure, FailingEndpoint, Webhook } from "../../src/index.js";
+import type { FailingEndpoint, Webhook } from "../../src/index.js";
+import type { EndpointFailure } from "../../src/ports.js";
 
 /** Facts for a template. All of them may come from a subscriber, so escape them. */
 export interface MailFacts {

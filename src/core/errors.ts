@@ -19,6 +19,11 @@ export type ErrorCode =
   | "unknown_event_type"
   /** An event with this id and other content was emitted in the last 24 hours. */
   | "event_conflict"
+  /**
+   * The schema of an event type, one of a library, threw or did not answer within `limits.hookMs`.
+   * Nothing was stored.
+   */
+  | "schema_unavailable"
   /** The notification exceeds `limits.notificationBytes` or `limits.entries`. */
   | "event_too_large"
   /** The account has `limits.enabledWebhooks` ENABLED webhooks, or `limits.webhooks` in all. */
@@ -65,6 +70,7 @@ export type ErrorCode =
 
 /** A storage that does not say more has perhaps executed what failed. */
 const DEFAULT_EFFECTS: Partial<Record<ErrorCode, "none" | "unknown">> = {
+  schema_unavailable: "none",
   storage_full: "none",
   storage_unavailable: "unknown",
 };
@@ -94,8 +100,8 @@ export class PostbellError extends Error {
   /** Set for `rate_limited`: when to try again. */
   readonly retryAfterSeconds: number | undefined;
   /**
-   * Set for `storage_unavailable` and `storage_full`: `none` if the call changed nothing, for
-   * example because it was never sent; `unknown` if it may have taken effect.
+   * Set for `storage_unavailable`, `storage_full` and `schema_unavailable`: `none` if the call
+   * changed nothing, for example because it was never sent; `unknown` if it may have taken effect.
    */
   readonly effect: "none" | "unknown" | undefined;
   /**

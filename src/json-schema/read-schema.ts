@@ -6,6 +6,7 @@
 import { joinPath, type SchemaMistake } from "../schema/describe-arguments.js";
 import type { Json, JsonObject } from "../schema/types.js";
 import { findKeywordMistake, isJsonObject, listInnerSchemas, showJson } from "./keywords.js";
+import { isLibrarySchema, isLiteral } from "./library-schema.js";
 
 /** A schema that can be compiled. */
 export interface ReadSchema {
@@ -44,12 +45,6 @@ class MistakeError extends Error {
 const MAX_LEVELS = 64;
 const MAX_VALUES = 20_000;
 
-/** True for an object literal, also one of another realm. */
-function isLiteral(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
-}
-
 function describeKind(value: unknown): string {
   if (value === undefined) return "undefined";
   if (typeof value !== "object" || value === null) return `a ${typeof value}`;
@@ -58,11 +53,10 @@ function describeKind(value: unknown): string {
 }
 
 function refuseLibrary(value: unknown, path: string): void {
-  const isContainer = (typeof value === "object" && value !== null) || typeof value === "function";
-  if (!isContainer || !("~standard" in value)) return;
+  if (!isLibrarySchema(value)) return;
   throw new MistakeError(
     path,
-    "is a schema of a library (it has '~standard') and must be a JSON Schema, an object; convert it with the library",
+    "is a schema of a library (it has '~standard') within a JSON Schema; write all of it with the library, or none",
   );
 }
 

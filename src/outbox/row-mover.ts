@@ -210,6 +210,9 @@ const REFUSALS: Set<ErrorCode> = new Set([
   "event_conflict",
 ]);
 
+/** Errors of events that were not stored, so that a later try may store them. */
+const NOTHING_STORED: Set<ErrorCode> = new Set(["storage_full", "schema_unavailable"]);
+
 const MAX_REASON_CHARACTERS = 500;
 
 /** Returns the delay before the next try: 1 s after the first failure, doubled up to 5 minutes. */
@@ -241,7 +244,8 @@ function afterFailure(claim: OutboxClaim, error: unknown): RowResult {
     const reason = `${error.code}: ${error.message}`.replace(/[^ -~]/g, "?");
     return { kind: "park", reason: reason.slice(0, MAX_REASON_CHARACTERS) };
   }
-  // A full storage has stored nothing. After any other failure, the result is unknown.
-  const isUnsure = !isPostbellError(error, "storage_full") || claim.unsureMs !== null;
+  // After any other failure, the result is unknown.
+  const isRefused = isPostbellError(error) && NOTHING_STORED.has(error.code);
+  const isUnsure = !isRefused || claim.unsureMs !== null;
   return { kind: "retry", delayMs: rowRetryDelayMs(claim.retries), isUnsure, error };
 }

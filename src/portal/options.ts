@@ -65,8 +65,8 @@ export interface EditableRecord {
 export type EditUrl = (record: EditableRecord) => Awaitable<string | null | undefined>;
 
 /** The part of a webhook service that the portal uses. */
-export type PortalWebhooks = Pick<Webhooks<string>, "handleAs" | "schedule"> &
-  Partial<Pick<Webhooks<string>, "audit" | "accounts">>;
+export type PortalWebhooks = Pick<Webhooks, "handleAs" | "schedule"> &
+  Partial<Pick<Webhooks, "audit" | "accounts">>;
 
 /** The options of `createPortal`. */
 export interface PortalOptions {

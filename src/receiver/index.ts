@@ -9,13 +9,15 @@ import { PostbellError } from "../core/errors.js";
 import { guardedLogger } from "../core/logger.js";
 import { readOptions } from "../core/options.js";
 import type { Service } from "../http/types.js";
-import type { EventNotification, PlainNotification } from "./notification.js";
+import type { EventCatalogue } from "../webhooks/event-types/catalogue.js";
+import type { EventNotification, NotificationOf } from "./notification.js";
 import {
   type PlainReceiverOptions,
   type ReceiverOptions,
   receiverOptions,
   type SchemeReceiverOptions,
 } from "./options.js";
+
 import { createPostbellScheme, missingOption } from "./postbell-scheme.js";
 import { EventReceiver, type ReceiveResult } from "./receiver.js";
 import type { ReceivedRequest, WebhookScheme } from "./scheme.js";
@@ -27,11 +29,13 @@ export {
   type VerifyInput,
   verifySignature,
 } from "../signature/signature.js";
+export type { EventCatalogue } from "../webhooks/event-types/catalogue.js";
 export type { ParsedResource } from "../webhooks/fhir.js";
 export type {
   EventNotification,
   NotificationBundle,
   NotificationContext,
+  NotificationOf,
   PlainNotification,
 } from "./notification.js";
 export type { PlainReceiverOptions, ReceiverOptions, SchemeReceiverOptions } from "./options.js";
@@ -81,6 +85,16 @@ export interface Receiver<E = EventNotification> extends Service {
  * app.use("/webhooks", expressAdapter(receiver)); // before any body parser
  *
  * @example
+ * // Plain events, with the catalogue of the sender: `data` has the type that `type` says.
+ * const receiver = createReceiver<typeof events>({
+ *   secrets: process.env.WEBHOOK_SECRET,
+ *   body: "plain",
+ *   onEvent: (event) => {
+ *     if (event.type === "order.paid") ship(event.data.order);
+ *   },
+ * });
+ *
+ * @example
  * const receiver = createReceiver({
  *   verify: stripe<Stripe.Event>(process.env.STRIPE_WEBHOOK_SECRET),
  *   onEvent: async ({ id, type, payload }) => queue.add(type, payload, { jobId: id }),
@@ -89,7 +103,9 @@ export interface Receiver<E = EventNotification> extends Service {
 export function createReceiver<E extends { readonly id: string }>(
   options: SchemeReceiverOptions<E>,
 ): Receiver<E>;
-export function createReceiver(options: PlainReceiverOptions): Receiver<PlainNotification>;
+export function createReceiver<C = EventCatalogue>(
+  options: PlainReceiverOptions<C>,
+): Receiver<NotificationOf<C>>;
 export function createReceiver(options: ReceiverOptions): Receiver;
 export function createReceiver(
   options: ReceiverOptions | PlainReceiverOptions | SchemeReceiverOptions<{ readonly id: string }>,

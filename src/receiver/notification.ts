@@ -1,5 +1,6 @@
 /** Parses the body of a delivery. Pure. */
 
+import type { DataOf, IsPlainType } from "../webhooks/event-types/event-data.js";
 import type { ParsedResource } from "../webhooks/fhir.js";
 
 /** An event as it arrives. In the envelope form of the body it is the `payload`. */
@@ -34,17 +35,32 @@ export interface NotificationBundle {
 }
 
 /** An event without a FHIR resource, as it arrives. */
-export interface PlainNotification<D = unknown> {
+export interface PlainNotification<T extends string = string, D = unknown> {
   /** The event's UUID, the same in every repetition. */
   readonly id: string;
   /** The event type: `order.paid`. */
-  readonly type: string;
+  readonly type: T;
   /** When the event occurred: ISO 8601 in UTC. */
   readonly timestamp: string;
   readonly data: D;
   /** True for a test that you requested. */
   readonly test?: true | undefined;
 }
+
+/**
+ * The plain events of a catalogue as they arrive: a union by `type`. Of any type, if the catalogue
+ * is not known to the compiler.
+ *
+ * @example
+ * const handle = (event: NotificationOf<typeof events>) => {
+ *   if (event.type === "order.paid") ship(event.data.order);
+ * };
+ */
+export type NotificationOf<C> = string extends keyof C
+  ? PlainNotification
+  : {
+      [T in keyof C & string]: IsPlainType<C, T> extends true ? PlainNotification<T, DataOf<C, T>> : never;
+    }[keyof C & string];
 
 /**
  * Parses the body of an event with a resource, in either form; `undefined` if it is neither. Checks

@@ -6,7 +6,8 @@ import type { Logger } from "../core/logger.js";
 import { hook, value, wholeNumber } from "../core/options.js";
 import { readPublicKey } from "../signature/asymmetric.js";
 import { isSecret, SIGNATURE_HEADER } from "../signature/signature.js";
-import type { EventNotification, PlainNotification } from "./notification.js";
+import type { EventCatalogue } from "../webhooks/event-types/catalogue.js";
+import type { EventNotification, NotificationOf, PlainNotification } from "./notification.js";
 import type { ReceivedEvents } from "./received-events.js";
 import type { WebhookScheme } from "./scheme.js";
 
@@ -93,6 +94,8 @@ export interface ReceiverOptions {
 /**
  * The options of {@link createReceiver} for events without a FHIR resource.
  *
+ * @typeParam C the sender's catalogue, so that `onEvent` gets a union by `type`. Default: any.
+ *
  * @example
  * const options: PlainReceiverOptions = {
  *   secrets: process.env.WEBHOOK_SECRET,
@@ -100,11 +103,11 @@ export interface ReceiverOptions {
  *   onEvent: async ({ id, type, data }) => queue.add(type, data, { jobId: id }),
  * };
  */
-export interface PlainReceiverOptions extends Omit<ReceiverOptions, "body" | "onEvent"> {
+export interface PlainReceiverOptions<C = EventCatalogue> extends Omit<ReceiverOptions, "body" | "onEvent"> {
   /** Required. Bodies of another form are refused. */
   body: "plain";
   /** Required. As in {@link ReceiverOptions}. */
-  onEvent: (event: PlainNotification) => unknown;
+  onEvent: (event: NotificationOf<C>) => unknown;
 }
 
 /**

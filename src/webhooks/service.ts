@@ -22,9 +22,11 @@ import { createHealthSteps } from "./delivery/endpoint-health.js";
 import { buildSchedule } from "./delivery/retry-schedule.js";
 import { DeliveryWorker } from "./delivery/worker.js";
 import { createAppendEvents, createEmit } from "./emit/emit.js";
-import type { EmitOptions, EmitResult, Emittable, EventHint } from "./emit/prepare-event.js";
-import { type EventCatalogue, type EventTypeOf, readCatalogue } from "./event-types/catalogue.js";
+import type { Emittable, EventHint } from "./emit/event-input.js";
+import type { EmitOptions, EmitResult } from "./emit/prepare-event.js";
+import { type EventCatalogue, readCatalogue } from "./event-types/catalogue.js";
 import type { ClinicalEvents } from "./event-types/clinical-events.js";
+import type { EventName } from "./event-types/event-data.js";
 import { evaluateHealthStatus } from "./health-status.js";
 import { createLifecycle } from "./lifecycle.js";
 import { limitLogger } from "./log-limit.js";
@@ -36,13 +38,8 @@ import { createStartReminder } from "./start-reminder.js";
 import type { WebhookStore } from "./store.js";
 import type { AuditLog } from "./webhook.js";
 
-export type {
-  AnyEventInput,
-  EmitOptions,
-  Emitted,
-  EventInput,
-  PlainEventInput,
-} from "./emit/prepare-event.js";
+export type { AnyEventInput, EventInput, PlainEventInput } from "./emit/event-input.js";
+export type { EmitOptions, Emitted } from "./emit/prepare-event.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: a service of every catalogue is a `Webhooks`.
 type AnyCatalogue = any; // oxlint-disable-line typescript/no-explicit-any
@@ -50,10 +47,15 @@ type AnyCatalogue = any; // oxlint-disable-line typescript/no-explicit-any
 /**
  * The webhook service that {@link createWebhooks} returns.
  *
- * @typeParam T the event types of its catalogue.
- * @typeParam C the catalogue, if `emit` is to check resource types at compile time.
+ * @typeParam C its catalogue, so that `emit` checks events at compile time. Default: any.
+ *
+ * @example
+ * const events = { "order.paid": { schema: z.object({ order: z.string() }) } };
+ * function announce(webhooks: Webhooks<typeof events>, order: string) {
+ *   return webhooks.emit({ type: "order.paid", account: "shop-7", data: { order } });
+ * }
  */
-export interface Webhooks<T extends string = string, C = AnyCatalogue> {
+export interface Webhooks<C extends EventCatalogue = AnyCatalogue> {
   /** Serves the registration API. An adapter mounts it. Never rejects. */
   handle(request: HttpRequest): Promise<HttpResponse | undefined>;
   /**
@@ -102,8 +104,8 @@ export interface Webhooks<T extends string = string, C = AnyCatalogue> {
    *   related: [practitioner],
    * });
    */
-  emit<const E extends EventHint<T> | readonly EventHint<T>[]>(
-    event: Emittable<T, C, E>,
+  emit<const E extends EventHint<EventName<C>> | readonly EventHint<EventName<C>>[]>(
+    event: Emittable<C, E>,
     options?: EmitOptions,
   ): Promise<EmitResult<E>>;
   /** Creates, reads, changes and removes webhooks from the host's own code. */
@@ -129,7 +131,7 @@ export interface Webhooks<T extends string = string, C = AnyCatalogue> {
   /**
    * Returns the names of the catalogue, sorted: the values that `emit` and `event_types` accept.
    */
-  eventTypes(): readonly T[];
+  eventTypes(): readonly EventName<C>[];
   /**
    * Starts to deliver. Calling it again changes nothing. Rejects with `storage_unavailable`, and
    * starts nothing, if the storage cannot be reached within four seconds; see `awaitStorage`.
@@ -195,9 +197,9 @@ export interface Webhooks<T extends string = string, C = AnyCatalogue> {
  * await webhooks.start();
  * await webhooks.emit({ type: "patient.created", account: "clinic-7", resource: patient });
  */
-export function createWebhooks<const C extends EventCatalogue = Readonly<ClinicalEvents>>(
+export function createWebhooks<const C extends EventCatalogue = ClinicalEvents>(
   options: WebhooksOptions<C>,
-): Webhooks<EventTypeOf<C>, C> {
+): Webhooks<C> {
   const config = readConfig(options);
   const { clock } = config;
   const circuit = createStorageCircuit({
@@ -238,12 +240,12 @@ export function createWebhooks<const C extends EventCatalogue = Readonly<Clinica
   const entitlement = createEntitlement(base);
   const forSubscribers = createRegistrations(base, entitlement, false);
   const deliveries = createDeliveryLog(base, entitlement, append, reminder);
-  const eventTypes = catalogue.names as readonly EventTypeOf<C>[];
+  const eventTypes = catalogue.names as readonly EventName<C>[];
   const openApi = cacheDocument(() => describeWebhooksOpenApi(config, catalogue, "/"));
 
-  return Object.freeze<Webhooks<EventTypeOf<C>, C>>({
+  return Object.freeze<Webhooks<C>>({
     ...createApiHandlers(base, forSubscribers, deliveries, openApi),
-    emit: createEmit(base, append) as Webhooks<EventTypeOf<C>, C>["emit"],
+    emit: createEmit(base, append) as Webhooks<C>["emit"],
     registrations: createRegistrations(base, entitlement, true),
     deliveries,
     ...createAccounts(base),

@@ -108,7 +108,7 @@ function openPool(name: string, value: string): pg.Pool {
 /** A service whose requests arrive in a list instead of at an endpoint. */
 function openService(own: PostgresStorage) {
   const sent: { readonly url: string; readonly resource: unknown }[] = [];
-  const webhooks: Webhooks<string> = createWebhooks({
+  const webhooks: Webhooks = createWebhooks({
     storage: own,
     logger: silentLogger,
     access: { authenticate: () => null, canRead: () => true },

@@ -17,6 +17,7 @@ const MODES: Readonly<Record<string, ts.CompilerOptions>> = {
 
 const PRELUDE = `import { type ClinicalEvents, type ClinicalEventType, type Emitted, type EventCatalogue, type EventInput, type FhirResource, type Webhooks, clinicalEvents, createWebhooks } from "../../src/index.js";
 import type { Encounter, Patient } from "fhir/r4.js";
+import * as z from "zod";
 declare const required: Parameters<typeof createWebhooks>[0];
 const { storage, access } = required;
 declare const patient: Patient;
@@ -27,6 +28,9 @@ const account = "clinic-7";
 const webhooks = createWebhooks({ storage, access });
 const own = createWebhooks({ storage, access, events: { "invoice.paid": "Invoice", "person.merged": ["Person", "Patient"] } });
 const both = createWebhooks({ storage, access, events: { ...clinicalEvents, "invoice.paid": "Invoice" } });
+const schema = z.object({ order: z.string(), total: z.int() });
+const shop = createWebhooks({ storage, access: { authenticate: () => null, canRead: () => true }, events: { "order.paid": { schema }, "order.noted": {} } });
+const data = { order: "A-1", total: 4200 };
 `;
 
 /** A call that is wrong, and the first line of its only error. */
@@ -141,6 +145,33 @@ const OWN_MISTAKES: readonly (readonly [what: string, statement: string, firstLi
     "Type 'Patient' is not assignable to type 'ResourceOf<\"Invoice\">'.",
   ],
   [
+    "data with another type",
+    'shop.emit({ type: "order.paid", account, data: { order: "A-1", total: "4200" } });',
+    "Type 'string' is not assignable to type 'number'.",
+  ],
+  [
+    "data without one of its fields",
+    'shop.emit({ type: "order.paid", account, data: { order: "A-1" } });',
+    "Property 'total' is missing in type '{ order: string; }' but required in type '{ order: string; total: number; }'.",
+  ],
+  [
+    "data with a field that the schema does not have",
+    'shop.emit({ type: "order.paid", account, data: { ...data, paid: true } });',
+    "Object literal may only specify known properties, and 'paid' does not exist in type '{ order: string; total: number; }'.",
+  ],
+  ["a plain event without data", 'shop.emit({ type: "order.paid", account });', "x"],
+  [
+    "a plain event with a resource",
+    'shop.emit({ type: "order.paid", account, data, resource: patient });',
+    'Argument of type \'{ type: "order.paid"; account: string; }\' is not assignable to parameter of type \'PlainEventInput<"order.paid" | "order.noted", { order: string; total: number; }>\'.',
+  ],
+  ["an unknown type of plain events", 'shop.emit({ type: "order.payd", account, data });', "x"],
+  [
+    "a list with other data",
+    'shop.emit([{ type: "order.noted", account, data: 1 }, { type: "order.paid", account, data: { order: 1, total: 1 } }]);',
+    "Object literal may only specify known properties, and 'resource' does not exist in type 'PlainEventInput<\"order.paid\" | \"order.noted\", { order: string; total: number; }>'.",
+  ],
+  [
     "a catalogue with a number",
     'createWebhooks({ storage, access, events: { "invoice.paid": 5 } });',
     "Type 'number' is not assignable to type 'string | readonly string[] | PlainEventType'.",
@@ -180,10 +211,10 @@ export async function correct(ids: string[], any: any[], either: EventInput<Clin
   const loaded: EventCatalogue = parsed ? clinicalEvents : { "invoice.paid": "Invoice" };
   const anyType: Webhooks = createWebhooks({ storage, access, events: loaded });
   await anyType.emit({ type, account, resource: encounter });
-  const held: [Webhooks<string>, Webhooks<string>, Webhooks<string>] = [webhooks, own, both];
-  const clinical: Webhooks<ClinicalEventType> = webhooks;
+  const held: [Webhooks, Webhooks, Webhooks, Webhooks] = [webhooks, own, both, shop];
+  const clinical: Webhooks<ClinicalEvents> = webhooks;
   await clinical.emit(event);
-  const same: Webhooks<keyof ClinicalEvents, Readonly<ClinicalEvents>> = createWebhooks({ storage, access, events: clinicalEvents });
+  const same: Webhooks<ClinicalEvents> = createWebhooks({ storage, access, events: clinicalEvents });
   return [one, many, spread, typed, listed, mapped, fromJson, fromJsons, half, none, held, same];
 }
 `;
@@ -290,8 +321,13 @@ describe.each(Object.entries(MODES))("the compiler, %s", (mode, options) => {
       options,
     );
     // Without strict checks, `undefined` belongs to every type and is not printed.
+    // It takes an event without a field for one that has it, so for a text it shows the hint.
     const expected = (line: string): string =>
-      mode === "not strict" ? line.replace(" | undefined", "") : line;
+      mode === "not strict"
+        ? line
+            .replace(" | undefined", "")
+            .replace(/EventInput(<[^>]*> \| readonly )EventInput/, "EventHint$1EventHint")
+        : line;
     const firstLines = found.map((errors, index) => [CASES[index]?.[0], errors.map(({ first }) => first)]);
     expect(firstLines).toEqual(CASES.map(([what, , line]) => [what, [expected(line)]]));
     for (const { first, whole } of found.flat()) {
@@ -339,7 +375,7 @@ export const list = webhooks.emit([{ type: "patient.updated", account, resource:
       ts.forEachChild(node, visit);
     };
     visit(source);
-    expect(shown.get("webhooks")).toBe("Webhooks<keyof ClinicalEvents, Readonly<ClinicalEvents>>");
+    expect(shown.get("webhooks")).toBe("Webhooks<ClinicalEvents>");
     expect(shown.get("single")).toBe("Promise<Emitted>");
     expect(shown.get("list")).toBe("Promise<readonly Emitted[]>");
   });

@@ -29,8 +29,9 @@ import {
   type WebhookStore,
 } from "../../src/ports.js";
 import type { NotificationBundle } from "../../src/receiver/index.js";
-import type { EventCatalogue, EventTypeOf } from "../../src/webhooks/event-types/catalogue.js";
+import type { EventCatalogue } from "../../src/webhooks/event-types/catalogue.js";
 import { clinicalEvents } from "../../src/webhooks/event-types/clinical-events.js";
+import type { EventName } from "../../src/webhooks/event-types/event-data.js";
 import type { FhirResource, ParsedResource } from "../../src/webhooks/fhir.js";
 
 /** Infers as `createWebhooks` does. */
@@ -38,7 +39,7 @@ function service<const C extends EventCatalogue = typeof clinicalEvents>(options
   events?: C | undefined;
 }) {
   expect(options).toBeDefined();
-  return { emit: (event: { type: EventTypeOf<C>; resource: FhirResource }): string => event.type };
+  return { emit: (event: { type: EventName<C>; resource: FhirResource }): string => event.type };
 }
 
 const patient: Patient = { resourceType: "Patient", active: true, name: [{ family: "Zoë" }] };

@@ -159,7 +159,7 @@ export interface HarnessOptions {
 export interface Harness {
   readonly clock: ManualClock;
   readonly storage: Storage;
-  readonly webhooks: Webhooks<string>;
+  readonly webhooks: Webhooks;
   /** The store itself, past what `change` puts in its way. */
   readonly store: WebhookStore;
   readonly sent: Sent[];
@@ -251,7 +251,7 @@ export function openHarness({
     error: level("error"),
     isLevelEnabled: (name: string) => name !== "debug",
   };
-  const webhooks: Webhooks<string> = createWebhooks({
+  const webhooks: Webhooks = createWebhooks({
     access: { authenticate: () => SUBSCRIBER, canRead: () => true },
     logger: levels,
     ...options,

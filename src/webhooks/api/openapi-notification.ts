@@ -1,10 +1,10 @@
 /** Describes the notification that an endpoint receives, for the OpenAPI document. Pure. */
 
 import { componentRef } from "../../http/openapi-document.js";
-import type { Json, JsonObject } from "../../schema/types.js";
+import type { JsonObject } from "../../schema/types.js";
 import type { WebhooksConfig } from "../config/config.js";
 import { type Catalogue, isPlain } from "../event-types/catalogue.js";
-import type { PlainEventType } from "../event-types/plain-event-type.js";
+import type { PlainEntry } from "../event-types/plain-event-type.js";
 import { EXAMPLE_WEBHOOK } from "./schemas.js";
 
 const VERIFICATION = `To verify it: split the value at the comma, and each part at its first \`=\`. Ignore parts other than \`t\` and \`s\`.
@@ -58,12 +58,12 @@ export function describeNotifications({ types }: Catalogue, config: WebhooksConf
   };
 }
 
-function describePlainBody(type: string, { schema, example }: PlainEventType): JsonObject {
+function describePlainBody(type: string, { jsonSchema, example }: PlainEntry): JsonObject {
   const properties = {
     id: { ...UUID, description: "The id of the event: the same for every webhook and in every attempt." },
     type: { type: "string", const: type },
     timestamp: { ...TIME, description: "When the event happened, in UTC." },
-    data: schema ?? {},
+    data: jsonSchema ?? {},
   };
   return {
     schema: {
@@ -75,7 +75,7 @@ function describePlainBody(type: string, { schema, example }: PlainEventType): J
       },
     },
     ...(example !== undefined && {
-      example: { id: EXAMPLE_ID, type, timestamp: EXAMPLE_TIME, data: example as Json },
+      example: { id: EXAMPLE_ID, type, timestamp: EXAMPLE_TIME, data: example },
     }),
   };
 }

@@ -68,7 +68,7 @@ function toDocumentResponse(
 /** Describes an event type to subscribers. */
 function describeEventType(type: string, { types }: Catalogue) {
   const entry = types.get(type) ?? [];
-  const { description = null, schema = null } = isPlain(entry) ? entry : {};
+  const { description = null, jsonSchema: schema = null } = isPlain(entry) ? entry : {};
   return { type, description, resourceTypes: isPlain(entry) ? null : entry, schema };
 }
 

@@ -5,18 +5,23 @@ import type { Logger } from "../../core/logger.js";
 import type { Telemetry } from "../../core/telemetry.js";
 import type { DestinationOptions } from "../../outbound/destination-options.js";
 import type { Access } from "../access.js";
-import type { EventCatalogue, IsPlainType } from "../event-types/catalogue.js";
+import type { EventCatalogue } from "../event-types/catalogue.js";
 import type { ClinicalEvents } from "../event-types/clinical-events.js";
+import type { DataOf, IsPlainType } from "../event-types/event-data.js";
 import type { BodyForm, PlainEvent } from "../events/notification.js";
 import type { FhirResource, ParsedResource } from "../fhir.js";
 import type { Attempt, Storage } from "../store.js";
 import type { AuditEntry, Webhook } from "../webhook.js";
 import type { DeliveryOptions, SignatureOptions } from "./delivery-options.js";
 
-/** Passed to `canRead` for the events of a catalogue: resources, plain events, or either. */
+/**
+ * Passed to `canRead` for the events of a catalogue: resources, or plain events, a union by `type`.
+ */
 export type ReadableOf<C> = string extends keyof C
   ? ParsedResource
-  : { [T in keyof C]: IsPlainType<C, T> extends true ? PlainEvent : ParsedResource }[keyof C];
+  : {
+      [T in keyof C & string]: IsPlainType<C, T> extends true ? PlainEvent<T, DataOf<C, T>> : ParsedResource;
+    }[keyof C & string];
 
 /**
  * The options of `createWebhooks`. Only `storage` and `access` are required. An unknown option, or

@@ -1,142 +1,19 @@
 /** The event that a host passes to `emit`, and the record that is stored of it. */
 
-import { randomUUID } from "node:crypto";
 import { callHook } from "../../core/clock.js";
 import { PostbellError } from "../../core/errors.js";
 import { describeUnknownKey } from "../../core/known-names.js";
-import { isUuid } from "../../core/uuid.js";
+import { isUuid, randomUUID } from "../../core/uuid.js";
 import { checkName, parseEventTime } from "../call-arguments.js";
 import type { ServiceBase } from "../config/config.js";
-import { findEventType, isPlain, type ResourceTypeOf } from "../event-types/catalogue.js";
-import type { DataOf } from "../event-types/plain-event-type.js";
+import { findEventType, isPlain } from "../event-types/catalogue.js";
+import type { PlainEntry } from "../event-types/plain-event-type.js";
 import { type BuiltPayload, buildPayload, type ResolveEntry } from "../events/bundle.js";
-import { buildPlainPayload } from "../events/plain-event.js";
+import { buildPlainPayload, type DataCheck } from "../events/plain-event.js";
 import type { FhirResource } from "../fhir.js";
 import type { EventRecord } from "../store.js";
 import type { HostTransaction } from "../transaction.js";
-
-/**
- * An event: something happened to a record of an account.
- *
- * @example
- * await webhooks.emit({
- *   type: "patient.updated",
- *   account: "clinic-7",
- *   resource: { resourceType: "Patient", id: "42", active: true },
- * });
- */
-export interface EventInput<T extends string = string> {
-  /** One of the names of the `events` option. */
-  readonly type: T;
-  /**
-   * The account that the record belongs to. The webhooks of this account receive the event. 1 to
-   * 256 characters without NUL and lone surrogates, compared exactly.
-   */
-  readonly account: string;
-  /**
-   * The record, of the resource type that belongs to `type`. For a deleted record: its last
-   * version, or its `resourceType` and `id`.
-   */
-  readonly resource: FhirResource;
-  /** Resources that the record references, directly or in turn. Unreferenced ones are ignored. */
-  readonly related?: readonly FhirResource[] | undefined;
-  /**
-   * A UUID that identifies the event. Default: a new one. Emitting it again within 24 hours adds
-   * nothing, so pass your own id where you may have to repeat the call.
-   */
-  readonly id?: string | undefined;
-  /** When it happened. Default: now. */
-  readonly occurredAt?: Date | string | undefined;
-}
-
-/**
- * An event without a FHIR resource, of a type that the `events` option describes as an object.
- *
- * @example
- * await webhooks.emit({ type: "order.paid", account: "shop-7", data: { order: "A-1" } });
- */
-export interface PlainEventInput<T extends string = string, D = unknown>
-  extends Pick<EventInput<T>, "type" | "account" | "id" | "occurredAt"> {
-  /** A value that JSON can hold. It is sent as `data`. */
-  readonly data: D;
-}
-
-/** An event of either kind. */
-export type AnyEventInput = EventInput | PlainEventInput;
-
-/** The fields of an event of either kind. */
-type GivenEvent = EventInput & PlainEventInput;
-
-/** A resource of one of the types `R`. */
-export interface ResourceOf<R> {
-  readonly resourceType: R;
-  readonly id?: string | undefined;
-}
-
-/** An event whose record is of one of the resource types `R`. */
-export interface EventAbout<T extends string, R> extends Omit<EventInput<T>, "resource"> {
-  readonly resource: ResourceOf<R>;
-}
-
-/**
- * The fields and the event types that an editor suggests for an event. {@link Emittable} checks
- * their values.
- */
-export interface EventHint<T extends string> {
-  readonly type?: T | (string & {});
-  readonly account?: unknown;
-  readonly resource?: unknown;
-  readonly related?: unknown;
-  readonly data?: unknown;
-  readonly id?: unknown;
-  readonly occurredAt?: unknown;
-}
-
-/** True if a resource type may be one of the `Wanted`. A plain string may be any. */
-type MayBe<R, Wanted> = string extends R
-  ? true
-  : [Wanted] extends [never]
-    ? true
-    : [R & Wanted] extends [never]
-      ? false
-      : true;
-
-/** The type that one plain event should have had; `never` if nothing is wrong with it. */
-type PlainCorrection<E, Wanted> = E extends Wanted
-  ? Exclude<keyof E, keyof PlainEventInput> extends never
-    ? never
-    : Wanted
-  : Wanted;
-
-/** The type that one event should have had; `never` if nothing is wrong with it. */
-type Correction<T extends string, C, E> = E extends { readonly type: string; readonly data: unknown }
-  ? PlainCorrection<E, PlainEventInput<T, DataOf<C, E["type"]>>>
-  : E extends EventInput<T>
-    ? MayBe<E["resource"]["resourceType"], ResourceTypeOf<C, E["type"]>> extends true
-      ? Exclude<keyof E, keyof EventInput> extends never
-        ? never
-        : EventInput<T>
-      : EventAbout<E["type"], ResourceTypeOf<C, E["type"]>>
-    : EventInput<T>;
-
-type Corrections<T extends string, C, E> = E extends readonly (infer Item)[]
-  ? Correction<T, C, Item>
-  : Correction<T, C, E>;
-
-type CorrectedItem<W, E> = [W] extends [never] ? E : W;
-
-/**
- * The argument of `emit` for a value of the type `E`: the value itself, or else the type that it
- * should have had. The compiler's error then names the field at fault and not the whole catalogue.
- *
- * `T` are the names of the catalogue `C`. The resource is checked if its `resourceType` is known to
- * the compiler.
- */
-export type Emittable<T extends string, C, E> = [Corrections<T, C, E>] extends [never]
-  ? E
-  : E extends readonly unknown[]
-    ? { readonly [I in keyof E]: CorrectedItem<Correction<T, C, E[I]>, E[I]> }
-    : Correction<T, C, E>;
+import type { EventFields, EventInput, PlainEventInput } from "./event-input.js";
 
 /** The result of `emit`: a list for a list of events, in the same order. */
 export type EmitResult<E> = unknown extends E
@@ -201,15 +78,15 @@ const invalidEvent = (field: string | undefined, message: string, cause?: unknow
  * Copies an event to plain data, reading each field once: a getter or a proxy could throw, or
  * return something else the second time. Throws `invalid_argument`.
  */
-function readEventInput(input: EventInput | PlainEventInput): GivenEvent {
+function readEventInput(input: EventInput | PlainEventInput): EventFields {
   if (typeof input !== "object" || input === null) {
     throw invalidEvent(undefined, "emit() takes an event, or an array of events.");
   }
   let unknown: string | undefined;
-  let event: GivenEvent;
+  let event: EventFields;
   try {
     unknown = Object.keys(input).find((key) => !EVENT_KEYS.includes(key));
-    const { type, account, resource, related, data, id, occurredAt } = input as GivenEvent;
+    const { type, account, resource, related, data, id, occurredAt } = input as EventFields;
     const list = Array.isArray(related) ? Array.from(related) : related;
     event = { type, account, resource, related: list, data, id, occurredAt };
   } catch (cause) {
@@ -226,7 +103,7 @@ function readEventId(id: unknown): string {
 }
 
 /** Refuses a field that events of the other kind have. */
-function refuseField(event: GivenEvent, field: "resource" | "related" | "data", type: string): void {
+function refuseField(event: EventFields, field: "resource" | "related" | "data", type: string): void {
   if (event[field] === undefined) return;
   const has = field === "data" ? "a resource" : "data";
   throw invalidEvent(field, `An event of type '${type}' has ${has} and no ${field}.`);
@@ -273,6 +150,9 @@ export function createPrepareEvent({ store, config, logger, catalogue }: Service
     };
   };
 
+  const dataCheckOf = ({ dataSchema }: PlainEntry): DataCheck | undefined =>
+    checksData && dataSchema !== undefined ? { schema: dataSchema, clock, hookMs: limits.hookMs } : undefined;
+
   return (input, trace) => {
     const event = readEventInput(input);
     const { type, account, occurredAt } = event;
@@ -295,10 +175,12 @@ export function createPrepareEvent({ store, config, logger, catalogue }: Service
         isOccurredAtGiven,
         trace,
         data: event.data,
-        schema: checksData ? entry.dataSchema : undefined,
+        check: dataCheckOf(entry),
         maxBytes: limits.notificationBytes,
       });
-      return { id: eventId, account, type, ...built };
+      return built instanceof Promise
+        ? built.then(({ payload, digest }) => ({ id: eventId, account, type, digest, payload }))
+        : { id: eventId, account, type, digest: built.digest, payload: built.payload };
     }
     refuseField(event, "data", type);
     const { resource, related } = event;

@@ -3,7 +3,6 @@
 import { PostbellError } from "../../core/errors.js";
 import { findNearest } from "../../core/known-names.js";
 import { invalidField } from "../call-arguments.js";
-import type { ClinicalEvents, ClinicalEventType } from "./clinical-events.js";
 import {
   invalidEvents,
   type PlainEntry,
@@ -22,7 +21,7 @@ import {
  *
  * @example
  * const events = {
- *   "order.paid": { description: "An order was paid in full." },
+ *   "order.paid": { description: "Paid in full.", schema: z.object({ order: z.string() }) },
  *   "invoice.payment.failed": {},
  * };
  * @example
@@ -33,31 +32,17 @@ import {
  */
 export type EventCatalogue = Readonly<Record<string, string | readonly string[] | PlainEventType>>;
 
-/** The event types of a catalogue: the values that `emit({ type })` accepts. */
-export type EventTypeOf<C extends EventCatalogue> =
-  // Named apart from the host's own types, so that a compiler's error does not list the fifty.
-  C extends ClinicalEvents
-    ? ClinicalEventType | Exclude<keyof C & string, ClinicalEventType>
-    : keyof C & string;
-
 /**
- * The resource types that the record of an event has. Any, for a type that `C` does not have;
- * `null` for a plain type.
+ * Returns a catalogue as it is, with the types that `createWebhooks` infers from one in its
+ * options. Use it for a catalogue in a file of its own: a JSON Schema then needs no `as const`.
+ *
+ * @example
+ * export const events = defineEvents({
+ *   "order.paid": { schema: { type: "object", properties: { order: { type: "string" } } } },
+ * });
+ * type Paid = EventData<typeof events, "order.paid">; // { order?: string }
  */
-export type ResourceTypeOf<C, T> = T extends keyof C
-  ? C[T] extends readonly (infer Name)[]
-    ? Name
-    : C[T] extends string
-      ? C[T]
-      : null
-  : string;
-
-/** True for a plain event type of a catalogue. */
-export type IsPlainType<C, T> = T extends keyof C
-  ? [Extract<C[T], string | readonly unknown[]>] extends [never]
-    ? true
-    : false
-  : false;
+export const defineEvents = <const C extends EventCatalogue>(events: C): C => events;
 
 /** The event type of tests in the delivery log. No catalogue may contain it. */
 export const TEST_EVENT_TYPE = "webhook.test";

@@ -74,7 +74,7 @@ export interface ClinicalEvents extends ClinicalEventTable {}
  * const events = { ...clinicalEvents, "order.placed": "ServiceRequest" };
  * const webhooks = createWebhooks({ storage, access, events });
  */
-export const clinicalEvents: Readonly<ClinicalEvents> = Object.freeze(TABLE);
+export const clinicalEvents: ClinicalEvents = Object.freeze(TABLE);
 
 /** One of the fifty names of {@link clinicalEvents}. */
 export type ClinicalEventType = keyof ClinicalEvents;

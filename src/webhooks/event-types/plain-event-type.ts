@@ -1,67 +1,40 @@
-/** Event types without a FHIR resource: their definition, and the type of their data. */
+/** Event types without a FHIR resource: how a host describes them, and how that is checked. */
 
 import { PostbellError } from "../../core/errors.js";
 import { describeUnknownKey } from "../../core/known-names.js";
 import { type DataSchema, parseDataSchema } from "../../json-schema/data-schema.js";
+import { type LibrarySchema, parseLibrarySchema } from "../../json-schema/library-schema.js";
+import type { SchemaMistake } from "../../schema/describe-arguments.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 
-/** An event type without a FHIR resource: its events have `data` of any form. */
+/**
+ * An event type without a FHIR resource: its events have `data` of any form.
+ *
+ * @example
+ * events: { "order.paid": { schema: z.object({ order: z.string() }) } }
+ */
 export interface PlainEventType {
   /** Tells subscribers when it happens. At most 1000 characters. */
   readonly description?: string | undefined;
   /** The `data` of such an event, as an example for subscribers and in tests. */
   readonly example?: unknown;
   /**
-   * A JSON Schema (draft 2020-12, or draft 7) of `data`, as plain JSON. `emit` refuses other data,
-   * unless `checkData` is `false`, and subscribers see the schema in the OpenAPI document.
+   * Describes `data`: a JSON Schema (draft 2020-12, or draft 7) as plain JSON, or a schema of zod,
+   * valibot, arktype or another library with the interface Standard Schema. `emit` refuses other
+   * data, unless `checkData` is `false`, and the compiler infers `data` from it.
+   *
+   * It is asked about the JSON that is sent, so a date is a string: `z.iso.datetime()`, not
+   * `z.date()`. It checks and changes nothing: defaults and transforms do not alter what is sent. A
+   * library may check asynchronously, within `limits.hookMs`.
    */
-  readonly schema?: JsonObject | undefined;
+  readonly schema?: object | undefined;
+  /**
+   * The JSON Schema that subscribers see in the OpenAPI document, as plain JSON, for a `schema` of
+   * a library. Default: the one that the library writes, if it can. Set it for a library that
+   * cannot, such as valibot: `toJsonSchema(schema)`.
+   */
+  readonly jsonSchema?: object | undefined;
 }
-
-/** The `data` of the events of a plain type, by its schema. */
-export type DataOf<C, T> = T extends keyof C
-  ? C[T] extends string | readonly unknown[]
-    ? never
-    : C[T] extends { readonly schema: infer S }
-      ? FromSchema<S>
-      : unknown
-  : unknown;
-
-/**
- * The values that a JSON Schema accepts. Only `const`, `enum`, `type`, `properties`, `required` and
- * `items` are read.
- */
-export type FromSchema<S> = S extends { readonly const: infer V }
-  ? V
-  : S extends { readonly enum: readonly (infer V)[] }
-    ? V
-    : S extends { readonly type: readonly (infer N)[] }
-      ? OfType<S, N>
-      : S extends { readonly type: infer N }
-        ? OfType<S, N>
-        : unknown;
-
-interface SimpleTypes {
-  string: string;
-  number: number;
-  integer: number;
-  boolean: boolean;
-  null: null;
-}
-
-type OfType<S, N> = N extends keyof SimpleTypes
-  ? SimpleTypes[N]
-  : N extends "array"
-    ? readonly (S extends { readonly items: infer I } ? FromSchema<I> : unknown)[]
-    : N extends "object"
-      ? S extends { readonly properties: infer P }
-        ? ObjectOf<P, S extends { readonly required: readonly (infer R)[] } ? R : never>
-        : object
-      : unknown;
-
-type ObjectOf<P, R> = { readonly [K in keyof P as K extends R ? K : never]: FromSchema<P[K]> } & {
-  readonly [K in keyof P as K extends R ? never : K]?: FromSchema<P[K]> | undefined;
-};
 
 /** The characters of an unknown name that are quoted, so that a name of megabytes costs nothing. */
 const MAX_SHOWN = 80;
@@ -79,8 +52,10 @@ const MAX_NAME = 128;
 const MAX_DESCRIPTION = 1_000;
 /** UTF-16 units of an example or a schema as JSON. */
 const MAX_JSON = 65_536;
+/** The characters of a library's error that are quoted. */
+const MAX_REASON = 200;
 
-const PLAIN_TYPE_KEYS: readonly string[] = ["description", "example", "schema"];
+const PLAIN_TYPE_KEYS: readonly string[] = ["description", "example", "schema", "jsonSchema"];
 
 /** Returns why the entry of a plain type cannot be used; `undefined` if it can. */
 function findProblem(name: string, entry: object, field: string): string | undefined {
@@ -95,33 +70,79 @@ function findProblem(name: string, entry: object, field: string): string | undef
 }
 
 /** A checked plain type. */
-export interface PlainEntry extends PlainEventType {
-  /** Checks the data of events by `schema`. */
-  readonly dataSchema?: DataSchema;
+export interface PlainEntry {
+  readonly description?: string;
+  readonly example?: Json;
+  /** The schema of `data` for subscribers. */
+  readonly jsonSchema?: JsonObject;
+  /** Checks the data of events. */
+  readonly dataSchema?: DataSchema | LibrarySchema;
 }
 
 /** Checks the entry of a plain type, and copies it. Throws `invalid_option`. */
 export function readPlainType(name: string, entry: object, field: string): PlainEntry {
   const problem = findProblem(name, entry, field);
   if (problem !== undefined) throw invalidEvents(problem, field);
-  const { description, example, schema } = entry as PlainEventType;
-  const dataSchema = schema === undefined ? undefined : readDataSchema(schema, `${field}.schema`);
+  const { description, example, schema, jsonSchema } = entry as PlainEventType;
   return Object.freeze({
     ...(description !== undefined && { description }),
     ...(example !== undefined && { example: copyJson(example, `${field}.example`) }),
-    ...(dataSchema !== undefined && { schema: dataSchema.json, dataSchema }),
+    ...readSchemas(schema, jsonSchema, field),
   });
 }
 
-function readDataSchema(schema: unknown, field: string): DataSchema {
-  const parsed = parseDataSchema(schema);
-  if ("mistake" in parsed) {
-    const { path, message } = parsed.mistake;
-    const place = path === "" ? field : `${field}.${path}`;
-    throw invalidEvents(`${place} ${message}`, place);
+function readSchemas(
+  schema: unknown,
+  jsonSchema: unknown,
+  field: string,
+): Pick<PlainEntry, "jsonSchema" | "dataSchema"> {
+  const place = `${field}.schema`;
+  const library = parseLibrarySchema(schema);
+  if (library === undefined) {
+    if (jsonSchema !== undefined) {
+      const message = `${field}.jsonSchema describes a schema of a library; write a JSON Schema as schema`;
+      throw invalidEvents(message, `${field}.jsonSchema`);
+    }
+    if (schema === undefined) return {};
+    const dataSchema = parseSchema(parseDataSchema(schema), place);
+    copyJson(dataSchema.json, place);
+    return { jsonSchema: dataSchema.json, dataSchema };
   }
-  copyJson(parsed.schema.json, field);
-  return parsed.schema;
+  const dataSchema = parseSchema(library, place);
+  const described =
+    jsonSchema === undefined
+      ? describeLibrary(dataSchema, place)
+      : copySchema(jsonSchema, `${field}.jsonSchema`);
+  return { dataSchema, ...(described !== undefined && { jsonSchema: described }) };
+}
+
+function parseSchema<S>(parsed: { schema: S } | { mistake: SchemaMistake }, field: string): S {
+  if ("schema" in parsed) return parsed.schema;
+  const { path, message } = parsed.mistake;
+  const place = path === "" ? field : `${field}.${path}`;
+  throw invalidEvents(`${place} ${message}`, place);
+}
+
+/** Asks a library for its JSON Schema. It refuses what JSON does not have, such as a date. */
+function describeLibrary(schema: LibrarySchema, field: string): JsonObject | undefined {
+  let written: unknown;
+  try {
+    written = schema.toJsonSchema();
+  } catch (cause) {
+    const reason = cause instanceof Error ? `: ${cause.message.slice(0, MAX_REASON)}` : "";
+    const advice = "use types that JSON has, or describe the data with jsonSchema";
+    throw invalidEvents(
+      `${field} cannot be written as JSON Schema by its library${reason}; ${advice}`,
+      field,
+    );
+  }
+  return written === undefined ? undefined : copySchema(written, field);
+}
+
+function copySchema(schema: unknown, field: string): JsonObject {
+  const copy = copyJson(schema, field);
+  if (typeof copy === "object" && copy !== null && !Array.isArray(copy)) return copy as JsonObject;
+  throw invalidEvents(`${field} must be a JSON Schema, an object`, field);
 }
 
 /** Copies a value as JSON, so that later changes of the host have no effect. */

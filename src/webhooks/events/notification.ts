@@ -12,14 +12,14 @@ import type { ParsedResource } from "../fhir.js";
 export type BodyForm = "notification" | "envelope" | "plain";
 
 /** An event without a FHIR resource, as subscribers get it and `canRead` sees it. */
-export interface PlainEvent {
+export interface PlainEvent<T extends string = string, D = unknown> {
   /** The event's UUID. */
   readonly id: string;
-  readonly type: string;
+  readonly type: T;
   /** When it happened: ISO 8601 in UTC. */
   readonly timestamp: string;
   /** As it was emitted. */
-  readonly data: unknown;
+  readonly data: D;
 }
 
 /** A stored event, ready for its attempts. */

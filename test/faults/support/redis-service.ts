@@ -96,7 +96,7 @@ export interface Figures {
 }
 
 export interface Service {
-  readonly webhooks: Webhooks<string>;
+  readonly webhooks: Webhooks;
   readonly storage: RedisStorage;
   /** The store, as an operator would look at it. */
   readonly store: WebhookStore;
@@ -133,7 +133,7 @@ export async function startService({
   const { logger, log } = listLogger();
   const promised = new Set<string>();
   let store: WebhookStore | undefined;
-  const webhooks: Webhooks<string> = createWebhooks({
+  const webhooks: Webhooks = createWebhooks({
     access: { authenticate: () => SUBSCRIBER, canRead: () => true },
     destinations: { allowPrivateNetworks: true, ca: receiver.ca },
     retry: { intervalsMs: [100, 200, 400], everyMs: 1_000, windowMs: 60_000, jitter: 0 },

@@ -1,0 +1,125 @@
+/** The event that a host passes to `emit`, as the compiler checks it against the catalogue. */
+
+import type { DataOf, EventName, IsPlainType, ResourceTypeOf } from "../event-types/event-data.js";
+import type { FhirResource } from "../fhir.js";
+
+/**
+ * An event: something happened to a record of an account.
+ *
+ * @example
+ * await webhooks.emit({
+ *   type: "patient.updated",
+ *   account: "clinic-7",
+ *   resource: { resourceType: "Patient", id: "42", active: true },
+ * });
+ */
+export interface EventInput<T extends string = string> {
+  /** One of the names of the `events` option. */
+  readonly type: T;
+  /**
+   * The account that the record belongs to. The webhooks of this account receive the event. 1 to
+   * 256 characters without NUL and lone surrogates, compared exactly.
+   */
+  readonly account: string;
+  /**
+   * The record, of the resource type that belongs to `type`. For a deleted record: its last
+   * version, or its `resourceType` and `id`.
+   */
+  readonly resource: FhirResource;
+  /** Resources that the record references, directly or in turn. Unreferenced ones are ignored. */
+  readonly related?: readonly FhirResource[] | undefined;
+  /**
+   * A UUID that identifies the event. Default: a new one. Emitting it again within 24 hours adds
+   * nothing, so pass your own id where you may have to repeat the call.
+   */
+  readonly id?: string | undefined;
+  /** When it happened. Default: now. */
+  readonly occurredAt?: Date | string | undefined;
+}
+
+/**
+ * An event without a FHIR resource, of a type that the `events` option describes as an object.
+ *
+ * @example
+ * await webhooks.emit({ type: "order.paid", account: "shop-7", data: { order: "A-1" } });
+ */
+export interface PlainEventInput<T extends string = string, D = unknown>
+  extends Pick<EventInput<T>, "type" | "account" | "id" | "occurredAt"> {
+  /** A value that JSON can hold. It is sent as `data`. */
+  readonly data: D;
+}
+
+/** An event of either kind. */
+export type AnyEventInput = EventInput | PlainEventInput;
+
+/** The fields of an event of either kind. */
+export type EventFields = EventInput & PlainEventInput;
+
+/** A resource of one of the types `R`. */
+export interface ResourceOf<R> {
+  readonly resourceType: R;
+  readonly id?: string | undefined;
+}
+
+/** An event whose record is of one of the resource types `R`. */
+export interface EventAbout<T extends string, R> extends Omit<EventInput<T>, "resource"> {
+  readonly resource: ResourceOf<R>;
+}
+
+/**
+ * The fields and the event types that an editor suggests for an event. {@link Emittable} checks
+ * their values.
+ */
+export interface EventHint<T extends string> {
+  readonly type?: T | (string & {});
+  readonly account?: unknown;
+  readonly resource?: unknown;
+  readonly related?: unknown;
+  readonly data?: unknown;
+  readonly id?: unknown;
+  readonly occurredAt?: unknown;
+}
+
+/** True if a resource type may be one of the `Wanted`. A plain string may be any. */
+type MayBe<R, Wanted> = string extends R
+  ? true
+  : [Wanted] extends [never]
+    ? true
+    : [R & Wanted] extends [never]
+      ? false
+      : true;
+
+/** The type that one event with a resource should have had; `never` if nothing is wrong with it. */
+type Correction<C, E> =
+  E extends EventInput<EventName<C>>
+    ? MayBe<E["resource"]["resourceType"], ResourceTypeOf<C, E["type"]>> extends true
+      ? Exclude<keyof E, keyof EventInput> extends never
+        ? never
+        : EventInput<EventName<C>>
+      : EventAbout<E["type"], ResourceTypeOf<C, E["type"]>>
+    : EventInput<EventName<C>>;
+
+type TypeOf<E> = E extends { readonly type: infer T } ? T : never;
+
+/** The type that one event should have. An event with `data` is checked as a plain one. */
+type EmittableItem<C, E> = unknown extends E
+  ? E
+  : E extends { readonly data: unknown }
+    ? PlainEventInput<EventName<C>, DataOf<C, TypeOf<E>>>
+    : true extends IsPlainType<C, TypeOf<E>>
+      ? PlainEventInput<EventName<C>, DataOf<C, TypeOf<E>>>
+      : [Correction<C, E>] extends [never]
+        ? E
+        : Correction<C, E>;
+
+/**
+ * The argument of `emit` for a value of the type `E`: the value itself, or else the type that it
+ * should have had. The compiler's error then names the field at fault and not the whole catalogue.
+ *
+ * The resource is checked if its `resourceType` is known to the compiler.
+ */
+export type Emittable<C, E> = unknown extends E
+  ? E
+  : E extends readonly unknown[]
+    ? { readonly [I in keyof E]: EmittableItem<C, E[I]> }
+    : EmittableItem<C, E>;

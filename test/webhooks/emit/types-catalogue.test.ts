@@ -1,0 +1,182 @@
+/**
+ * The types that the compiler infers from a catalogue. Checked by `tsc`: an unused
+ * `@ts-expect-error` is an error itself. The calls run, so that types and checks agree.
+ */
+
+import { type } from "arktype";
+import * as v from "valibot";
+import { assertType, describe, expect, expectTypeOf, it } from "vitest";
+import * as z from "zod";
+import {
+  createWebhooks,
+  defineEvents,
+  type Emitted,
+  type EventData,
+  type Webhooks,
+} from "../../../src/index.js";
+import type { EventName } from "../../../src/ports.js";
+import { createReceiver } from "../../../src/receiver/index.js";
+import { memoryStorage } from "../../../storage/memory/index.js";
+
+const account = "shop-7";
+const authenticate = () => null;
+const canRead = () => true;
+const refused = { code: "invalid_argument" };
+
+/** The same type in four ways, and one that is a union. */
+const events = {
+  "order.paid": { schema: z.object({ order: z.string(), total: z.int().optional() }) },
+  "order.shipped": { schema: v.object({ order: v.string(), parcels: v.array(v.string()) }) },
+  "order.returned": { schema: type({ order: "string", "reason?": "'broken'|'unwanted'" }) },
+  "order.noted": {},
+};
+
+const open = () => createWebhooks({ storage: memoryStorage(), events, access: { authenticate, canRead } });
+
+describe("the data of a catalogue's events", () => {
+  it("is inferred from schemas of zod, valibot and arktype", () => {
+    expectTypeOf<EventData<typeof events, "order.paid">>().toEqualTypeOf<{
+      order: string;
+      total?: number | undefined;
+    }>();
+    expectTypeOf<EventData<typeof events, "order.shipped">>().toEqualTypeOf<{
+      order: string;
+      parcels: string[];
+    }>();
+    expectTypeOf<EventData<typeof events, "order.returned">>().toEqualTypeOf<{
+      order: string;
+      reason?: "broken" | "unwanted";
+    }>();
+    expectTypeOf<EventData<typeof events, "order.noted">>().toBeUnknown();
+    expectTypeOf<EventName<typeof events>>().toEqualTypeOf<keyof typeof events>();
+    // @ts-expect-error no such type
+    expectTypeOf<EventData<typeof events, "order.payd">>().toBeUnknown();
+    expect(Object.keys(events)).toHaveLength(4);
+  });
+
+  it("is inferred from what z.toJSONSchema writes", () => {
+    const described = { "order.paid": { schema: z.toJSONSchema(events["order.paid"].schema) } };
+    expectTypeOf<EventData<typeof described, "order.paid">>().toEqualTypeOf<
+      EventData<typeof events, "order.paid">
+    >();
+    expect(described["order.paid"].schema.type).toBe("object");
+  });
+
+  it("is inferred from a JSON Schema with unions, without `as const`", async () => {
+    const webhooks = createWebhooks({
+      storage: memoryStorage(),
+      access: { authenticate, canRead },
+      events: {
+        a: {
+          schema: { anyOf: [{ type: "string" }, { type: "object", properties: { n: { type: "number" } } }] },
+        },
+      },
+    });
+    await webhooks.emit({ type: "a", account, data: "x" });
+    await webhooks.emit({ type: "a", account, data: { n: 1 } });
+    // @ts-expect-error neither of both
+    await expect(webhooks.emit({ type: "a", account, data: true })).rejects.toMatchObject(refused);
+    const defined = defineEvents({
+      b: {
+        schema: {
+          type: "object",
+          properties: { kind: { enum: ["x", "y"] }, more: { oneOf: [{ type: "null" }, { const: 1 }] } },
+          required: ["kind"],
+        },
+      },
+      c: { schema: { type: "object", additionalProperties: { type: "array", items: { type: "number" } } } },
+    });
+    expectTypeOf<EventData<typeof defined, "b">["kind"]>().toEqualTypeOf<"x" | "y">();
+    expectTypeOf<EventData<typeof defined, "b">["more"]>().toEqualTypeOf<1 | null | undefined>();
+    expectTypeOf<EventData<typeof defined, "c">>().toEqualTypeOf<{
+      readonly [name: string]: readonly number[];
+    }>();
+  });
+});
+
+describe("emit", () => {
+  it("compiles with the data of its type only", async () => {
+    const webhooks = open();
+    await webhooks.emit({ type: "order.paid", account, data: { order: "A-1" } });
+    await webhooks.emit({ type: "order.shipped", account, data: { order: "A-1", parcels: ["1"] } });
+    const list: readonly Emitted[] = await webhooks.emit([
+      { type: "order.returned", account, data: { order: "A-1", reason: "broken" } },
+      { type: "order.noted", account, data: [1, null] },
+    ]);
+    expect(list).toHaveLength(2);
+    // @ts-expect-error a number
+    await expect(webhooks.emit({ type: "order.paid", account, data: { order: 1 } })).rejects.toThrow();
+    // @ts-expect-error no parcels
+    await expect(webhooks.emit({ type: "order.shipped", account, data: { order: "1" } })).rejects.toThrow();
+    await expect(
+      webhooks.emit([
+        { type: "order.noted", account, data: 1 },
+        // @ts-expect-error no such reason
+        { type: "order.returned", account, data: { order: "A-1", reason: "late" } },
+      ]),
+    ).rejects.toMatchObject({ field: "[1].data.reason" });
+    // @ts-expect-error no data
+    await expect(webhooks.emit({ type: "order.paid", account })).rejects.toMatchObject(refused);
+    // @ts-expect-error a field that there is not
+    await expect(webhooks.emit({ type: "order.noted", account, data: 1, at: 1 })).rejects.toThrow();
+  });
+
+  it("compiles in a function for any type of the catalogue", async () => {
+    const webhooks: Webhooks<typeof events> = open();
+    function publish<T extends EventName<typeof events>>(type: T, data: EventData<typeof events, T>) {
+      return webhooks.emit({ type, account, data });
+    }
+    const one = await publish("order.paid", { order: "A-1" });
+    expectTypeOf(one).toEqualTypeOf<Emitted>();
+    expect(one.duplicate).toBe(false);
+    // @ts-expect-error a number
+    await expect(publish("order.paid", { order: 1 })).rejects.toMatchObject(refused);
+    // @ts-expect-error no such type
+    await expect(publish("order.payd", { order: "1" })).rejects.toMatchObject({ code: "unknown_event_type" });
+    const any: Webhooks = webhooks;
+    expect(any).toBe(webhooks);
+  });
+});
+
+describe("canRead", () => {
+  it("gets a union by type", () => {
+    createWebhooks({
+      storage: memoryStorage(),
+      events,
+      access: {
+        authenticate,
+        canRead: (_, event) => {
+          if (event.type !== "order.shipped") return true;
+          expectTypeOf(event.data).toEqualTypeOf<{ order: string; parcels: string[] }>();
+          // @ts-expect-error no such type
+          return event.data.parcels.length > 0 || event.type === "order.payd";
+        },
+      },
+    });
+    expect.assertions(0);
+  });
+});
+
+describe("onEvent of a receiver", () => {
+  it("gets a union by type, with the catalogue of the sender", () => {
+    const receiver = createReceiver<typeof events>({
+      secrets: `whsec_${"a".repeat(43)}=`,
+      body: "plain",
+      onEvent: (event) => {
+        if (event.type === "order.paid")
+          expectTypeOf(event.data).toEqualTypeOf<{ order: string; total?: number | undefined }>();
+        // @ts-expect-error no such type
+        return event.type === "order.payd";
+      },
+    });
+    expect(receiver).toHaveProperty("receive");
+    createReceiver({
+      secrets: `whsec_${"a".repeat(43)}=`,
+      body: "plain",
+      onEvent: ({ type: name, data }) => {
+        assertType<string>(name);
+        expectTypeOf(data).toBeUnknown();
+      },
+    });
+  });
+});
