@@ -1,8 +1,8 @@
 /** Converts events to rows of the outbox, and rows back to events. */
 
 import { PostbellError } from "../core/errors.js";
-import { isUuid, randomUUID } from "../core/uuid.js";
 import { checkName, parseEventTime } from "../webhooks/call-arguments.js";
+import { toEventId } from "../webhooks/emit/event-id.js";
 import type { AnyEventInput, EventInput, PlainEventInput } from "../webhooks/service.js";
 import type { OutboxClaim } from "./outbox-source.js";
 
@@ -19,6 +19,7 @@ const KEYS: Record<keyof EventInput | keyof PlainEventInput, true> = {
   related: true,
   data: true,
   id: true,
+  idempotencyKey: true,
   occurredAt: true,
 };
 
@@ -38,18 +39,18 @@ function toEventRow(event: AnyEventInput): EventRow {
   const unknown = Object.keys(event).find((key) => !Object.hasOwn(KEYS, key));
   if (unknown !== undefined) throw createInvalid(unknown, `An event has no field '${unknown}'.`);
   const input = event as EventInput & PlainEventInput;
-  const { type, account, resource, related, data, id = randomUUID(), occurredAt } = input;
+  const { type, account, resource, related, data, occurredAt } = input;
   if (typeof type !== "string")
     throw createInvalid("type", "type must be a string, the name of an event type.");
   checkName("account", account);
   if (data === undefined && !isObject(resource))
     throw createInvalid("resource", "resource must be an object, or data a value.");
-  if (typeof id !== "string" || !isUuid(id)) throw createInvalid("id", "id must be a UUID.");
+  const id = toEventId(account, input);
   const time =
     occurredAt === undefined ? undefined : new Date(parseEventTime("occurredAt", occurredAt)).toISOString();
   try {
     const fields = { type, account, resource, related, data, occurredAt: time };
-    return { id: id.toLowerCase(), event: toAscii(JSON.stringify(fields)) };
+    return { id, event: toAscii(JSON.stringify(fields)) };
   } catch (cause) {
     throw createInvalid(
       data === undefined ? "resource" : "data",

@@ -84,7 +84,7 @@ export interface Webhooks<C extends EventCatalogue = AnyCatalogue> {
    * wherever a service on this storage is started.
    *
    * Guarantee: at-least-once delivery from the moment it resolves. If it rejects and you cannot
-   * tell whether the event was stored, emit it again with the same `id`.
+   * tell whether the event was stored, emit it again with the same `idempotencyKey` or `id`.
    *
    * A list of events gives a list of results, in the same order. All events are checked before the
    * first is stored. They are stored in order, many in one call of the storage, and not all or

@@ -146,7 +146,8 @@ function checkTransaction(store: WebhookStore, transaction: unknown): void {
 function toError(result: AppendResult | undefined): PostbellError | undefined {
   if (result?.result === "refused") return result.error;
   if (result?.result !== "conflict") return undefined;
-  const message = "An event with this id and other content was emitted in the last 24 hours.";
+  const message =
+    "An event with this id, or this idempotencyKey, and other content was emitted in the last 24 hours.";
   return new PostbellError("event_conflict", message, { field: "id" });
 }
 

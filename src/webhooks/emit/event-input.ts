@@ -29,8 +29,14 @@ export interface EventInput<T extends string = string> {
   /** Resources that the record references, directly or in turn. Unreferenced ones are ignored. */
   readonly related?: readonly FhirResource[] | undefined;
   /**
-   * A UUID that identifies the event. Default: a new one. Emitting it again within 24 hours adds
-   * nothing, so pass your own id where you may have to repeat the call.
+   * Identifies the event by a text of your own, such as `order-1-paid`, so that repeating the call
+   * is safe: within 24 hours it adds nothing and its result is a `duplicate`; with other content it
+   * rejects with `event_conflict`. 1 to 256 characters without NUL and lone surrogates. The same
+   * key of another account is another event. Subscribers see a UUID that is computed from both.
+   */
+  readonly idempotencyKey?: string | undefined;
+  /**
+   * A UUID that identifies the event, in place of `idempotencyKey`. Default: a new one.
    */
   readonly id?: string | undefined;
   /** When it happened. Default: now. */
@@ -44,7 +50,7 @@ export interface EventInput<T extends string = string> {
  * await webhooks.emit({ type: "order.paid", account: "shop-7", data: { order: "A-1" } });
  */
 export interface PlainEventInput<T extends string = string, D = unknown>
-  extends Pick<EventInput<T>, "type" | "account" | "id" | "occurredAt"> {
+  extends Pick<EventInput<T>, "type" | "account" | "idempotencyKey" | "id" | "occurredAt"> {
   /** A value that JSON can hold. It is sent as `data`. */
   readonly data: D;
 }
@@ -76,6 +82,7 @@ export interface EventHint<T extends string> {
   readonly resource?: unknown;
   readonly related?: unknown;
   readonly data?: unknown;
+  readonly idempotencyKey?: unknown;
   readonly id?: unknown;
   readonly occurredAt?: unknown;
 }

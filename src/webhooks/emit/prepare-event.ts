@@ -3,7 +3,6 @@
 import { callHook } from "../../core/clock.js";
 import { PostbellError } from "../../core/errors.js";
 import { describeUnknownKey } from "../../core/known-names.js";
-import { isUuid, randomUUID } from "../../core/uuid.js";
 import { checkName, parseEventTime } from "../call-arguments.js";
 import type { ServiceBase } from "../config/config.js";
 import { findEventType, isPlain } from "../event-types/catalogue.js";
@@ -13,6 +12,7 @@ import { buildPlainPayload, type DataCheck } from "../events/plain-event.js";
 import type { FhirResource } from "../fhir.js";
 import type { EventRecord } from "../store.js";
 import type { HostTransaction } from "../transaction.js";
+import { toEventId } from "./event-id.js";
 import type { EventFields, EventInput, PlainEventInput } from "./event-input.js";
 
 /** The result of `emit`: a list for a list of events, in the same order. */
@@ -52,7 +52,7 @@ export function readEmitOptions(options: EmitOptions | undefined): EmitOptions {
 
 /** The result of emitting one event. */
 export interface Emitted {
-  /** The event's id, in lower case. */
+  /** The event's id, in lower case: a UUID, also if the event has an `idempotencyKey`. */
   readonly id: string;
   /** True if the id was emitted before: nothing was added, and `deliveries` are the first ones. */
   readonly duplicate: boolean;
@@ -69,7 +69,16 @@ export interface Emitted {
   readonly webhooks: number;
 }
 
-const EVENT_KEYS: readonly string[] = ["type", "account", "resource", "related", "data", "id", "occurredAt"];
+const EVENT_KEYS: readonly string[] = [
+  "type",
+  "account",
+  "resource",
+  "related",
+  "data",
+  "id",
+  "idempotencyKey",
+  "occurredAt",
+];
 
 const invalidEvent = (field: string | undefined, message: string, cause?: unknown): PostbellError =>
   new PostbellError("invalid_argument", message, { field, cause });
@@ -86,20 +95,15 @@ function readEventInput(input: EventInput | PlainEventInput): EventFields {
   let event: EventFields;
   try {
     unknown = Object.keys(input).find((key) => !EVENT_KEYS.includes(key));
-    const { type, account, resource, related, data, id, occurredAt } = input as EventFields;
+    const { type, account, resource, related, data, id, idempotencyKey, occurredAt } = input as EventFields;
     const list = Array.isArray(related) ? Array.from(related) : related;
-    event = { type, account, resource, related: list, data, id, occurredAt };
+    event = { type, account, resource, related: list, data, id, idempotencyKey, occurredAt };
   } catch (cause) {
     throw invalidEvent(undefined, "The event cannot be read: one of its fields throws.", cause);
   }
   if (unknown !== undefined)
     throw invalidEvent(unknown, describeUnknownKey("An event has no field", unknown, EVENT_KEYS));
   return event;
-}
-
-function readEventId(id: unknown): string {
-  if (typeof id === "string" && isUuid(id)) return id.toLowerCase();
-  throw invalidEvent("id", "id must be a UUID.");
 }
 
 /** Refuses a field that events of the other kind have. */
@@ -160,7 +164,7 @@ export function createPrepareEvent({ store, config, logger, catalogue }: Service
     if (typeof type !== "string") {
       throw invalidEvent("type", "type must be a string, the name of an event type.");
     }
-    const eventId = event.id === undefined ? randomUUID() : readEventId(event.id);
+    const eventId = toEventId(account, event);
     const isOccurredAtGiven = occurredAt !== undefined;
     const at = isOccurredAtGiven ? parseEventTime("occurredAt", occurredAt) : store.now();
     const entry = findEventType(catalogue, type);

@@ -229,7 +229,7 @@ describe("an event that cannot be used", () => {
     });
     await expect(webhooks.emit({ ...event, payload: {} } as EventInput)).rejects.toMatchObject({
       message:
-        "An event has no field 'payload'; it takes 'type', 'account', 'resource', 'related', 'data', 'id', 'occurredAt'.",
+        "An event has no field 'payload'; it takes 'type', 'account', 'resource', 'related', 'data', 'id', 'idempotencyKey', 'occurredAt'.",
     });
     await expect(webhooks.emit(event, { transactoin: {} } as never)).rejects.toMatchObject({
       ...invalid("transactoin"),
@@ -692,7 +692,16 @@ describe("a record that cannot be serialised", () => {
       },
     });
     await webhooks.emit(input);
-    expect(reads.sort()).toEqual(["account", "data", "id", "occurredAt", "related", "resource", "type"]);
+    expect(reads.sort()).toEqual([
+      "account",
+      "data",
+      "id",
+      "idempotencyKey",
+      "occurredAt",
+      "related",
+      "resource",
+      "type",
+    ]);
     expect(appended).toHaveLength(1);
   });
 
