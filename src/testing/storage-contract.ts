@@ -16,6 +16,7 @@ import {
 } from "./storage-contract/erasure.js";
 import { testEventFeed } from "./storage-contract/event-feed.js";
 import { testEventIds } from "./storage-contract/event-ids.js";
+import { testEventKeyRemoval, testEventKeys } from "./storage-contract/event-keys.js";
 import { testFanOut, testPayloads, testWebhookCounts } from "./storage-contract/events.js";
 import { createScenario, type DeclareTest, type StorageUnderTest } from "./storage-contract/fixture.js";
 import { testHealthClaims, testHealthSettlements } from "./storage-contract/health-notifications.js";
@@ -61,6 +62,8 @@ const SUITES = [
   testEventIds,
   testTestEvents,
   testSubjectsAndRecentAttempts,
+  testEventKeys,
+  testEventKeyRemoval,
   testHourlyStats,
   testClaims,
   testLeases,

@@ -305,6 +305,7 @@ export function guardWebhookStore(store: WebhookStore, circuit: StorageCircuit):
     getEvent: bounded(store.getEvent.bind(store)),
     listDeliveries: bounded(store.listDeliveries.bind(store)),
     readDeliveriesAfter: bounded(store.readDeliveriesAfter.bind(store)),
+    findEvents: bounded(store.findEvents.bind(store)),
     deliveryStats: bounded(store.deliveryStats.bind(store)),
     resend: bounded(store.resend.bind(store)),
     recover: bounded(store.recover.bind(store)),

@@ -38,6 +38,8 @@ export type {
 export type {
   DeliveryLogStore,
   DeliveryStats,
+  EventKey,
+  FoundEvent,
   HourStats,
   RecentAttempts,
 } from "./store/delivery-log-store.js";

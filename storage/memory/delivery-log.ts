@@ -31,7 +31,7 @@ import {
 /** The most events that one `recover` examines, because it blocks the event loop meanwhile. */
 const MAX_RECOVERED = 500;
 
-/** The most deliveries that one `recover` examines: an event may have a hundred to each webhook. */
+/** The most deliveries that one call examines: an event may have a hundred to each webhook. */
 const MAX_DELIVERIES = 1_000;
 
 type RecoverRequest = Parameters<WebhookStore["recover"]>[0];
@@ -44,6 +44,7 @@ const toRecord = (delivery: MemoryDelivery): DeliveryRecord => ({
   eventId: delivery.event.record.id,
   type: delivery.event.record.type,
   subject: delivery.event.record.subject ?? null,
+  tags: delivery.event.record.tags ?? [],
   state: delivery.state,
   reason: delivery.reason,
   createdAt: delivery.createdAt,
@@ -186,6 +187,7 @@ export function createMemoryDeliveryLog(
   | "getEvent"
   | "listDeliveries"
   | "readDeliveriesAfter"
+  | "findEvents"
   | "deliveryStats"
   | "resend"
   | "recover"
@@ -230,6 +232,21 @@ export function createMemoryDeliveryLog(
         after: rows.length > 0 ? String(rows.at(-1)?.order) : after,
         hasMore: next !== null,
       };
+    },
+
+    async findEvents({ account, key, webhookId, cursor, limit }) {
+      const before = parsePageStart(cursor) ?? Number.POSITIVE_INFINITY;
+      const found = collectPage(state.accounts.get(account)?.index.before(key, before) ?? [], limit);
+      const rows = takeWithinBudget(found.rows);
+      const events = rows.map(({ id, deliveries }) => ({
+        id,
+        deliveries: deliveries
+          .filter(({ endpoint }) => webhookId === undefined || endpoint.id === webhookId)
+          .slice(-MAX_DELIVERIES)
+          .reverse()
+          .map(toRecord),
+      }));
+      return { events, next: rows.length < found.rows.length ? String(rows.at(-1)?.order) : found.next };
     },
 
     async deliveryStats(webhookId, now) {

@@ -85,6 +85,7 @@ function addEvent(
   };
   account.events.add(stored, now);
   account.lastEventAt = now;
+  account.index.add(stored);
   return stored;
 }
 
@@ -182,7 +183,7 @@ function appendEvent(context: MemoryStoreContext, event: EventRecord, request: A
   }
 
   checkPending(state, account, endpoints.length);
-  const bytes = eventBytes(event.payload);
+  const bytes = eventBytes(event);
   if (!makeRoom(state, bytes + endpoints.length * DELIVERY_BYTES, now)) throw memoryFull(state, "bytes");
   const stored = addEvent(state, account, event, { ...request, receivers });
   resize(state, stored, bytes);

@@ -14,6 +14,7 @@ import type {
 import type { ClaimedSecond, SlowStart } from "../queue/endpoint.js";
 import type { PastHour, RecentHour } from "../queue/recent-attempts.js";
 import type { FifoTimeQueue, OrderedRows, Queued, Rows } from "./collections.js";
+import type { EventIndex } from "./event-index.js";
 
 /**
  * Queue entry, claim and log record in one object. It is in the queue of its endpoint, or in that
@@ -121,6 +122,8 @@ export interface Account {
   name: string;
   endpoints: Rows<MemoryEndpoint>;
   events: Rows<MemoryEvent>;
+  /** The same ones by subject and tags. */
+  index: EventIndex<MemoryEvent>;
   /** The completed ones of `events`, the one that was completed first in front. */
   ended: FifoTimeQueue<CompletedEvent>;
   pending: number;

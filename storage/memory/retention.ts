@@ -137,6 +137,7 @@ function deleteEvent(state: State, event: MemoryEvent): void {
   }
   reopen(state, event);
   event.account.events.delete(event);
+  event.account.index.delete(event);
   state.bytes -= event.bytes;
 }
 

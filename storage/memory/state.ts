@@ -7,8 +7,9 @@ import type { Clock } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
 import { createTimeQueue, type TimeQueue } from "../../src/core/time-queue.js";
 import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/store/records.js";
-import type { Attempt, Lane, Retention, WebhookRecord } from "../../src/webhooks/store.js";
+import type { Attempt, EventRecord, Lane, Retention, WebhookRecord } from "../../src/webhooks/store.js";
 import { ExpiringMap, FifoTimeQueue, OrderedRows, Rows } from "./collections.js";
+import { EventIndex, indexBytes, textBytes } from "./event-index.js";
 import type {
   Account,
   AuditLogs,
@@ -120,6 +121,7 @@ export function getAccount(state: State, name: string): Account {
       name,
       endpoints: new Rows(),
       events: new Rows(),
+      index: new EventIndex(),
       ended: new FifoTimeQueue(),
       pending: 0,
       lastEventAt: null,
@@ -226,11 +228,8 @@ const EVENT_BYTES = 2_000;
 export const DELIVERY_BYTES = 700;
 const ATTEMPT_BYTES = 200;
 
-/** The most bytes that V8 uses for a text: one per character if all are ASCII, else two. */
-export const textBytes = (text: string): number =>
-  Buffer.byteLength(text) === text.length ? text.length : 2 * text.length;
-
-export const eventBytes = (payload: string): number => EVENT_BYTES + textBytes(payload);
+export const eventBytes = (event: EventRecord): number =>
+  EVENT_BYTES + textBytes(event.payload) + indexBytes(event);
 
 export const attemptBytes = ({ excerpt }: Attempt): number =>
   excerpt === null ? ATTEMPT_BYTES : ATTEMPT_BYTES + textBytes(excerpt);

@@ -49,9 +49,14 @@ export const isKept = ({ isTest, receivers, webhooks, retentionMs }: AppendedEve
  * storage. It names the fields, because freezing an object that was spread takes ten
  * times as long.
  */
-export const copyEvent = ({ id, account, type, subject, digest, payload }: EventRecord): EventRecord =>
-  Object.freeze(
+export function copyEvent({ id, account, type, subject, tags, digest, payload }: EventRecord): EventRecord {
+  if (tags !== undefined) {
+    const copy = { id, account, type, digest, payload, tags: Object.freeze([...tags]) };
+    return Object.freeze(subject === undefined ? copy : { ...copy, subject });
+  }
+  return Object.freeze(
     subject === undefined
       ? { id, account, type, digest, payload }
       : { id, account, type, subject, digest, payload },
   );
+}

@@ -100,7 +100,7 @@ export function decodeClaimLine(
 export function decodeDelivery(
   record: string,
   createdAt: number,
-  about: Pick<DeliveryRecord, "id" | "webhookId" | "eventId" | "type" | "subject">,
+  about: Pick<DeliveryRecord, "id" | "webhookId" | "eventId" | "type" | "subject" | "tags">,
 ): DeliveryRecord {
   const [line = "", ...attempts] = (record || "p").split("\n");
   const { state, reason, startedAt, step, dueAt, completedAt } = parseLine(line);

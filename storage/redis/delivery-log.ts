@@ -15,7 +15,7 @@ import { decodeEvent, decodeLabel, decodeOrderTime } from "./event-codec.js";
 import { partitionFull } from "./redis-errors.js";
 import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
-import { decodeNumber, encodeText, encodeUuid } from "./text-codec.js";
+import { decodeNumber, decodeUuid, encodeText, encodeUuid } from "./text-codec.js";
 
 /** A place in the order of a partition: eleven digits of a time, and four that count within it. */
 const ORDER = /^[0-9a-f]{15}$/;
@@ -29,8 +29,8 @@ type Row = [suffix: string, label: string, order: string, record: string];
 function toRecord(webhookId: string, [suffix, label, order, record]: Row): DeliveryRecord {
   const id = decodeDeliveryId(webhookId, suffix);
   const eventId = id.slice(webhookId.length + 1).split(".", 1)[0] ?? "";
-  const { type, subject = null } = decodeLabel(label);
-  return decodeDelivery(record, decodeOrderTime(order), { id, webhookId, eventId, type, subject });
+  const { type, subject = null, tags = [] } = decodeLabel(label);
+  return decodeDelivery(record, decodeOrderTime(order), { id, webhookId, eventId, type, subject, tags });
 }
 
 /** Decodes `<hour> <succeeded> <failed> <ms> <class of p50> <class of p95>;…` of lib/recent.lua. */
@@ -61,6 +61,7 @@ export function createRedisDeliveryLog(
   | "getEvent"
   | "listDeliveries"
   | "readDeliveriesAfter"
+  | "findEvents"
   | "deliveryStats"
   | "resend"
   | "recover"
@@ -119,6 +120,25 @@ export function createRedisDeliveryLog(
         after: next || undefined,
         hasMore: more !== "",
       };
+    },
+
+    async findEvents({ account, key, webhookId, cursor, limit }) {
+      const now = await context.connect(0);
+      const options = {
+        what: "events",
+        account: encodeText(account),
+        key: key.subject === undefined ? `t.${encodeText(key.tag)}` : `s.${encodeText(key.subject)}`,
+        webhook: webhookId === undefined ? undefined : encodeUuid(webhookId),
+        before: validateCursor(cursor, ORDER),
+        limit,
+      };
+      const reply = await run(SCRIPTS.read, partitions.ofAccount(account), { now, options });
+      const [found, next] = reply as [[short: string, rows: [webhook: string, ...Row][]][], string];
+      const events = found.map(([short, rows]) => ({
+        id: decodeUuid(short),
+        deliveries: rows.map(([webhook, ...row]) => toRecord(decodeUuid(webhook), row)),
+      }));
+      return { events, next: next || null };
     },
 
     async deliveryStats(webhookId, now) {

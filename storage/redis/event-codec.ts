@@ -13,15 +13,22 @@ export interface StoredEvent {
 }
 
 /**
- * Encodes the type of an event with its subject, if it has one: `type` or `type,subject`. Encoded
+ * Encodes the type of an event with its subject and its tags, if it has any: `type`,
+ * `type,subject`, `type,subject,tag,tag`, or `type,,tag` without a subject. Encoded
  * texts have no commas.
  */
-export const encodeLabel = ({ type, subject }: Pick<EventRecord, "type" | "subject">): string =>
-  subject === undefined ? encodeText(type) : `${encodeText(type)},${encodeText(subject)}`;
+export function encodeLabel({ type, subject, tags }: Pick<EventRecord, "type" | "subject" | "tags">): string {
+  if (tags !== undefined) return [type, subject ?? "", ...tags].map(encodeText).join(",");
+  return subject === undefined ? encodeText(type) : `${encodeText(type)},${encodeText(subject)}`;
+}
 
-export function decodeLabel(label: string): Pick<EventRecord, "type" | "subject"> {
-  const [type = "", subject] = label.split(",");
-  return { type: decodeText(type), ...(subject !== undefined && { subject: decodeText(subject) }) };
+export function decodeLabel(label: string): Pick<EventRecord, "type" | "subject" | "tags"> {
+  const [type = "", subject = "", ...tags] = label.split(",");
+  return {
+    type: decodeText(type),
+    ...(subject !== "" && { subject: decodeText(subject) }),
+    ...(tags.length > 0 && { tags: tags.map(decodeText) }),
+  };
 }
 
 /** Returns the time that an order begins with. */

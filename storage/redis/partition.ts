@@ -31,6 +31,7 @@ const KEY_NAMES = [
   "rates",
   "account-list",
   "failing",
+  "event-keys",
 ] as const;
 
 /**

@@ -13,7 +13,7 @@ import type { NewEvent, SqlTransaction } from "./database.js";
 import { addDeliveries, type NewDelivery, toDeliveryId } from "./delivery-rows.js";
 import type { AccountWebhook, SqlStoreContext } from "./store-context.js";
 import { decodeEventTypes } from "./webhook-rows.js";
-import { bodies, completed, events } from "./webhook-tables.js";
+import { bodies, completed, events, eventTags } from "./webhook-tables.js";
 
 /** An event that waits to be stored. */
 export interface AppendEntry extends Pick<AppendRequest, "rememberMs" | "now" | "webhookId"> {
@@ -193,6 +193,7 @@ function toNewEvent(planned: PlannedEvent): NewEvent {
     id: event.id,
     type: encodeStoredText(event.type),
     subject: event.subject === undefined ? null : encodeStoredText(event.subject),
+    tags: event.tags?.map(encodeStoredText) ?? null,
     digest: encodeStoredText(event.digest),
     payload: encodeStoredText(event.payload),
     bytes: Buffer.byteLength(event.payload),
@@ -218,6 +219,7 @@ async function insertEvents(
     id: event.id,
     type: event.type,
     subject: event.subject,
+    tags: event.tags === null ? null : JSON.stringify(event.tags),
     digest: event.digest,
     bytes: event.bytes,
     stored_at: now,
@@ -233,13 +235,15 @@ async function insertEvents(
     ["account", "id"],
   );
   const payloads: [event: number, payload: string][] = [];
+  const tagged: [account: string, tag: string, event: number][] = [];
   const ended: [event: number, account: string, at: number][] = [];
   const deliveries: NewDelivery[] = [];
   const counted = new Changes();
-  for (const [index, { account, payload, bytes, endpoints }] of added.entries()) {
+  for (const [index, { account, payload, bytes, endpoints, tags }] of added.entries()) {
     const event = positions[index];
     if (event === undefined) continue;
     payloads.push([event, payload]);
+    for (const tag of tags ?? []) tagged.push([account, tag, event]);
     counted.addTotals(1, bytes);
     if (endpoints.length === 0) ended.push([event, account, now]);
     for (const endpoint of endpoints) {
@@ -248,6 +252,7 @@ async function insertEvents(
     }
   }
   await transaction.insert(bodies, ["event", "payload"], payloads);
+  await transaction.insert(eventTags, ["account", "tag", "event"], tagged);
   await addDeliveries(transaction, deliveries, now);
   await transaction.insert(completed, ["event", "account", "ended_at"], ended);
   await counted.save(transaction);

@@ -5,7 +5,15 @@ import { Changes } from "./changes.js";
 import type { SqlTransaction, SqlValues } from "./database.js";
 import type { SqlStoreContext } from "./store-context.js";
 import type { RowOf } from "./table.js";
-import { bodies, completed, type DeliveryRow, deliveries, events, remembered } from "./webhook-tables.js";
+import {
+  bodies,
+  completed,
+  type DeliveryRow,
+  deliveries,
+  events,
+  eventTags,
+  remembered,
+} from "./webhook-tables.js";
 
 export type StoredEventRow = RowOf<typeof events>;
 
@@ -16,6 +24,9 @@ interface CompleteOptions {
   context: SqlStoreContext;
   now: number;
 }
+
+/** Returns tags as they are stored. */
+const parseTags = (tags: string | null): string[] => (tags === null ? [] : (JSON.parse(tags) as string[]));
 
 const toKeys = (positions: number[]): SqlValues[] => positions.map((position) => [position]);
 
@@ -114,6 +125,11 @@ export async function deleteEvents(
   }
   for (const { bytes } of rows) counted.addTotals(-1, -bytes);
   await transaction.remove(deliveries, ["position"], toKeys(freed.map(({ position }) => position)));
+  await transaction.remove(
+    eventTags,
+    ["account", "tag", "event"],
+    rows.flatMap(({ account, tags, position }) => parseTags(tags).map((tag) => [account, tag, position])),
+  );
   await transaction.remove(bodies, ["event"], keys);
   await transaction.remove(events, ["position"], keys);
   await counted.save(transaction);

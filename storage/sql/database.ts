@@ -25,6 +25,8 @@ export interface NewEvent {
   readonly id: string;
   readonly type: string;
   readonly subject: string | null;
+  /** Null if it has none. */
+  readonly tags: readonly string[] | null;
   readonly digest: string;
   readonly payload: string;
   readonly bytes: number;

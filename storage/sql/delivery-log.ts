@@ -15,7 +15,7 @@ import { summariseAttempts } from "../queue/recent-attempts.js";
 import { decodeStoredText, encodeStoredText } from "../stored-text.js";
 import { readChangesOf } from "./changes.js";
 import type { SqlTransaction, SqlValue } from "./database.js";
-import { decodeEventRow, toDeliveryId } from "./delivery-rows.js";
+import { decodeEventRow, decodeTags, toDeliveryId } from "./delivery-rows.js";
 import { getRecentHour } from "./endpoint-rows.js";
 import type { SqlStoreContext } from "./store-context.js";
 import type { DeliveryRow, EndpointRow, EventTexts, HourRow } from "./webhook-tables.js";
@@ -26,7 +26,7 @@ const MAX_EXAMINED = 1_000;
 /** The time and the position of the last delivery of the page before. */
 const CURSOR = /^[0-9]{1,15}\.[0-9]{1,15}$/;
 
-const SELECT = `SELECT d.*, ep.id AS webhook_id, ev.id AS event_id, ev.type, ev.subject
+const SELECT = `SELECT d.*, ep.id AS webhook_id, ev.id AS event_id, ev.type, ev.subject, ev.tags
   FROM {deliveries} d JOIN {events} ev ON ev.position = d.event JOIN {endpoints} ep ON ep.position = d.endpoint`;
 
 type LoggedRow = DeliveryRow & {
@@ -34,6 +34,7 @@ type LoggedRow = DeliveryRow & {
   event_id: string;
   type: string;
   subject: string | null;
+  tags: string | null;
 };
 
 const decodeAttempts = (lines: string): Attempt[] =>
@@ -45,6 +46,7 @@ const toRecord = (row: LoggedRow): DeliveryRecord => ({
   eventId: row.event_id,
   type: decodeStoredText(row.type),
   subject: row.subject === null ? null : decodeStoredText(row.subject),
+  tags: decodeTags(row.tags),
   state: row.state as DeliveryState,
   reason: row.reason,
   createdAt: row.created_at,
@@ -151,6 +153,45 @@ async function readDeliveriesAfter(
   return { rows: found, after: found.at(-1)?.cursor ?? after, hasMore: rows.length > limit };
 }
 
+type FindRequest = Parameters<WebhookStore["findEvents"]>[0];
+
+/** The position of the last event of the page before. */
+const EVENT_CURSOR = /^[0-9]{1,15}$/;
+
+/** The most deliveries that a page of found events has, and that one of them has. */
+const MAX_FOUND = 1_000;
+
+const BY_SUBJECT = `SELECT position, id FROM {events}
+  WHERE account = $1 AND subject = $2 AND position < $3 ORDER BY position DESC LIMIT $4`;
+
+const BY_TAG = `SELECT ev.position, ev.id FROM {event_tags} t JOIN {events} ev ON ev.position = t.event
+  WHERE t.account = $1 AND t.tag = $2 AND t.event < $3 ORDER BY t.event DESC LIMIT $4`;
+
+/** The deliveries of an event to one webhook, or to all. */
+const OF_EVENT = `${SELECT} WHERE d.event = $1 AND ($2 = '' OR ep.id = $2) ORDER BY d.position DESC LIMIT ${MAX_FOUND}`;
+
+async function findEvents(
+  transaction: SqlTransaction,
+  { account, key, webhookId = "", cursor, limit }: FindRequest,
+): Promise<Awaited<ReturnType<WebhookStore["findEvents"]>>> {
+  const before = Number(validateCursor(cursor, EVENT_CURSOR) || Number.MAX_SAFE_INTEGER);
+  const found = await transaction.all<{ position: number; id: string }>(
+    key.subject === undefined ? BY_TAG : BY_SUBJECT,
+    [encodeStoredText(account), encodeStoredText(key.subject ?? key.tag), before, limit + 1],
+  );
+  const rows = await transaction.forEach<LoggedRow>(
+    OF_EVENT,
+    ["int", "text"],
+    found.slice(0, limit).map(({ position }) => [position, webhookId]),
+  );
+  const events = found.slice(0, limit).map(({ position, id }) => ({
+    id,
+    deliveries: rows.filter(({ event }) => event === position).map(toRecord),
+  }));
+  const next = found.length > limit ? String(found[limit - 1]?.position) : null;
+  return { events, next };
+}
+
 const toSummary = ({ at, kind, status, code }: Attempt): AttemptSummary => ({ at, kind, status, code });
 
 async function readStats(
@@ -190,7 +231,7 @@ async function readEvent(
   id: string,
 ): Promise<EventRecord | undefined> {
   const [row] = await transaction.all<EventTexts>(
-    `SELECT ev.type, ev.subject, ev.digest, b.payload FROM {events} ev JOIN {bodies} b ON b.event = ev.position
+    `SELECT ev.type, ev.subject, ev.tags, ev.digest, b.payload FROM {events} ev JOIN {bodies} b ON b.event = ev.position
       WHERE ev.account = $1 AND ev.id = $2`,
     [encodeStoredText(account), id],
   );
@@ -201,7 +242,7 @@ export function createSqlDeliveryLog({
   database,
 }: SqlStoreContext): Pick<
   WebhookStore,
-  "getDelivery" | "getEvent" | "listDeliveries" | "readDeliveriesAfter" | "deliveryStats"
+  "getDelivery" | "getEvent" | "listDeliveries" | "readDeliveriesAfter" | "findEvents" | "deliveryStats"
 > {
   return {
     async getDelivery(id) {
@@ -212,6 +253,7 @@ export function createSqlDeliveryLog({
     listDeliveries: (request) => database.read((transaction) => listDeliveries(transaction, request)),
     readDeliveriesAfter: (request) =>
       database.read((transaction) => readDeliveriesAfter(transaction, request)),
+    findEvents: (request) => database.read((transaction) => findEvents(transaction, request)),
     deliveryStats: (webhookId, now) => database.read((transaction) => readStats(transaction, webhookId, now)),
   };
 }

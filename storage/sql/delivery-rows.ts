@@ -99,13 +99,25 @@ export function addAttempt(attempts: string, attempt: Attempt): string {
 /** Returns the last attempt of an endpoint, as it is stored. */
 export const encodeLastAttempt = (attempt: Attempt): string => JSON.stringify({ ...attempt, excerpt: null });
 
+/** Returns the tags of an event; an empty list if it has none. */
+export const decodeTags = (tags: string | null): string[] =>
+  tags === null ? [] : (JSON.parse(tags) as string[]).map(decodeStoredText);
+
 /** Returns an event from its texts. */
 export function decodeEventRow(id: string, account: string, row: EventTexts): EventRecord {
   const type = decodeStoredText(row.type);
   const digest = decodeStoredText(row.digest);
   const payload = decodeStoredText(row.payload ?? "");
-  if (row.subject === null) return { id, account, type, digest, payload };
-  return { id, account, type, digest, payload, subject: decodeStoredText(row.subject) };
+  if (row.subject === null && row.tags === null) return { id, account, type, digest, payload };
+  return {
+    id,
+    account,
+    type,
+    digest,
+    payload,
+    ...(row.subject !== null && { subject: decodeStoredText(row.subject) }),
+    ...(row.tags !== null && { tags: decodeTags(row.tags) }),
+  };
 }
 
 /** Returns the id of a delivery from the ids of its webhook and its event. */

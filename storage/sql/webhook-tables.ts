@@ -122,6 +122,8 @@ export const events = {
     id: "text",
     type: "text",
     subject: "text?",
+    /** A JSON list. */
+    tags: "text?",
     digest: "text",
     bytes: "int",
     stored_at: "int",
@@ -134,8 +136,18 @@ export const events = {
     deliveries: "int",
   },
   unique: [["account", "id"]],
-  indexes: [{ columns: ["account", "stored_at", "position"] }],
+  indexes: [
+    { columns: ["account", "stored_at", "position"] },
+    { columns: ["account", "subject", "position"], present: "subject" },
+  ],
   isUpdatedInPlace: true,
+} as const satisfies SqlTable;
+
+/** Each tag of an event. */
+export const eventTags = {
+  name: "event_tags",
+  columns: { account: "text", tag: "text", event: "int" },
+  primaryKey: ["account", "tag", "event"],
 } as const satisfies SqlTable;
 
 /** The payloads of events, apart from their counts: a payload is written once. */
@@ -247,6 +259,7 @@ export const WEBHOOK_TABLES: readonly SqlTable[] = [
   changes,
   totals,
   events,
+  eventTags,
   bodies,
   completed,
   remembered,
@@ -266,6 +279,7 @@ export type DeliveryRow = RowOf<typeof deliveries>;
 export interface EventTexts {
   readonly type: string;
   readonly subject: string | null;
+  readonly tags: string | null;
   readonly digest: string;
   readonly payload: string | null;
 }

@@ -40,6 +40,7 @@ export function testFanOut(it: DeclareTest): void {
         eventId: event.id,
         type: event.type,
         subject: null,
+        tags: [],
         state: "pending",
         reason: null,
         createdAt: s.now(),

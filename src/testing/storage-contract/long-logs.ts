@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { listAccountDeliveries } from "../../webhooks/delivery/delivery-lists.js";
-import type { AuditRecord, WebhookStore } from "../../webhooks/store.js";
+import type { AuditRecord, EventRecord, WebhookStore } from "../../webhooks/store.js";
 import { listIds, only, readAllPages, repeat } from "./assertions.js";
 import { SECOND_MS } from "./builders.js";
 import type { DeclareTest, Scenario } from "./fixture.js";
@@ -15,9 +15,16 @@ export const LOG_LENGTH = 1_200;
 const EMITTED_TOGETHER = 200;
 
 /** Emits `count` events of patients. */
-export async function emitMany(s: Scenario, account: string, count: number): Promise<void> {
+export async function emitMany(
+  s: Scenario,
+  account: string,
+  count: number,
+  fields: Partial<EventRecord> = {},
+): Promise<void> {
   for (let left = count; left > 0; left -= EMITTED_TOGETHER) {
-    await Promise.all(Array.from({ length: Math.min(left, EMITTED_TOGETHER) }, () => s.emit({ account })));
+    await Promise.all(
+      Array.from({ length: Math.min(left, EMITTED_TOGETHER) }, () => s.emit({ account, ...fields })),
+    );
   }
 }
 

@@ -55,6 +55,21 @@ export interface HourStats {
   readonly p95: number | null;
 }
 
+/** Names events by their `subject`, or by one of their `tags`. */
+export type EventKey =
+  | { readonly subject: string; readonly tag?: undefined }
+  | { readonly tag: string; readonly subject?: undefined };
+
+/** An event that was found by its key. */
+export interface FoundEvent {
+  readonly id: string;
+  /**
+   * Its deliveries, newest first: to one webhook, if that was asked for, otherwise to all. At most
+   * the 1 000 newest.
+   */
+  readonly deliveries: readonly DeliveryRecord[];
+}
+
 /** Reads deliveries, and creates further ones for events that are kept. */
 export interface DeliveryLogStore {
   /**
@@ -106,6 +121,19 @@ export interface DeliveryLogStore {
     readonly after: string | undefined;
     readonly hasMore: boolean;
   }>;
+  /**
+   * Returns the kept events of an account that have a subject or a tag, newest first, also those
+   * without deliveries and tests. The work of a call depends on the events that it returns, however
+   * many others are kept. A page may have fewer events than `limit` and still have a `next`.
+   */
+  findEvents(
+    request: {
+      readonly account: string;
+      readonly key: EventKey;
+      /** Only deliveries to this webhook. The events are the same. */
+      readonly webhookId?: string | undefined;
+    } & Page,
+  ): Promise<{ readonly events: readonly FoundEvent[]; readonly next: string | null }>;
   /**
    * Summarises the log of a webhook without reading it. `undefined` if there is no such webhook.
    */

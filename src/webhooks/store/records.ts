@@ -96,8 +96,13 @@ export interface EventRecord {
   readonly id: string;
   readonly account: string;
   readonly type: string;
-  /** A reference to the record that the event is about: `Patient/123`. Absent if it has no id. */
+  /**
+   * The record or the thing that the event is about: `Patient/123`, `order/A-1`. At least one
+   * character. Absent if it has none.
+   */
   readonly subject?: string | undefined;
+  /** At least one, each once and with at least one character. Absent if it has none. */
+  readonly tags?: readonly string[] | undefined;
   /** A digest of what the host emitted. The same id with another digest is a conflict. */
   readonly digest: string;
   /**
@@ -164,6 +169,8 @@ export interface DeliveryRecord {
   readonly type: string;
   /** `subject` of its event; `null` if it has none. */
   readonly subject: string | null;
+  /** `tags` of its event; an empty list if it has none. */
+  readonly tags: readonly string[];
   readonly state: DeliveryState;
   /**
    * Why the delivery completed without being delivered: `exhausted`, `test_failed`, `disabled`,

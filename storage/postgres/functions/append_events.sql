@@ -41,16 +41,16 @@ BEGIN
   RETURN QUERY WITH given AS MATERIALIZED (
     SELECT nextval('events_position_seq') AS position, g.*
     FROM ROWS FROM (json_to_recordset(p_events) AS (
-      account text, id text, type text, subject text, digest text, payload text, bytes bigint,
+      account text, id text, type text, subject text, tags json, digest text, payload text, bytes bigint,
       "rememberUntil" bigint, receivers text, "isTest" boolean, endpoints json
     )) WITH ORDINALITY AS g(
-      account, id, type, subject, digest, payload, bytes, remember_until, receivers, is_test, endpoints, place
+      account, id, type, subject, tags, digest, payload, bytes, remember_until, receivers, is_test, endpoints, place
     )
   ), stored AS (
     INSERT INTO events (
-      position, account, id, type, subject, digest, bytes, stored_at, remember_until, receivers, is_test, deliveries
+      position, account, id, type, subject, tags, digest, bytes, stored_at, remember_until, receivers, is_test, deliveries
     )
-    SELECT position, account, id, type, subject, digest, bytes, p_now, remember_until, receivers, is_test::int,
+    SELECT position, account, id, type, subject, tags::text, digest, bytes, p_now, remember_until, receivers, is_test::int,
       json_array_length(endpoints)
     FROM given ORDER BY place
     ON CONFLICT (account, id) DO NOTHING
@@ -59,6 +59,11 @@ BEGIN
     SELECT given.* FROM given JOIN stored ON stored.position = given.position
   ), body AS (
     INSERT INTO bodies (event, payload) SELECT position, payload FROM added
+  ), tagged AS (
+    INSERT INTO event_tags (account, tag, event)
+    SELECT added.account, t.value, added.position
+    FROM added CROSS JOIN LATERAL json_array_elements_text(added.tags) AS t(value)
+    WHERE json_typeof(added.tags) = 'array'
   ), ended AS (
     INSERT INTO completed (event, account, ended_at)
     SELECT position, account, p_now FROM added WHERE json_array_length(endpoints) = 0

@@ -103,7 +103,7 @@ BEGIN
   SELECT
     (SELECT coalesce(json_agg(r), '[]') FROM (
       SELECT t.endpoint, t.at, d.position, d.event, d.serial, d.started_at, d.step, d.due_at, d.extra_at,
-        d.postponed, d.crashes, d.is_recovered, d.attempts, ev.id AS event_id, ev.type, ev.subject, ev.digest,
+        d.postponed, d.crashes, d.is_recovered, d.attempts, ev.id AS event_id, ev.type, ev.subject, ev.tags, ev.digest,
         ev.deliveries AS event_deliveries, b.payload
       FROM taken AS t
         JOIN deliveries AS d ON d.position = t.delivery

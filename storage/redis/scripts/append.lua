@@ -11,7 +11,7 @@
 -- bound; or `skipped` if it follows one that was not stored. The order is `-` if this call has not
 -- stored the event. If it has, the number of the account follows.
 
-checkTypes({ READY.f, READY.s, LOG, COMPLETED, RETENTION, EXPIRATIONS }, { WEBHOOKS, IN_FLIGHT, DELIVERIES, PROGRESS, REMOVALS, perSecond and RATES })
+checkTypes({ READY.f, READY.s, LOG, EVENT_KEYS, COMPLETED, RETENTION, EXPIRATIONS }, { WEBHOOKS, IN_FLIGHT, DELIVERIES, PROGRESS, REMOVALS, perSecond and RATES })
 meta:fetch({ 'dataSet', 'turn', 'order', 'bytes' })
 
 -- By name: an account's number, its subscriptions, and the receivers by type.
@@ -102,6 +102,7 @@ local function store(item, found)
   values[#values + 1] = value
   metaAdded.bytes = metaAdded.bytes + #value
   log:add(table.concat({ account, order, item.id, item.label, found.numbers .. (item.target and '.0' or '') }, '/'), 0)
+  if string.find(item.label, ',', 1, true) then forEachKey(account, order, item.id, item.label, keyIndex.add) end
   addDeliveries(item, found, order)
   count(account, 'pending', #found.webhooks)
   getAccountCounts(account).lastEventAt = nowText

@@ -6,7 +6,7 @@
 -- of the next call: empty if that starts with webhooks and events again, `-` once nothing is left.
 
 checkTypes(
-  { QUEUE, READY.f, READY.s, LEASES, HEALTH, LOG, COMPLETED, RETENTION, EXPIRATIONS },
+  { QUEUE, READY.f, READY.s, LEASES, HEALTH, LOG, EVENT_KEYS, COMPLETED, RETENTION, EXPIRATIONS },
   { IDS, WEBHOOKS, IN_FLIGHT, EVENTS, PROGRESS, DELIVERIES, ACCOUNT_COUNTS, WEBHOOK_COUNTS, REMEMBERED, REMOVALS, RATES }
 )
 goOnWhenFull()
@@ -33,13 +33,14 @@ local function eraseEvents(account, entries)
   local cost = 0
   for _, entry in ipairs(entries) do
     if cost >= COST_PER_CALL then break end
-    local _, event, _, receivers = readEntry(entry)
+    local order, event, label, receivers = readEntry(entry)
     local count = 0
     if event and getEvent(account.number, event) then
       count = eraseEvent(account.number, event)
       erased.events = erased.events + 1
     elseif event then
       count = eraseUnreadable(account.number, event, receivers)
+      forEachKey(account.number, order, event, label, keyIndex.remove)
     end
     log:remove(entry)
     erased.deliveries, cost = erased.deliveries + count, cost + 1 + count

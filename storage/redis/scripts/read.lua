@@ -137,6 +137,54 @@ function readers.feed()
   return { rows, last, #entries == MAX_EXAMINED and 'more' or '' }
 end
 
+-- The most deliveries that a page of found events has, and that one of them has.
+local MAX_FOUND = 1000
+
+-- The deliveries of an event to the webhooks in `ids`, by their numbers: newest first.
+local function listDeliveriesOf(account, event, order, ids)
+  local rows, entry = {}, firstBelow(LOG, account .. '/' .. order)
+  local _, _, label, receivers = readEntry(entry or '')
+  for webhook in string.gmatch(receivers or '', '(%d+)') do
+    if ids[webhook] then rows[#rows + 1] = { webhook = webhook, ref = webhook .. '/' .. event, order = order } end
+  end
+  for webhook, serial in string.gmatch(getProgress(account, event).later, '(%d+)%.(%d+)') do
+    if ids[webhook] and serial ~= '0' then rows[#rows + 1] = { webhook = webhook, ref = toRef(webhook, event, serial) } end
+  end
+  local found, refs = {}, {}
+  for i = #rows, math.max(1, #rows - MAX_FOUND + 1), -1 do refs[#refs + 1] = rows[i].ref end
+  deliveries:fetch(refs)
+  for i = #rows, math.max(1, #rows - MAX_FOUND + 1), -1 do
+    local row, d = rows[i], deliveries:get(rows[i].ref)
+    -- A later delivery always has a record.
+    if (d and not d.isBroken) or (not d and row.order) then
+      found[#found + 1] = { ids[row.webhook], suffixOf(row.ref), label, d and d.order ~= '' and d.order or order, deliveries:text(row.ref) or '' }
+    end
+  end
+  return found
+end
+
+-- The events of an account with a key, newest first, and where to continue.
+function readers.events()
+  local account = readAccount(options.account)
+  if not account then return { {}, '' } end
+  local ids = {}
+  for webhook, _, id in string.gmatch(account.subscriptions, SUBSCRIPTION) do
+    if not options.webhook or id == options.webhook then ids[webhook] = id end
+  end
+  local prefix = account.number .. '/' .. options.key
+  local to, from = below(prefix)
+  if options.before ~= '' then from = '(' .. prefix .. '/' .. options.before .. '/' end
+  local members = call('ZREVRANGEBYLEX', EVENT_KEYS, from, to, 'LIMIT', 0, options.limit)
+  local events, count, last = {}, 0, ''
+  for _, member in ipairs(members) do
+    local order, event = string.match(member, '/(%x+)/([^/]+)$')
+    if count >= MAX_FOUND then return { events, last } end
+    local found = listDeliveriesOf(account.number, event, order, ids)
+    events[#events + 1], count, last = { event, found }, count + #found, order
+  end
+  return { events, #members == options.limit and last or '' }
+end
+
 function readers.counts()
   local webhook = getWebhook(options.id)
   if not webhook then return {} end

@@ -44,7 +44,7 @@ end
 -- Repairs an entry of the log. If its event is gone, the entry and its remaining deliveries are
 -- deleted.
 function parts.entries(entry)
-  local account, order, event, receivers = string.match(entry, '^(%d+)/(%x+)/([^/]+)/[^/]*/(.*)$')
+  local account, order, event, label, receivers = string.match(entry, '^(%d+)/(%x+)/([^/]+)/([^/]*)/(.*)$')
   if not account then return end
   if call('HEXISTS', EVENTS, account .. '/' .. event) == 1 then
     local isFirst = not string.find(receivers, '.', 1, true)
@@ -61,6 +61,7 @@ function parts.entries(entry)
     end
   end
   log:remove(entry)
+  forEachKey(account, order, event, label, keyIndex.remove)
   repaired = repaired + 1
 end
 

@@ -47,7 +47,7 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, numbe
 function recounted(state: State) {
   const events = [...state.accounts.values()].flatMap((account) => [...account.events.after(0)]);
   const size = ({ record, deliveries }: MemoryEvent): number =>
-    eventBytes(record.payload) + sum(deliveries.map(deliveryBytes));
+    eventBytes(record) + sum(deliveries.map(deliveryBytes));
   const deliveries = [...state.endpoints.values()].flatMap((endpoint) => [...endpoint.deliveries.after(0)]);
   return {
     bytes: sum(events.map(size)),

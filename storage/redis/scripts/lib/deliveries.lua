@@ -73,9 +73,23 @@ local function getEvent(account, event)
   return events[key] or nil
 end
 
--- A label is the type of an event, and after a comma its subject, if it has one.
+-- A label is the type of an event, then its subject and its tags, each after a comma. The subject is
+-- empty if there are only tags.
 local function typeOf(label) return string.match(label, '^[^,]*') end
 local function subjectOf(label) return string.match(label, '^[^,]*,([^,]*)') end
+
+local keyIndex = sortedSet(EVENT_KEYS)
+
+-- Calls `change` with each member by which an event is found: one for its subject, one for each tag.
+local function forEachKey(account, order, event, label, change)
+  local place = 0
+  for part in string.gmatch(label .. ',', '([^,]*),') do
+    place = place + 1
+    if place > 1 and part ~= '' then
+      change(keyIndex, table.concat({ account, (place == 2 and 's.' or 't.') .. part, order, event }, '/'), 0)
+    end
+  end
+end
 
 -- The parts of an entry of the log: order, event, label, webhooks with serials.
 local function readEntry(entry) return string.match(entry, '^%d+/(%x+)/([^/]+)/([^/]*)/(.*)$') end

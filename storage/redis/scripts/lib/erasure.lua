@@ -35,7 +35,9 @@ local function eraseRecord(account, event)
   progress:delete(key)
   call('HDEL', EVENTS, key)
   events[key] = false
-  if stored then metaAdded.bytes = metaAdded.bytes - stored.bytes end
+  if not stored then return end
+  forEachKey(account, stored.order, event, stored.label, keyIndex.remove)
+  metaAdded.bytes = metaAdded.bytes - stored.bytes
 end
 
 -- Erases a stored event. Returns the number of its deliveries.

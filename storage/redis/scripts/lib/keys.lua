@@ -7,7 +7,7 @@ local READY = { f = KEYS[7], s = KEYS[8] }
 local LEASES, HEALTH, EVENTS, PROGRESS, DELIVERIES, LOG = KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14]
 local COMPLETED, RETENTION, REMEMBERED, EXPIRATIONS = KEYS[15], KEYS[16], KEYS[17], KEYS[18]
 local REMOVALS, ACCOUNT_COUNTS, WEBHOOK_COUNTS, RATES = KEYS[19], KEYS[20], KEYS[21], KEYS[22]
-local ACCOUNT_LIST, FAILING = KEYS[23], KEYS[24]
+local ACCOUNT_LIST, FAILING, EVENT_KEYS = KEYS[23], KEYS[24], KEYS[25]
 
 local options = decode(ARGV[1])
 local now, perEndpoint, perSecond = options.now, options.perEndpoint, options.perSecond

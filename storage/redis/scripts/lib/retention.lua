@@ -74,6 +74,7 @@ local function freeEvent(account, name, event)
   end
   progress:delete(key)
   if not stored then return cost end
+  forEachKey(account, stored.order, event, stored.label, keyIndex.remove)
   call('HDEL', EVENTS, key)
   events[key] = false
   metaAdded.bytes = metaAdded.bytes - stored.bytes
