@@ -9,6 +9,7 @@ import type { SiteIndex } from "./query/site-index.js";
 import type { Collection } from "./records/content-model.js";
 import type { Post, PostColumns } from "./records/records.js";
 import { hasSlugPerParent } from "./records/unique-names.js";
+import { RenderBudget } from "./rendering/render-budget.js";
 import type { SiteZone } from "./text/dates.js";
 import { excerptSteps } from "./text/excerpt.js";
 import { stripAll } from "./text/markup.js";
@@ -36,7 +37,7 @@ export interface ContentRenderer {
   isShortCode: IsShortCode;
   /** True if the rendered content may show other records of the site. */
   showsOthers: (content: string) => boolean;
-  render: (post: Post, options: RenderOptions, site: Site) => Promise<string>;
+  render: (post: Post, options: RenderOptions, site: Site, budget: RenderBudget) => Promise<string>;
 }
 
 /** The website whose content this is. */
@@ -72,7 +73,8 @@ export interface Site {
   /** Other requests run while a long text is rendered. */
   render: {
     title: (post: Post) => Promise<string>;
-    content: (post: Post) => Promise<string>;
+    /** `budget`: shared by the contents of one response. Default: that of one content. */
+    content: (post: Post, budget?: RenderBudget) => Promise<string>;
     /** For media: the excerpt that was written, never a generated one. */
     caption: (post: Post) => Promise<string>;
     /** `words`: the length of an excerpt that is generated from the content. */
@@ -193,11 +195,16 @@ export function createSite(
     return html;
   }
   const isShortCode = contents?.isShortCode ?? isBuiltInShortCode;
-  const shown = async (raw: string, field: HtmlField, post: Post): Promise<string> => {
+  const shown = async (
+    raw: string,
+    field: HtmlField,
+    post: Post,
+    budget = new RenderBudget(),
+  ): Promise<string> => {
     if (renderShared === undefined) {
       const { isTrusted } = post;
       const options = { isTrusted, sanitise: sanitiseHtml, smilies: hasSmilies(), isShortCode };
-      if (field === "content" && contents !== undefined) return contents.render(post, options, made);
+      if (field === "content" && contents !== undefined) return contents.render(post, options, made, budget);
       return runInTurns(RENDERED[field](raw, options), raw.length);
     }
     try {
@@ -216,7 +223,7 @@ export function createSite(
     templates,
     render: {
       title: (post) => shown(post.title, "title", post),
-      content: (post) => shown(post.content, "content", post),
+      content: (post, budget) => shown(post.content, "content", post, budget),
       caption: (post) => shown(post.excerpt, "excerpt", post),
       async excerpt(post, words) {
         const { content, excerpt } = post;

@@ -30,24 +30,35 @@ export type QueryResult =
  * The result is a problem, `rest_too_many_parameters` or `rest_nested_too_deep`, above {@link
  * MAX_PARAMETERS} or {@link MAX_BRACKETS}. PHP would drop the rest.
  */
-export function parseQuery(text: string): QueryResult {
+export const parseQuery = (text: string): QueryResult => nestParameters(splitQuery(text));
+
+/** Nests parameters that are already decoded, such as the fields of a multipart body. */
+export function nestParameters(pairs: Iterable<[name: string, value: string]>): QueryResult {
   const root = newBranch();
   let count = 0;
+  for (const [name, value] of pairs) {
+    count += 1;
+    if (count > MAX_PARAMETERS) return refused("rest_too_many_parameters", TOO_MANY);
+    const path = pathOf(name);
+    if (path.length > MAX_BRACKETS + 1) return refused("rest_nested_too_deep", TOO_DEEP);
+    if (path.length > 0) put(root, path, value);
+  }
+  return { ok: true, values: toObject(root) };
+}
+
+function* splitQuery(text: string): Generator<[name: string, value: string]> {
   for (let start = 0; start < text.length; ) {
     const ampersand = text.indexOf("&", start);
     const end = ampersand === -1 ? text.length : ampersand;
     if (end > start) {
-      count += 1;
-      if (count > MAX_PARAMETERS) return refused("rest_too_many_parameters", TOO_MANY);
       const pair = text.slice(start, end);
       const equals = pair.indexOf("=");
-      const path = pathOf(decode(equals === -1 ? pair : pair.slice(0, equals)));
-      if (path.length > MAX_BRACKETS + 1) return refused("rest_nested_too_deep", TOO_DEEP);
-      if (path.length > 0) put(root, path, equals === -1 ? "" : decode(pair.slice(equals + 1)));
+      yield equals === -1
+        ? [decode(pair), ""]
+        : [decode(pair.slice(0, equals)), decode(pair.slice(equals + 1))];
     }
     start = end + 1;
   }
-  return { ok: true, values: toObject(root) };
 }
 
 const TOO_MANY = `No more than ${MAX_PARAMETERS} parameters are accepted.`;

@@ -164,7 +164,10 @@ function readDetails(view: FieldView): Json {
 const mediaFields: PostFields = {
   description: {
     schema: textSchema("The attachment description.", FULL),
-    read: async ({ post, site }) => ({ raw: post.content, rendered: await site.render.content(post) }),
+    read: async ({ post, site, budget }) => ({
+      raw: post.content,
+      rendered: await site.render.content(post, budget),
+    }),
     html: "content",
     write: writeText("content"),
     argument: rawTextArgument(LENGTHS.content),

@@ -6,6 +6,7 @@ import type { Caller } from "../auth/caller.js";
 import type { PostQuery, TermFilter, Visibility, VisibilityScope } from "../query/types.js";
 import type { Collection, PostOrder } from "../records/content-model.js";
 import type { PostColumns, PostStatus, PostType } from "../records/records.js";
+import { RenderBudget } from "../rendering/render-budget.js";
 import { RestError } from "../rest/error.js";
 import { type ListLimit, pageHeaders } from "../rest/lists.js";
 import { readContext } from "../rest/record-fields.js";
@@ -74,6 +75,7 @@ export function createListPosts(
       url,
       selection,
       excerptLength: readExcerptLength(values),
+      budget: new RenderBudget(),
     };
     // An editor of a post sees its texts without the password.
     const password = view.context === "edit" ? undefined : readPassword(query);

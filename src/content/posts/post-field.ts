@@ -5,6 +5,7 @@ import type { Caller } from "../auth/caller.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { Collection, TypeFeature } from "../records/content-model.js";
 import { isBuiltInName, type Post, type PostType, type Taxonomy } from "../records/records.js";
+import type { RenderBudget } from "../rendering/render-budget.js";
 import type { HtmlField, Site } from "../site.js";
 import { fold } from "../text/normalise.js";
 
@@ -27,6 +28,8 @@ export interface FieldView {
   isRevealed: boolean;
   /** Number of words in an excerpt that is generated from the content. */
   excerptLength: number;
+  /** Shared by the contents of one response. Default: that of one content. */
+  budget?: RenderBudget | undefined;
 }
 
 /** The input of `PostField.write`. The caller checks and completes `post` afterwards. */

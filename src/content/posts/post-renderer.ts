@@ -7,6 +7,7 @@ import type { Callers } from "../callers.js";
 import { listAncestors } from "../query/row.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { Post, PostColumns, PostType } from "../records/records.js";
+import { RenderBudget } from "../rendering/render-budget.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { createItem, type FieldSelection } from "../rest/serialise.js";
 import type { Item, RestRequest } from "../rest/types.js";
@@ -31,6 +32,8 @@ export interface RenderPostRequest {
    * only these fields, and the item is not cached.
    */
   selection?: FieldSelection | undefined;
+  /** Shared by the posts of one response. Default: that of one post. */
+  budget?: RenderBudget | undefined;
 }
 
 export interface PostRenderer {
@@ -132,7 +135,10 @@ export function createPostRenderer({
     return key === undefined ? undefined : cache.get(key);
   }
 
-  const toView = (post: Post, { context, isUnlocked, excerptLength }: RenderPostRequest): FieldView => ({
+  const toView = (
+    post: Post,
+    { context, isUnlocked, excerptLength, budget }: RenderPostRequest,
+  ): FieldView => ({
     post,
     collection: postTypes.get(post.type).collection,
     context,
@@ -140,6 +146,7 @@ export function createPostRenderer({
     index,
     isRevealed: context === "edit" || isUnlocked === true,
     excerptLength: excerptLength ?? DEFAULT_EXCERPT_WORDS,
+    budget,
   });
 
   async function renderItem(
@@ -181,10 +188,13 @@ export function createPostRenderer({
     const isCurrent = post.version === index.post(post.id)?.version;
     // Those of before: other requests may change records while this one renders.
     const versions = key !== undefined && isCurrent ? cache.readVersions(post, type) : undefined;
-    const rendering = (): Promise<Item> => renderItem(post, request, part);
-    return key === undefined || versions === undefined
-      ? rendering()
-      : cache.shareRendering(key, versions, rendering);
+    const { budget = new RenderBudget() } = request;
+    const { isUntouched, refused } = budget;
+    const rendering = (): Promise<Item> => renderItem(post, { ...request, budget }, part);
+    if (key === undefined || versions === undefined) return rendering();
+    // With a whole budget, every response would show the same.
+    const isWhole = (): boolean => isUntouched || budget.refused === refused;
+    return cache.shareRendering(key, { versions, isWhole }, rendering);
   }
 
   return { render, getCached };
@@ -205,9 +215,15 @@ interface RenderedPosts {
   readVersions: (post: Post, type: PostTypeHandler) => Versions;
   /**
    * Renders an item and keeps it. Requests that arrive meanwhile get the same item, unless a record
-   * that it depends on has changed.
+   * that it depends on has changed, or the budget of its request has left something out.
    */
-  shareRendering: (key: string, versions: Versions, render: () => Promise<Item>) => Promise<Item>;
+  shareRendering: (key: string, state: RenderingState, render: () => Promise<Item>) => Promise<Item>;
+}
+
+interface RenderingState {
+  versions: Versions;
+  /** Asked after the rendering. */
+  isWhole: () => boolean;
 }
 
 /** Bytes that an entry takes beside its item. */
@@ -232,7 +248,7 @@ function createRenderedPosts({
     maxSize: maxBytes,
     sizeCalculation: ({ item }) => OVERHEAD_BYTES + item.bytes().length,
   });
-  const inProgress = new Map<string, { item: Promise<Item>; versions: Versions }>();
+  const inProgress = new Map<string, RenderingState & { item: Promise<Item> }>();
   const areCurrent = (versions: Versions): boolean => {
     for (const [record, version] of versions) {
       if (versionOf(record) !== version) return false;
@@ -249,14 +265,17 @@ function createRenderedPosts({
       const all = site.showsOthers(post) ? [...records, WHOLE_SITE] : records;
       return new Map(all.map((record) => [record, versionOf(record)]));
     },
-    async shareRendering(key, versions, render) {
+    async shareRendering(key, { versions, isWhole }, render) {
       const other = inProgress.get(key);
-      if (other !== undefined && areCurrent(other.versions)) return other.item;
-      const entry = { item: render(), versions };
+      if (other !== undefined && areCurrent(other.versions)) {
+        const shared = await other.item;
+        return other.isWhole() ? shared : render();
+      }
+      const entry = { item: render(), versions, isWhole };
       inProgress.set(key, entry);
       try {
         const item = await entry.item;
-        cache.set(key, { item, versions });
+        if (isWhole()) cache.set(key, { item, versions });
         return item;
       } finally {
         if (inProgress.get(key) === entry) inProgress.delete(key);

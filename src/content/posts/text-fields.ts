@@ -95,7 +95,7 @@ export const textFields = {
     }),
     read: async (view) => ({
       raw: view.post.content,
-      rendered: isHidden(view) ? "" : await view.site.render.content(view.post),
+      rendered: isHidden(view) ? "" : await view.site.render.content(view.post, view.budget),
       protected: view.post.password !== "",
       block_version: hasBlocks(view.post.content) ? 1 : 0,
     }),

@@ -46,13 +46,15 @@ export function createContentRenderer({
   return {
     isShortCode,
     showsOthers: (content) => hasShortCode(content, isShortCode) || hasDynamicBlock(content, blocks),
-    async render(post, options, site) {
+    async render(post, options, site, budget) {
       const { content } = post;
       const safe = await runInTurns(safeSteps(content, options), content.length);
       const hasParagraphs = hasBlocks(safe);
-      const html = hasParagraphs ? await renderDynamicBlocks(safe, { post, site, blocks, onError }) : safe;
+      const html = hasParagraphs
+        ? await renderDynamicBlocks(safe, { post, site, blocks, onError, budget })
+        : safe;
       const typeset = typesetSteps(html, { ...options, isShortCode, hasParagraphs });
-      const run = await runner.run(await runInTurns(typeset, html.length), post, site);
+      const run = await runner.run(await runInTurns(typeset, html.length), { post, site, budget });
       const isChanged = hasDynamicBlock(safe, blocks) || hasShortCode(safe, isShortCode);
       // Blocks and short codes replace parts of a text, which may leave the tags of an author open.
       const shown = isChanged && !post.isTrusted ? closeTags(run) : run;

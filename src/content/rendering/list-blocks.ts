@@ -51,7 +51,7 @@ async function renderLatestPosts(call: BlockCall, sources: BlockSources): Promis
   const { attributes } = call;
   const categories = readIds(attributes["categories"]);
   const author = readCount(attributes["selectedAuthor"], 0);
-  const posts = await sources.records.find({
+  const found = await sources.records.find({
     type: "post",
     orderBy: toOrderBy(attributes["orderBy"]),
     order: toOrder(attributes["order"]),
@@ -63,7 +63,8 @@ async function renderLatestPosts(call: BlockCall, sources: BlockSources): Promis
       : {}),
   });
   const items: string[] = [];
-  for (const post of posts) items.push(`<li>${await renderLatestPost(post, call, sources)}</li>\n`);
+  for (const post of call.budget.takeOf(found))
+    items.push(`<li>${await renderLatestPost(post, call, sources)}</li>\n`);
   const classes = [
     "wp-block-latest-posts__list",
     attributes["postLayout"] === "grid" ? `is-grid columns-${readCount(attributes["columns"], 3)}` : "",
@@ -137,20 +138,31 @@ function renderArchives(call: BlockCall, { records }: BlockSources): string {
   return `<ul ${wrapperClass("archives", call, "wp-block-archives-list")}>${items.join("")}</ul>`;
 }
 
+function groupByParent<T extends { parent: number }>(records: T[]): Map<number, T[]> {
+  const groups = new Map<number, T[]>();
+  for (const record of records) {
+    const group = groups.get(record.parent);
+    if (group === undefined) groups.set(record.parent, [record]);
+    else group.push(record);
+  }
+  return groups;
+}
+
 function renderCategories(call: BlockCall, { index }: BlockSources): string {
   const { attributes, site } = call;
   const taxonomy = readAttributeText(attributes["taxonomy"]) || "category";
-  const terms = listUsedTerms(taxonomy, index).slice(0, MAX_TERMS);
+  const terms = call.budget.takeOf(listUsedTerms(taxonomy, index).slice(0, MAX_TERMS));
   const known = new Set(terms.map(({ id }) => id));
+  const below = groupByParent(terms);
   const isTree = attributes["showHierarchy"] === true;
   const isTop = ({ parent }: Term): boolean => parent === 0 || !known.has(parent);
   const render = (term: Term, level: number): string => {
     const count = attributes["showPostCounts"] === true ? ` (${index.countOf(taxonomy, term.id)})` : "";
-    const below = isTree && level < MAX_LEVELS ? terms.filter(({ parent }) => parent === term.id) : [];
-    const inside = below.map((child) => render(child, level + 1)).join("");
-    const children = inside && `<ul class='children'>\n${inside}</ul>\n`;
+    const children = isTree && level < MAX_LEVELS ? (below.get(term.id) ?? []) : [];
+    const inside = children.map((child) => render(child, level + 1)).join("");
+    const list = inside && `<ul class='children'>\n${inside}</ul>\n`;
     const link = `<a href="${findTermLink(term, site, index) ?? ""}">${escapeRecordText(term.name)}</a>`;
-    return `\t<li class="cat-item cat-item-${term.id}">${link}${count}\n${children}</li>\n`;
+    return `\t<li class="cat-item cat-item-${term.id}">${link}${count}\n${list}</li>\n`;
   };
   const isOnlyTop = attributes["showOnlyTopLevel"] === true;
   const listed = isTree || isOnlyTop ? terms.filter(isTop) : terms;
@@ -170,7 +182,8 @@ function renderTagCloud(call: BlockCall, { index }: BlockSources): string {
     count: index.countOf(taxonomy, term.id),
   }));
   const limit = Math.min(readCount(attributes["numberOfTags"], 45), 100);
-  const chosen = new Set([...counted].sort((a, b) => b.count - a.count).slice(0, limit));
+  const most = [...counted].sort((a, b) => b.count - a.count).slice(0, limit);
+  const chosen = new Set(call.budget.takeOf(most));
   const counts = [...chosen].map(({ count }) => count);
   const least = Math.min(...counts);
   const step = (TAG_SIZES.largest - TAG_SIZES.smallest) / Math.max(1, Math.max(...counts) - least);
@@ -197,11 +210,10 @@ function renderPageList(call: BlockCall, { index, records }: BlockSources): stri
     offset: 0,
     limit: MAX_PAGES,
   };
-  const below = new Map<number, PostColumns[]>();
-  const pages = records
-    .columns(query)
+  const pages = call.budget
+    .takeOf(records.columns(query))
     .toSorted((a, b) => a.menuOrder - b.menuOrder || a.title.localeCompare(b.title, "en"));
-  for (const page of pages) below.set(page.parent, [...(below.get(page.parent) ?? []), page]);
+  const below = groupByParent(pages);
   const render = (page: PostColumns, level: number): string => {
     const children = level < MAX_LEVELS ? (below.get(page.id) ?? []) : [];
     const classes = [
@@ -234,9 +246,9 @@ const renderQuery = ({ attributes, context, inner }: BlockCall): Promise<string>
 async function renderPostTemplate(call: BlockCall, { records, index }: BlockSources): Promise<string> {
   const query = call.context.get("query");
   if (typeof query !== "object" || query === null || query["inherit"] === true) return "";
-  const posts = await records.find(toPostQuery(query, index.model.types));
+  const found = await records.find(toPostQuery(query, index.model.types));
   const items: string[] = [];
-  for (const post of posts) {
+  for (const post of call.budget.takeOf(found)) {
     const classes = `wp-block-post post-${post.id} ${post.type} type-${post.type} status-${post.status} hentry`;
     items.push(`<li class="${classes}">${await call.inner({ post })}</li>`);
   }
@@ -286,11 +298,17 @@ const searchFor = (text: string): NonNullable<PostQuery["search"]> => ({
 /** Blocks of one name in a content; further ones show nothing, since each reads whole lists. */
 const MAX_LISTS = 20;
 
+/** Records that the query of a list counts as, and one that searches the texts of all posts. */
+const QUERY_COST = 10;
+const SEARCH_COST = 250;
+
 /** Other requests run before each list. */
 const bounded =
   (render: RenderDynamicBlock): RenderDynamicBlock =>
   async (call) => {
     if (call.instance > MAX_LISTS) return "";
+    const cost = call.context.get("query")?.["search"] ? SEARCH_COST : QUERY_COST;
+    if (call.budget.take(cost) < cost) return "";
     await nextTurn();
     return render(call);
   };

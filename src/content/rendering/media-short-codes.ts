@@ -13,6 +13,7 @@ import type { ShortCodeAttributes } from "../text/short-codes.js";
 import { texturise } from "../text/typography.js";
 import { escapeAttribute, escapeUrl, renderImage } from "./image-markup.js";
 import { ownerId, type PublicRecords } from "./public-records.js";
+import type { RenderBudget } from "./render-budget.js";
 
 /** A short code with what it may show. */
 export interface BuiltInCall {
@@ -26,6 +27,7 @@ export interface BuiltInCall {
   site: Site;
   index: SiteIndex;
   records: PublicRecords;
+  budget: RenderBudget;
 }
 
 type BuiltIn = (call: BuiltInCall) => string | Promise<string>;
@@ -90,7 +92,10 @@ const ORDERS: { [name: string]: (a: Post, b: Post) => number } = {
 };
 
 /** The media of a gallery or a playlist, in its order. */
-async function listMedia({ attributes, post, records }: BuiltInCall, mimeType: string): Promise<Post[]> {
+async function listMedia(
+  { attributes, post, records, budget }: BuiltInCall,
+  mimeType: string,
+): Promise<Post[]> {
   const owner = ownerId(post);
   const chosen = attributes["ids"] ?? attributes["include"];
   const excluded = new Set(toIds(attributes["exclude"] ?? ""));
@@ -98,7 +103,7 @@ async function listMedia({ attributes, post, records }: BuiltInCall, mimeType: s
     chosen === undefined
       ? await records.mediaOf(toCount(attributes["id"], owner), owner, mimeType)
       : await records.media(toIds(chosen), owner, mimeType);
-  const media = found.filter(({ id }) => !excluded.has(id));
+  const media = budget.takeOf(found.filter(({ id }) => !excluded.has(id)));
   const { orderby = "" } = attributes;
   const compare = Object.hasOwn(ORDERS, orderby) ? ORDERS[orderby] : undefined;
   if (compare !== undefined) media.sort(compare);

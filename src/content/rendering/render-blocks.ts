@@ -8,6 +8,7 @@ import type { JsonObject } from "../../schema/types.js";
 import type { Post } from "../records/records.js";
 import type { Site } from "../site.js";
 import { addBlockClass, hasBlocks, renderBlocks, splitBlocks } from "../text/blocks.js";
+import type { RenderBudget } from "./render-budget.js";
 
 /** A block with the texts and blocks that it holds, in order. */
 interface Block {
@@ -29,6 +30,7 @@ export interface BlockCall {
   context: Map<string, JsonObject>;
   /** Counts the blocks of this name in the content, from 1. */
   instance: number;
+  budget: RenderBudget;
   /** Renders the blocks that it holds, for another post if one is given. */
   inner: (options?: { post?: Post; context?: BlockCall["context"] }) => Promise<string>;
   /** Renders the content of another record inside this one; empty if it is being rendered. */
@@ -98,17 +100,16 @@ interface RenderBlocksOptions {
   post: Post;
   site: Site;
   blocks: DynamicBlocks;
+  budget: RenderBudget;
   /** Called with the error of a block that could not be rendered: it shows nothing. */
   onError: (error: unknown, block: string) => void;
 }
 
 /** Returns the HTML of a text with blocks, which must be safe. */
-export async function renderDynamicBlocks(
-  text: string,
-  { post, site, blocks, onError }: RenderBlocksOptions,
-): Promise<string> {
-  if (!hasDynamicBlock(text, blocks)) return renderBlocks(text);
-  const rendering = new Rendering({ post, site, blocks, onError });
+export async function renderDynamicBlocks(text: string, options: RenderBlocksOptions): Promise<string> {
+  if (!hasDynamicBlock(text, options.blocks)) return renderBlocks(text);
+  const rendering = new Rendering(options);
+  const { post } = options;
   return rendering.renderAll(parseBlocks(text), { post, context: new Map() });
 }
 
@@ -122,6 +123,7 @@ class Rendering {
   #owner: Post;
   #site: Site;
   #blocks: DynamicBlocks;
+  #budget: RenderBudget;
   #onError: RenderBlocksOptions["onError"];
   #instances = new Map<string, number>();
   /** Ids of the records whose content is being rendered inside the other ones. */
@@ -130,10 +132,11 @@ class Rendering {
   #html = 0;
   #sinceTurn = 0;
 
-  constructor({ post, site, blocks, onError }: RenderBlocksOptions) {
+  constructor({ post, site, blocks, budget, onError }: RenderBlocksOptions) {
     this.#owner = post;
     this.#site = site;
     this.#blocks = blocks;
+    this.#budget = budget;
     this.#onError = onError;
   }
 
@@ -151,7 +154,7 @@ class Rendering {
     const render = Object.hasOwn(this.#blocks, name) ? this.#blocks[name] : undefined;
     if (render === undefined) return this.renderAll(parts, around, name);
     this.#dynamic += 1;
-    if (this.#dynamic > MAX_DYNAMIC || this.#html > MAX_HTML) return "";
+    if (this.#dynamic > MAX_DYNAMIC || this.#html > MAX_HTML || this.#budget.take(1) === 0) return "";
     const instance = (this.#instances.get(name) ?? 0) + 1;
     this.#instances.set(name, instance);
     const html = await this.#callRenderer(name, render, {
@@ -161,6 +164,7 @@ class Rendering {
       site: this.#site,
       context: around.context,
       instance,
+      budget: this.#budget,
       inner: ({ post = around.post, context = around.context } = {}) =>
         this.renderAll(parts, { post, context }, name),
       include: (record, context = around.context) => this.#include(record, { post: around.post, context }),

@@ -22,6 +22,7 @@ import {
 import { escapeAmpersands } from "../text/typography.js";
 import { BUILT_IN_SHORT_CODES } from "./media-short-codes.js";
 import type { PublicRecords } from "./public-records.js";
+import type { RenderBudget } from "./render-budget.js";
 
 /**
  * Returns the HTML of a short code, or `null` or `undefined` to show it as it is written. The HTML
@@ -69,10 +70,17 @@ interface RunnerBase {
   shortCodes: ShortCodes;
 }
 
+/** The content that holds the short codes. */
+interface ShortCodePlace {
+  post: Post;
+  site: Site;
+  budget: RenderBudget;
+}
+
 export interface ShortCodeRunner {
   isShortCode: IsShortCode;
   /** Returns the content with its short codes run. Its tags may be left open. */
-  run: (taken: TakenText, post: Post, site: Site) => Promise<string>;
+  run: (taken: TakenText, where: ShortCodePlace) => Promise<string>;
 }
 
 export function createShortCodeRunner(base: RunnerBase): ShortCodeRunner {
@@ -82,10 +90,10 @@ export function createShortCodeRunner(base: RunnerBase): ShortCodeRunner {
   );
   return {
     isShortCode: (name) => own.has(name) || isBuiltInShortCode(name),
-    async run(taken, post, site) {
+    async run(taken, where) {
       const codes = taken.tags.flatMap(({ code }) => code ?? []);
       if (codes.length === 0) return putShortCodesBack(taken, "shown");
-      return new ShortCodeRun(base, own, taken, { post, site }).run();
+      return new ShortCodeRun(base, own, taken, where).run();
     },
   };
 }
@@ -95,7 +103,7 @@ class ShortCodeRun {
   readonly #base: RunnerBase;
   readonly #own: Map<string, RenderShortCode>;
   readonly #taken: TakenText;
-  readonly #where: { post: Post; site: Site };
+  readonly #where: ShortCodePlace;
   /** The place of each tag in the text. */
   readonly #places: Map<number, number>;
   readonly #instances = new Map<string, number>();
@@ -103,12 +111,7 @@ class ShortCodeRun {
   #html = 0;
   #sinceTurn = 0;
 
-  constructor(
-    base: RunnerBase,
-    own: Map<string, RenderShortCode>,
-    taken: TakenText,
-    where: { post: Post; site: Site },
-  ) {
+  constructor(base: RunnerBase, own: Map<string, RenderShortCode>, taken: TakenText, where: ShortCodePlace) {
     this.#base = base;
     this.#own = own;
     this.#taken = taken;
@@ -146,7 +149,7 @@ class ShortCodeRun {
     { name, attributes }: { name: string; attributes: string },
     content: string,
   ): Promise<string | undefined> {
-    if (this.#html >= MAX_HTML) return undefined;
+    if (this.#html >= MAX_HTML || this.#where.budget.take(1) === 0) return undefined;
     const html = await this.#render(name, parseShortCodeAttributes(attributes), content);
     const added = html?.length ?? 0;
     if (this.#html + added > MAX_HTML) {
@@ -166,10 +169,19 @@ class ShortCodeRun {
     const instance = (this.#instances.get(name) ?? 0) + 1;
     this.#instances.set(name, instance);
     const own = this.#own.get(name);
-    const { post, site } = this.#where;
+    const { post, site, budget } = this.#where;
     if (own !== undefined) return this.#callOwn(name, () => own(attributes, content, { name, post }));
     const { index, records } = this.#base;
-    return BUILT_IN_SHORT_CODES[name]?.({ attributes, content, post, instance, site, index, records });
+    return BUILT_IN_SHORT_CODES[name]?.({
+      attributes,
+      content,
+      post,
+      instance,
+      site,
+      index,
+      records,
+      budget,
+    });
   }
 
   async #callOwn(name: string, call: () => ReturnType<RenderShortCode>): Promise<string | undefined> {

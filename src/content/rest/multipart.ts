@@ -10,7 +10,7 @@ import { type BodyPace, chunksUntilLeft } from "../../http/body-chunks.js";
 import { readParameters } from "../../http/content-disposition.js";
 import { HttpError } from "../../http/errors.js";
 import type { HttpRequest, ReadableBody } from "../../http/types.js";
-import { parseQuery } from "../../schema/query-string.js";
+import { nestParameters } from "../../schema/query-string.js";
 import type { JsonObject } from "../../schema/types.js";
 import { RestError } from "./error.js";
 
@@ -164,7 +164,7 @@ function createParser(
 const unquoted = (name: string): string => name.replace(/%22/g, '"').replace(/%0[da]/gi, " ");
 
 function parameters(fields: [string, string][]): JsonObject {
-  const result = parseQuery(new URLSearchParams(fields as [string, string][]).toString());
+  const result = nestParameters(fields);
   if (result.ok) return result.values;
   throw new RestError(400, "rest_invalid_query", result.problem.message);
 }

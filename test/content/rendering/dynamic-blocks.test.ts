@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/schema/types.js";
 import { callsOf } from "../../support/content-call.js";
 import { contentSite, type Role } from "../../support/content-site.js";
+import { countTurns } from "../../support/count-turns.js";
 
 type Site = ReturnType<typeof contentSite>;
 
@@ -343,5 +344,38 @@ describe("a block that somebody wrote to harm the site", () => {
     const count = (pattern: RegExp): number => written.rendered.match(pattern)?.length ?? 0;
     for (const name of ["div", "a"])
       expect(count(new RegExp(`<${name}[ >]`, "g"))).toBe(count(new RegExp(`</${name}>`, "g")));
+  });
+});
+
+describe("the contents of one response", () => {
+  const list = '<!-- wp:latest-posts {"postsToShow":100} /-->';
+
+  it("show 5000 other records together, and are cached whole once they are read alone", async () => {
+    const { call, write, read } = pagesOf(contentSite());
+    for (let at = 0; at < 100; at += 1) await write("posts", { title: "p", content: "a" });
+    for (let at = 0; at < 5; at += 1) await write("posts", { title: "l", content: list.repeat(20) });
+    const count = (html: string): number => html.match(/<li>/g)?.length ?? 0;
+    const { body } = await call("GET /posts", { query: { per_page: 5 } });
+    const shown = body.map(({ content }: { content: { rendered: string } }) => count(content.rendered));
+    expect(shown).toEqual([2_000, 2_000, 500, 0, 0]);
+    for (const [at, { id }] of body.entries()) expect(count(await read(id)), at).toBe(2_000);
+    const again = await call("GET /posts", { query: { per_page: 5, context: "view" } });
+    expect(
+      again.body.map(({ content }: { content: { rendered: string } }) => count(content.rendered)),
+    ).toEqual(Array(5).fill(2_000));
+  });
+
+  it("let other requests run before each of their lists", async () => {
+    const { call, write } = pagesOf(contentSite());
+    for (let at = 0; at < 5; at += 1) await write("posts", { title: "l", content: list.repeat(20) });
+    await write("posts", { title: "changed" });
+    expect(await countTurns(() => call("GET /posts"))).toBeGreaterThanOrEqual(100);
+  });
+
+  it("count a search in a query as 250 records", async () => {
+    const { show } = pagesOf(contentSite());
+    const query =
+      '<!-- wp:query {"query":{"search":"t"}} --><!-- wp:post-template -->x<!-- /wp:post-template --><!-- /wp:query -->';
+    expect((await show(query.repeat(20), { title: "t" })).match(/<ul/g)?.length).toBe(19);
   });
 });

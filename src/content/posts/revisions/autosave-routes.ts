@@ -3,6 +3,7 @@
 import type { Argument, Arguments, Json } from "../../../schema/types.js";
 import type { Collection } from "../../records/content-model.js";
 import type { Post, Revision } from "../../records/records.js";
+import { RenderBudget } from "../../rendering/render-budget.js";
 import type { ContentRepository, Transaction } from "../../repository/content-repository.js";
 import { listAutosaves } from "../../repository/remove-posts.js";
 import { RestError } from "../../rest/error.js";
@@ -47,7 +48,7 @@ function createListAutosaves(renderer: RevisionRenderer, { repository, lists }: 
     const autosaves = found
       .filter((autosave) => autosave !== undefined)
       .sort((a, b) => b.date - a.date || b.id - a.id);
-    const view = { context: readContext(request), url };
+    const view = { context: readContext(request), url, budget: new RenderBudget() };
     const items = await lists.collect(parseFields(request.input["_fields"]), async ({ add }) => {
       for (const autosave of autosaves) await add(await renderer.render(autosave, parent, view));
     });

@@ -5,6 +5,7 @@ import type { ContentBase } from "../../content-base.js";
 import type { SiteIndex } from "../../query/site-index.js";
 import type { Collection } from "../../records/content-model.js";
 import type { Post, PostColumns, Revision } from "../../records/records.js";
+import type { RenderBudget } from "../../rendering/render-budget.js";
 import { listAutosaves } from "../../repository/remove-posts.js";
 import { ALL, EDIT, FULL } from "../../rest/record-fields.js";
 import { createItem } from "../../rest/serialise.js";
@@ -27,6 +28,8 @@ export interface RevisionRenderer {
 export interface RenderRevisionRequest {
   context: Context;
   url: (path: string) => string;
+  /** Shared by the revisions of one response. Default: that of one revision. */
+  budget?: RenderBudget | undefined;
 }
 
 /** Returns the post that the revision would make, with the revision's id and its post as parent. */
@@ -60,10 +63,10 @@ export function createRevisionRenderer(
 ): RevisionRenderer {
   const { collection } = type;
   const { index } = repository;
-  const view: RevisionView = { collection, site, index };
   const fields = listRevisionFields(type, hasPreview);
 
-  async function renderPost(post: Post, { context, url }: RenderRevisionRequest): Promise<Item> {
+  async function renderPost(post: Post, { context, url, budget }: RenderRevisionRequest): Promise<Item> {
+    const view: RevisionView = { collection, site, index, budget };
     const values: { [name: string]: Json } = {};
     for (const [name, { schema, read }] of fields) {
       if (!schema.context?.includes(context)) continue;
@@ -90,6 +93,7 @@ interface RevisionView {
   collection: Collection;
   site: Site;
   index: SiteIndex;
+  budget: RenderBudget | undefined;
 }
 
 interface RevisionField {
@@ -165,10 +169,14 @@ const guid: RevisionField = {
 };
 
 const renderText: {
-  [name in (typeof REVISIONED_TEXTS)[number]]: (post: Post, site: Site) => Promise<string>;
+  [name in (typeof REVISIONED_TEXTS)[number]]: (
+    post: Post,
+    site: Site,
+    budget: RenderBudget | undefined,
+  ) => Promise<string>;
 } = {
   title: (post, { render }) => render.title(post),
-  content: (post, { render }) => render.content(post),
+  content: (post, { render }, budget) => render.content(post, budget),
   // An excerpt is never generated from the content here.
   excerpt: (post, { render }) => render.caption(post),
 };
@@ -188,7 +196,10 @@ function textField(name: keyof typeof renderText, { fields }: PostTypeHandler): 
         rendered: { description: "As it is shown.", type: "string", context, readonly: true },
       },
     },
-    read: async (post, { site }) => ({ raw: post[name], rendered: await renderText[name](post, site) }),
+    read: async (post, { site, budget }) => ({
+      raw: post[name],
+      rendered: await renderText[name](post, site, budget),
+    }),
   };
 }
 

@@ -3,6 +3,7 @@
 import type { Argument, Arguments } from "../../../schema/types.js";
 import type { Collection } from "../../records/content-model.js";
 import type { Post } from "../../records/records.js";
+import { RenderBudget } from "../../rendering/render-budget.js";
 import type { ContentRepository, StoredRevision } from "../../repository/content-repository.js";
 import { listAutosaves } from "../../repository/remove-posts.js";
 import { RestError } from "../../rest/error.js";
@@ -144,7 +145,7 @@ function createListRevisions(
     const parent = await loadParent(Number(values["parent"]));
     const ids = sortEntries(await loadEntries(parent, query), query);
     const { start, end, perPage } = toRevisionPage(values, ids.length);
-    const view = { context: readContext(request), url };
+    const view = { context: readContext(request), url, budget: new RenderBudget() };
     const listed = ids.slice(start, end);
     const items = await lists.collect(parseFields(request.input["_fields"]), async ({ add }) => {
       for (let from = 0; from < listed.length; from += BATCH) {
