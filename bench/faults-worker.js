@@ -81,7 +81,7 @@ const COMMANDS = {
     });
   },
   async register({ account, url }) {
-    const { webhook } = await webhooks.registrations.create({ id: "bench", account }, { url });
+    const { webhook } = await webhooks.registrations.create({ subscriber: { id: "bench", account }, url });
     return webhook.id;
   },
   start: () => webhooks.start(),
@@ -105,7 +105,7 @@ const COMMANDS = {
     for (const id of ids) if (await isPending(id)) pending.push(id);
     return pending;
   },
-  stats: (webhookId) => webhooks.deliveries.stats({ webhookId }),
+  stats: (webhookId) => webhooks.deliveries.stats(webhookId),
   /** Stores events in bulk, each for all webhooks of its account. */
   async fill({ accounts, events }) {
     const resource = {

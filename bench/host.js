@@ -44,10 +44,10 @@ async function visitBeside() {
     destinations: { allowHttp: true, allowPrivateNetworks: true },
   });
   for (let index = 0; index < ENDPOINTS; index++)
-    await service.registrations.create(
-      { id: "key", account: `a${index}` },
-      { url: `${receiver.plain}/endpoint-${index}` },
-    );
+    await service.registrations.create({
+      subscriber: { id: "key", account: `a${index}` },
+      url: `${receiver.plain}/endpoint-${index}`,
+    });
   await service.start();
   let isOver = false;
   let index = 0;

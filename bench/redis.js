@@ -293,7 +293,7 @@ async function openPostbell(webhooks, perEndpoint = CONCURRENCY) {
     },
   });
   await inLanes(webhooks, ({ account, url }) =>
-    service.registrations.create({ id: "key", account }, { url }),
+    service.registrations.create({ subscriber: { id: "key", account }, url }),
   );
   return {
     emit: (events) => inLanes(events, (event) => service.emit(event)),

@@ -54,7 +54,10 @@ async function openService(origin, paths, perEndpoint) {
     delivery: { concurrency: CONCURRENCY, slowConcurrency: CONCURRENCY, perEndpoint },
   });
   for (const [index, path] of paths.entries()) {
-    await webhooks.registrations.create({ id: "key", account: `a${index}` }, { url: origin + path });
+    await webhooks.registrations.create({
+      subscriber: { id: "key", account: `a${index}` },
+      url: origin + path,
+    });
   }
   return webhooks;
 }
@@ -98,8 +101,8 @@ const nineOfTen = (hangs) => async (origin, count) => {
   await webhooks.start();
   if (!hangs) {
     // The same number of events is emitted and stored, but nothing is sent to it.
-    const [tenth] = (await webhooks.registrations.list({ account: "a9" })).webhooks;
-    await webhooks.registrations.update(tenth.id, { status: "DISABLED" });
+    const [tenth] = (await webhooks.registrations.list({ account: "a9" })).items;
+    await webhooks.registrations.update({ id: tenth.id, status: "DISABLED" });
   }
   const healthy = Math.floor(count / 9) * 9;
   const lastOfEach = [];

@@ -117,7 +117,7 @@ const postbell = (kind) => async (origin, count) => {
   });
   for (let index = 0; index < ENDPOINTS; index++) {
     const owner = { id: "key", account: `a${index}` };
-    await webhooks.registrations.create(owner, { url: `${origin}/endpoint-${index}` });
+    await webhooks.registrations.create({ subscriber: owner, url: `${origin}/endpoint-${index}` });
   }
   for (const batch of batches(count)) {
     await Promise.all(
@@ -274,10 +274,10 @@ async function transactions() {
     storage: opened.storage,
     access: { authenticate: () => null, canRead: () => true },
   });
-  await webhooks.registrations.create(
-    { id: "key", account: "clinic" },
-    { url: "https://subscriber.example/" },
-  );
+  await webhooks.registrations.create({
+    subscriber: { id: "key", account: "clinic" },
+    url: "https://subscriber.example/",
+  });
   const pool = newPool(2);
   await pool.query("CREATE TABLE records (id text); CREATE TABLE rows (id text PRIMARY KEY, body text)");
   const client = await pool.connect();

@@ -40,7 +40,7 @@ async function deliver(origin, count, telemetry) {
   });
   for (let index = 0; index < ENDPOINTS; index++) {
     const subscriber = { id: "key", account: `a${index}` };
-    await webhooks.registrations.create(subscriber, { url: `${origin}/endpoint-${index}` });
+    await webhooks.registrations.create({ subscriber, url: `${origin}/endpoint-${index}` });
   }
   await webhooks.start();
   const cpu = process.cpuUsage();

@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Cluster } from "ioredis";
-import { createWebhooks } from "postbell";
+import { bearer, createWebhooks } from "postbell";
 import { nodeAdapter } from "postbell/node";
 import { redisStorage } from "postbell/redis";
 import { localCluster } from "./support/local-redis.js";
@@ -29,7 +29,10 @@ const keys = new Map(["a", "b", "c", "d", "e", "f"].map((name) => [`key-${name}`
 const webhooks = createWebhooks({
   storage,
   access: {
-    authenticate: (key) => (keys.has(key) ? { id: key.replace("key", "id"), account: keys.get(key) } : null),
+    authenticate(request) {
+      const key = bearer(request);
+      return keys.has(key) ? { id: key.replace("key", "id"), account: keys.get(key) } : null;
+    },
     canRead: () => true,
   },
   // The subscriber of this example lives on this machine, behind its own certificate.

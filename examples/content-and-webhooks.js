@@ -3,7 +3,7 @@
 // --once` ends with exit code 0 if the verified notification came, and 1 if not.
 import { createServer } from "node:http";
 import express from "express";
-import { createWebhooks } from "postbell";
+import { bearer, createWebhooks } from "postbell";
 import { createContent } from "postbell/content";
 import { expressAdapter } from "postbell/express";
 import { memoryStorage } from "postbell/memory";
@@ -28,7 +28,7 @@ const base = `http://127.0.0.1:${server.address().port}`;
 const webhooks = createWebhooks({
   storage: memoryStorage(),
   access: {
-    authenticate: (key) => (key === apiKey ? { id: "key-1", account: "website" } : null),
+    authenticate: (request) => (bearer(request) === apiKey ? { id: "key-1", account: "website" } : null),
     canRead: () => true,
   },
   events: { "post.published": "Post" },

@@ -4,7 +4,7 @@
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import express from "express";
-import { createWebhooks } from "postbell";
+import { bearer, createWebhooks } from "postbell";
 import { createContent } from "postbell/content";
 import { expressAdapter } from "postbell/express";
 import { memoryStorage } from "postbell/memory";
@@ -27,7 +27,12 @@ const patients = new Map([["p1", { resourceType: "Patient", id: "p1", name: [{ f
 const webhooks = createWebhooks({
   storage: memoryStorage(),
   access: {
-    authenticate: (key) => keys.get(createHash("sha256").update(key).digest("hex")),
+    authenticate: (request) =>
+      keys.get(
+        createHash("sha256")
+          .update(bearer(request) ?? "")
+          .digest("hex"),
+      ),
     canRead: () => true,
   },
   // Development only: the subscriber of this example is on this machine, without TLS.
@@ -113,7 +118,7 @@ const deadline = setTimeout(() => arrived(false), 30_000);
 const ok = await firstArrival;
 clearTimeout(deadline);
 await webhooks.idle();
-const { deliveries } = await webhooks.deliveries.list({ webhookId: created.webhook.id });
+const { items: deliveries } = await webhooks.deliveries.list({ webhookId: created.webhook.id });
 say("Delivery log:");
 for (const { at, kind, status, durationMs } of deliveries[0]?.attempts ?? []) {
   say(`  ${at.toISOString()}  ${kind}  HTTP ${status}  ${durationMs} ms`);

@@ -68,7 +68,7 @@ say(DATABASE_URL ? "On Postgres." : "In memory: set DATABASE_URL for Postgres.")
 const storage = memoryStorage();
 const webhooks = createWebhooks({ storage, access: { authenticate: () => null, canRead: () => true } });
 const subscriber = { id: "key-1", account: "clinic" };
-const { webhook } = await webhooks.registrations.create(subscriber, { url: "https://hooks.example.com/in" });
+const { webhook } = await webhooks.registrations.create({ subscriber, url: "https://hooks.example.com/in" });
 const box = outbox({ webhooks, source: host.source, logger: { ...console, debug: () => {} } });
 await box.start();
 
@@ -80,7 +80,7 @@ say("Committed: p1, p2. Rolled back: p3.");
 // 3. They are emitted at the next look, or now:
 box.wake();
 await box.idle();
-const { deliveries } = await webhooks.deliveries.list({ webhookId: webhook.id });
+const { items: deliveries } = await webhooks.deliveries.list({ webhookId: webhook.id });
 for (const { eventId, type } of deliveries) say(`  emitted: ${type} ${eventId}`);
 const { waiting, parked, emitted } = await box.stats();
 say(`Outbox: ${emitted} emitted, ${waiting} waiting, ${parked} parked.`);

@@ -109,7 +109,10 @@ for (const [path, listensAt] of [
   ["/lab", "/lab"],
   ["/old-archive", "/archive"],
 ]) {
-  const { webhook, secret } = await webhooks.registrations.create(account, { url: endpoints.url(path) });
+  const { webhook, secret } = await webhooks.registrations.create({
+    subscriber: account,
+    url: endpoints.url(path),
+  });
   webhookIds[path] = webhook.id;
   endpoints.receive(listensAt, secret);
 }

@@ -6,7 +6,7 @@
 // With `--once` it kills itself between record and commit, and shows what is left.
 import express from "express";
 import pg from "pg";
-import { createWebhooks } from "postbell";
+import { bearer, createWebhooks } from "postbell";
 import { expressAdapter } from "postbell/express";
 import { postgresStorage } from "postbell/postgres";
 import { crashAt, showCrashes } from "./support/show-crashes.js";
@@ -25,7 +25,7 @@ async function serve() {
   const webhooks = createWebhooks({
     storage,
     access: {
-      authenticate: (key) => (key === API_KEY ? { id: "key-1", account: "clinic" } : null),
+      authenticate: (request) => (bearer(request) === API_KEY ? { id: "key-1", account: "clinic" } : null),
       canRead: () => true, // in earnest: may this subscriber read this record?
     },
     ...(ca && { destinations: { allowPrivateNetworks: true, ca } }),

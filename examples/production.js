@@ -9,7 +9,7 @@
 import { once } from "node:events";
 import express from "express";
 import pg from "pg";
-import { createHealth, createWebhooks } from "postbell";
+import { bearer, createHealth, createWebhooks } from "postbell";
 import { expressAdapter } from "postbell/express";
 import { outbox, pgSource } from "postbell/outbox";
 import { createPortal } from "postbell/portal";
@@ -33,7 +33,7 @@ const storage = redisStorage({ url: REDIS_URL ?? ownRedis.url, prefix: "clinic" 
 const webhooks = createWebhooks({
   storage,
   access: {
-    authenticate: (key) => (key === API_KEY ? account : null),
+    authenticate: (request) => (bearer(request) === API_KEY ? account : null),
     canRead: () => true, // in earnest: may this subscriber read this record?
   },
   // The endpoint of `--once` is on this machine, behind a certificate of its own.

@@ -9,7 +9,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import express from "express";
-import { createWebhooks } from "postbell";
+import { bearer, createWebhooks } from "postbell";
 import { expressAdapter } from "postbell/express";
 import { createPortal } from "postbell/portal";
 import { postgresStorage } from "postbell/postgres";
@@ -26,7 +26,10 @@ async function open(schema, options) {
   const subscriber = { id: "key-1", account: schema };
   const webhooks = createWebhooks({
     storage,
-    access: { authenticate: (key) => (key === schema ? subscriber : null), canRead: () => true },
+    access: {
+      authenticate: (request) => (bearer(request) === schema ? subscriber : null),
+      canRead: () => true,
+    },
     // Development only: the subscribers of this example are on this machine, without TLS.
     destinations: { allowHttp: true, allowPrivateNetworks: true },
     ...options,
@@ -63,7 +66,8 @@ for (const [name, { webhooks, portal }] of Object.entries({ shop, clinic })) {
 async function deliver({ webhooks, subscriber }, event, body) {
   const endpoint = createServer().listen(0, "127.0.0.1");
   await once(endpoint, "listening");
-  const { webhook, secret } = await webhooks.registrations.create(subscriber, {
+  const { webhook, secret } = await webhooks.registrations.create({
+    subscriber,
     url: `http://127.0.0.1:${endpoint.address().port}/hooks`,
   });
   const receiver = createReceiver({ secrets: secret, body, onEvent: () => {} });

@@ -4,7 +4,7 @@
 //   node examples/sqlite.js          serves on http://127.0.0.1:3000
 //   node examples/sqlite.js --once   kills itself between record and event, and shows what is left
 import { createServer } from "node:http";
-import { createWebhooks } from "postbell";
+import { bearer, createWebhooks } from "postbell";
 import { nodeAdapter } from "postbell/node";
 import { sqliteStorage } from "postbell/sqlite";
 import { openDatabase } from "./support/open-database.js";
@@ -17,7 +17,7 @@ async function serve() {
   const webhooks = createWebhooks({
     storage,
     access: {
-      authenticate: (key) => (key === API_KEY ? { id: "key-1", account: "clinic" } : null),
+      authenticate: (request) => (bearer(request) === API_KEY ? { id: "key-1", account: "clinic" } : null),
       canRead: () => true, // in earnest: may this subscriber read this record?
     },
     ...(ca && { destinations: { allowPrivateNetworks: true, ca } }),

@@ -11,7 +11,7 @@ import {
 import express from "express";
 import fastify from "fastify";
 import Koa from "koa";
-import { createWebhooks } from "postbell";
+import { bearer, createWebhooks } from "postbell";
 import { expressAdapter } from "postbell/express";
 import { fastifyAdapter } from "postbell/fastify";
 import { koaAdapter } from "postbell/koa";
@@ -43,7 +43,7 @@ async function deliver(mount) {
   const webhooks = createWebhooks({
     storage: memoryStorage(),
     access: {
-      authenticate: (key) => (key === "s3cret" ? { id: "key-1", account: "clinic" } : null),
+      authenticate: (request) => (bearer(request) === "s3cret" ? { id: "key-1", account: "clinic" } : null),
       canRead: () => true,
     },
     delivery: {
@@ -67,7 +67,7 @@ async function deliver(mount) {
   const { webhook } = await response.json();
   await webhooks.emit({ type: "patient.created", account: "clinic", resource: { resourceType: "Patient" } });
   await webhooks.idle();
-  const { deliveries } = await webhooks.deliveries.list({ webhookId: webhook.id });
+  const { items: deliveries } = await webhooks.deliveries.list({ webhookId: webhook.id });
   await webhooks.stop();
   server.close();
   const names = new Set(spans.getFinishedSpans().map(({ name }) => name));

@@ -22,14 +22,14 @@ const send = async () => ({
 async function deliver(storage) {
   const account = `account-${randomUUID()}`;
   const webhooks = createWebhooks({ storage, access, delivery: { send }, logger: false });
-  const { webhook } = await webhooks.registrations.create(
-    { id: "key-1", account },
-    { url: "https://hooks.example.com/in" },
-  );
+  const { webhook } = await webhooks.registrations.create({
+    subscriber: { id: "key-1", account },
+    url: "https://hooks.example.com/in",
+  });
   await webhooks.start();
   await webhooks.emit({ type: "patient.created", account, resource: { resourceType: "Patient" } });
   await webhooks.idle();
-  const { deliveries } = await webhooks.deliveries.list({ webhookId: webhook.id });
+  const { items: deliveries } = await webhooks.deliveries.list({ webhookId: webhook.id });
   await webhooks.stop();
   await storage.close();
   return deliveries.map(({ state }) => state).join();
@@ -58,8 +58,8 @@ const JOBS = {
     const at = new Date();
     const webhook = {
       ...{ id: randomUUID(), subscriberId: "key-1", account: "clinic", url: "https://hooks.example.com/in" },
-      ...{ status: "ENABLED", eventTypes: null, failingSince: at.toISOString() },
-      ...{ createdDate: at.toISOString(), updatedDate: at.toISOString() },
+      ...{ status: "ENABLED", eventTypes: null, failingSince: at },
+      ...{ createdAt: at, updatedAt: at },
     };
     await notifier.warning({
       ...{ webhook, failingSince: at, lastFailure: null, pending: 1, disableAt: at, retriedUntil: at },

@@ -72,7 +72,7 @@ const EVENTS = `${COMMON}
       logger: false,
     });
     const url = "http://127.0.0.1:" + endpoint.address().port;
-    await webhooks.registrations.create({ id: "key", account: "clinic" }, { url });
+    await webhooks.registrations.create({ subscriber: { id: "key", account: "clinic" }, url });
     await webhooks.start();
     const emit = async (id) => {
       await webhooks.emit({ type: "patient.updated", account: "clinic", resource: { resourceType: "Patient", id } });

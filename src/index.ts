@@ -10,6 +10,7 @@ export type { Logger } from "./core/logger.js";
 export type { Telemetry } from "./core/telemetry.js";
 export { createHealth, type Health, type HealthOptions } from "./health/health-check.js";
 export type { HealthStatus, Problem } from "./health/health-status.js";
+export type { HttpRequest } from "./http/types.js";
 export type { DestinationOptions } from "./outbound/destination-options.js";
 export type { Send } from "./outbound/types.js";
 export {
@@ -18,14 +19,14 @@ export {
   type VerifyInput,
   verifySignature,
 } from "./signature/signature.js";
-export type { Access, Actor, Subscriber } from "./webhooks/access.js";
-export type { HandleAsOptions } from "./webhooks/api/api-handler.js";
+export { type Access, bearer, type PlainAccess, type Subscriber } from "./webhooks/access.js";
 export type { DeliveryOptions, SignatureOptions } from "./webhooks/config/delivery-options.js";
 export type {
   EndpointHealthOptions,
   EndpointWarning,
   FailingEndpoint,
   Notify,
+  PlainWebhooksOptions,
   ResolveReference,
   RetentionOptions,
   RetryOptions,
@@ -50,12 +51,14 @@ export type { EventData } from "./webhooks/event-types/event-data.js";
 export type { PlainEventType } from "./webhooks/event-types/plain-event-type.js";
 export type { BodyForm, PlainEvent } from "./webhooks/events/notification.js";
 export type { FhirResource } from "./webhooks/fhir.js";
+export type { List, ListPage } from "./webhooks/list.js";
 export type { Registrations, WebhookWithSecret } from "./webhooks/registrations/registrations.js";
 export {
   createWebhooks,
   type EmitOptions,
   type Emitted,
   type EventInput,
+  type SubscriberWebhooks,
   type Webhooks,
 } from "./webhooks/service.js";
 export type { Attempt, Storage, WebhookStatus } from "./webhooks/store.js";

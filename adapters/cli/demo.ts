@@ -112,7 +112,10 @@ async function createDemo(origin: string, io: CliIo) {
   );
 
   const receive = async (path: string): Promise<RequestListener> => {
-    const { secret } = await webhooks.registrations.create(SUBSCRIBER, { url: `${origin}${path}` });
+    const { secret } = await webhooks.registrations.create({
+      subscriber: SUBSCRIBER,
+      url: `${origin}${path}`,
+    });
     const receiver = createReceiver({
       secrets: secret,
       body: "plain",

@@ -1,7 +1,7 @@
 // One process of a Fastify host whose webhooks live in Redis. Any number of them may run, and
 // nothing in here knows of the others.
 import fastify from "fastify";
-import { createWebhooks } from "postbell";
+import { bearer, createWebhooks } from "postbell";
 import { fastifyAdapter } from "postbell/fastify";
 import { redisStorage } from "postbell/redis";
 
@@ -11,7 +11,7 @@ const storage = redisStorage({ url: REDIS_URL, prefix: REDIS_PREFIX });
 const service = createWebhooks({
   storage,
   access: {
-    authenticate: (key) => (key === API_KEY ? { id: "key-1", account: "clinic" } : null),
+    authenticate: (request) => (bearer(request) === API_KEY ? { id: "key-1", account: "clinic" } : null),
     // Asked by the process that is about to make an attempt: so the example can tell which one that
     // is.
     canRead: (_subscriber, { id }) => {

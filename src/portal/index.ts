@@ -62,7 +62,7 @@ const sessionRoute = ({ webhooks, content, editUrl, title, logo, clock }: Portal
       ...(webhooks?.audit?.isKept === true && { hasAuditLog: true }),
       ...(operator === true && webhooks?.accounts !== undefined && { isOperator: true }),
       ...(editUrl !== undefined && { hasEditor: true }),
-      schedule: webhooks?.schedule ?? [],
+      schedule: webhooks?.schedule() ?? [],
       now: new Date(clock.now()).toISOString(),
     };
     return jsonResponse(200, session);
@@ -153,7 +153,7 @@ export function createPortal(options: PortalOptions): Service {
     if (webhooks === undefined || !subscriber) throw notFoundHere();
     const seconds = accounts.take(subscriber.account);
     if (seconds > 0) throw rateLimited(seconds, "This account sends too many requests");
-    const response = await webhooks.handleAs(toWebhooksRequest(call), subscriber, {
+    const response = await webhooks.as(subscriber).handle(toWebhooksRequest(call), {
       onCost: (requests) => accounts.charge(subscriber.account, requests),
     });
     if (response === undefined) throw new HttpError(404, "not_found", "There is no such path.");

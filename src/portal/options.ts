@@ -58,14 +58,14 @@ export interface EditableRecord {
 }
 
 /**
- * Returns the `http:` or `https:` address of an editor for a post or page, or `null` without one. It
- * is called when a visitor opens a record that this visitor may edit. If it throws, takes longer
+ * Returns the `http:` or `https:` address of an editor for a post or page, or `null` without one.
+ * It is called when a visitor opens a record that this visitor may edit. If it throws, takes longer
  * than 5 s or returns anything else, that is logged, and the page has no link.
  */
 export type EditUrl = (record: EditableRecord) => Awaitable<string | null | undefined>;
 
 /** The part of a webhook service that the portal uses. */
-export type PortalWebhooks = Pick<Webhooks, "handleAs" | "schedule"> &
+export type PortalWebhooks = Pick<Webhooks, "as" | "schedule"> &
   Partial<Pick<Webhooks, "audit" | "accounts">>;
 
 /** The options of `createPortal`. */
@@ -140,7 +140,7 @@ const isFrameAncestor = (value: unknown): boolean =>
 export const portalOptions = {
   webhooks: value<PortalWebhooks | undefined>(
     "a service of createWebhooks",
-    (value) => hasMethods("handleAs")(value) && Array.isArray((value as PortalWebhooks).schedule),
+    hasMethods("as", "schedule"),
     undefined,
     "a service",
   ),

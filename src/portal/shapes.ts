@@ -48,7 +48,10 @@ export interface ErrorJson {
   };
 }
 
-export type WebhookJson = Pick<Webhook, "id" | "url" | "status" | "createdDate" | "updatedDate">;
+export interface WebhookJson extends Pick<Webhook, "id" | "url" | "status"> {
+  createdDate: string;
+  updatedDate: string;
+}
 
 export type StatsJson = Serialised<DeliveryCounts>;
 

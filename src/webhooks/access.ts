@@ -1,5 +1,6 @@
 /** Who calls, who subscribes, and the host's functions that decide what they may do. */
 
+import type { HttpRequest } from "../http/types.js";
 import type { ParsedResource } from "./fhir.js";
 
 type Awaitable<T> = T | PromiseLike<T>;
@@ -15,36 +16,32 @@ export interface Subscriber {
   readonly account: string;
 }
 
-/** Selects in whose name a call from the host's own code is made. */
-export interface Actor {
-  /**
-   * The API key that requests the call. The call then has that key's account and permissions, as
-   * over REST. Leave it out to act as the host, with full authority. `as: undefined` is refused, so
-   * that a session without a subscriber never acts as the host.
-   */
-  readonly as?: Subscriber;
-}
+/** In whose name a call is made: that of an API key, or that of the host with full authority. */
+export type Actor = Subscriber | "host";
 
 /**
- * The host's functions that authenticate API keys and decide what they may read. Each has 5 seconds
- * (`limits.hookMs`).
+ * The host's functions that authenticate requests and decide what subscribers may read. Each has 5
+ * seconds (`limits.hookMs`).
  *
  * @example
  * const access: Access = {
- *   authenticate: async (apiKey) => {
- *     const key = await db.findApiKey(sha256(apiKey));
- *     return key && { id: key.id, account: key.clinicId };
+ *   authenticate: async (request) => {
+ *     const apiKey = bearer(request);
+ *     const key = apiKey && (await db.findApiKey(sha256(apiKey)));
+ *     return key ? { id: key.id, account: key.clinicId } : null;
  *   },
  *   canRead: (subscriber, resource) => db.mayRead(subscriber.id, resource.resourceType),
  * };
  */
 export interface Access<R = ParsedResource> {
   /**
-   * Returns the subscriber behind a Bearer token, or `null` for an unknown key (401). If it throws,
-   * takes too long or returns a subscriber whose `id` or `account` breaks the rules of
+   * Returns the subscriber that sends a request to the registration API, or `null` for an unknown
+   * one (401). `bearer(request)` is its API key; a client certificate, the address or a session
+   * serve as well. It is called for every request and must not read the body. If it throws, takes
+   * too long or returns a subscriber whose `id` or `account` breaks the rules of
    * {@link Subscriber}, the failure is logged and the request is answered with 503.
    */
-  authenticate(apiKey: string): Awaitable<Subscriber | null | undefined>;
+  authenticate(request: HttpRequest): Awaitable<Subscriber | null | undefined>;
   /**
    * Returns true if the key that owns the webhook may read `resource` now. It is called for every
    * entry of a notification at every attempt, or with the whole of a plain event. If it throws,
@@ -64,3 +61,21 @@ export interface Access<R = ParsedResource> {
    */
   canActFor?(subscriber: Subscriber, owner: Subscriber): Awaitable<boolean>;
 }
+
+/**
+ * The same functions if all event types are plain. `canRead` can be left out: a webhook then gets
+ * every event of its account that it subscribes to.
+ */
+export interface PlainAccess<R> extends Omit<Access<R>, "canRead">, Partial<Pick<Access<R>, "canRead">> {}
+
+const BEARER = /^Bearer +([\x21-\x7e]{1,4096})$/i;
+
+/**
+ * Returns the Bearer token of a request, for `access.authenticate`: 1 to 4 096 visible ASCII
+ * characters. Returns `undefined` if the `Authorization` header is missing or has another form.
+ *
+ * @example
+ * authenticate: (request) => subscribers.get(bearer(request) ?? "") ?? null
+ */
+export const bearer = ({ headers }: Pick<HttpRequest, "headers">): string | undefined =>
+  BEARER.exec(headers["authorization"] ?? "")?.[1];

@@ -4,6 +4,7 @@ import { PostbellError } from "../core/errors.js";
 import { isUuid } from "../core/uuid.js";
 import { checkName, readCallArguments, readLimit } from "./call-arguments.js";
 import type { ServiceBase } from "./config/config.js";
+import { type List, PagedList } from "./list.js";
 import type { AccountSummary, ErasedRecords } from "./store.js";
 
 /** An account with its webhooks and deliveries in numbers. */
@@ -56,7 +57,7 @@ export interface Accounts {
    * @example
    * const { items, next } = await webhooks.accounts.list({ state: "failing", limit: 100 });
    */
-  list(request?: ListAccounts): Promise<{ readonly items: readonly Account[]; readonly next: string | null }>;
+  list(request?: ListAccounts): List<Account>;
   /**
    * Erases everything that is stored of an account: its webhooks with their secrets, its events,
    * deliveries and attempts with the excerpts of responses, its audit log, and its remembered event
@@ -117,17 +118,18 @@ export function createAccounts({ store, audit }: ServiceBase): { accounts: Accou
 
   return {
     accounts: Object.freeze<Accounts>({
-      async list(request = {}) {
-        const input = readCallArguments("list", request, ["state", "cursor", "limit", "operator"]);
-        const { state, cursor, limit, operator } = input;
-        if (state !== undefined && state !== "failing") throw invalidState(state);
-        if (operator !== undefined) checkName("operator", operator);
-        const page = { state, cursor, limit: readLimit(limit), now: store.now() };
-        const { accounts, next } = await store.listAccounts(page);
-        const actor = operator === undefined ? HOST : ({ type: "operator", name: operator } as const);
-        audit.record({ account: "", action: "accounts.listed", actor });
-        return { items: accounts.map(toAccount), next };
-      },
+      list: (request = {}) =>
+        new PagedList(request?.cursor, async (cursor) => {
+          const input = readCallArguments("list", request, ["state", "cursor", "limit", "operator"]);
+          const { state, limit, operator } = input;
+          if (state !== undefined && state !== "failing") throw invalidState(state);
+          if (operator !== undefined) checkName("operator", operator);
+          const page = { state, cursor, limit: readLimit(limit), now: store.now() };
+          const { accounts, next } = await store.listAccounts(page);
+          const actor = operator === undefined ? HOST : ({ type: "operator", name: operator } as const);
+          audit.record({ account: "", action: "accounts.listed", actor });
+          return { items: accounts.map(toAccount), next };
+        }),
 
       async erase(account) {
         checkName("account", account);

@@ -8,10 +8,17 @@ import { callHook } from "../core/clock.js";
 import { createConcurrencyLimit } from "../core/concurrency-limit.js";
 import { PostbellError } from "../core/errors.js";
 import type { Actor } from "./access.js";
-import { checkName, readCallArguments, readLimit } from "./call-arguments.js";
+import { readCallArguments, readLimit, selectAccount } from "./call-arguments.js";
 import type { Audit, FailedEnd, UnauditedService } from "./config/config.js";
+import { PagedList } from "./list.js";
 import type { AuditRecord, WebhookChange, WebhookRecord } from "./store.js";
-import { type AuditAction, type AuditActor, type AuditEntry, type AuditLog, toWebhook } from "./webhook.js";
+import {
+  type AuditAction,
+  type AuditActor,
+  type AuditEntry,
+  type SubscriberAuditLog,
+  toWebhook,
+} from "./webhook.js";
 
 /** Concurrent calls of each hook. */
 const HOOK_CALLS = 4;
@@ -133,8 +140,8 @@ function createLogWriter(base: UnauditedService): LogWriter {
 }
 
 /** Returns who acts. */
-export const toAuditActor = ({ as }: Actor): AuditActor =>
-  as === undefined ? { type: "host" } : { type: "key", id: as.id };
+export const toAuditActor = (actor: Actor): AuditActor =>
+  actor === "host" ? { type: "host" } : { type: "key", id: actor.id };
 
 /** The value that `null` and an absent field stand for. */
 const absent = (field: keyof WebhookChange): unknown => (field === "eventTypes" ? ["*"] : null);
@@ -253,18 +260,20 @@ export function createAudit(base: UnauditedService): Audit {
       for (const end of ends)
         if (end.result.outcome.state === "failed") exhaustedCalls.call(() => exhausted(toExhausted(end)));
     },
-    log: Object.freeze<AuditLog>({
-      isKept,
-      async list(request) {
-        const { account, cursor, limit } = readCallArguments("list", request, ["account", "cursor", "limit"]);
-        checkName("account", account);
-        const size = readLimit(limit);
-        if (!isKept) throw noLog();
-        await writer.settled(LIST_WAITS_MS);
-        const page = await store.listAuditEntries?.({ account, cursor, limit: size });
-        return { entries: (page?.entries ?? []).flatMap(readEntry), next: page?.next ?? null };
-      },
-    }),
+    log: (actor) =>
+      Object.freeze<SubscriberAuditLog>({
+        isKept,
+        list: (request = {}) =>
+          new PagedList(request?.cursor, async (cursor) => {
+            const input = readCallArguments("list", request, ["account", "cursor", "limit"]);
+            const account = selectAccount(input.account, actor);
+            const limit = readLimit(input.limit);
+            if (!isKept) throw noLog();
+            await writer.settled(LIST_WAITS_MS);
+            const page = await store.listAuditEntries?.({ account, cursor, limit });
+            return { items: (page?.entries ?? []).flatMap(readEntry), next: page?.next ?? null };
+          }),
+      }),
     async settled() {
       await Promise.all([hookCalls, exhaustedCalls, writer].map(({ settled }) => settled(limits.hookMs)));
     },

@@ -3,7 +3,7 @@
 import { isDate } from "node:util/types";
 import { PostbellError } from "../core/errors.js";
 import { refuseUnknownKeys } from "../core/known-names.js";
-import type { Subscriber } from "./access.js";
+import type { Actor, Subscriber } from "./access.js";
 
 const MAX_PAGE = 100;
 
@@ -50,14 +50,33 @@ export function checkName(field: string, name: unknown): asserts name is string 
 /** Returns a subscriber without further properties. Throws `invalid_argument`. */
 export function readSubscriber(subscriber: Subscriber): Subscriber {
   if (typeof subscriber !== "object" || subscriber === null) {
-    throw new PostbellError("invalid_argument", "subscriber must be an object with id and account.", {
-      field: "subscriber",
-    });
+    throw new PostbellError(
+      "invalid_argument",
+      "subscriber must be an object with id and account; without a subscriber, nothing is done in its name.",
+      {
+        field: "subscriber",
+      },
+    );
   }
   const { id, account } = subscriber;
   checkName("subscriber.id", id);
   checkName("subscriber.account", account);
   return { id, account };
+}
+
+/** True if the actor may know of what the account has. */
+export const isOfAccount = (actor: Actor, account: string): boolean =>
+  actor === "host" || actor.account === account;
+
+/**
+ * Returns the account to list: that of a subscriber by default. Throws `not_found` for an account
+ * that is not the actor's, and `invalid_argument` for an invalid one.
+ */
+export function selectAccount(account: string | undefined, actor: Actor): string {
+  const selected = account ?? (actor === "host" ? account : actor.account);
+  checkName("account", selected);
+  if (!isOfAccount(actor, selected)) throw notFound("account");
+  return selected;
 }
 
 /**

@@ -147,17 +147,18 @@ export function readConfig(options: unknown): WebhooksConfig {
   if (!authenticate) {
     throw invalidOption(
       "access.authenticate",
-      "access.authenticate is missing: pass a function that returns the subscriber behind an API key.",
+      "access.authenticate is missing: pass a function that returns the subscriber that sends a request, such as by bearer(request).",
     );
   }
-  if (!canRead) {
+  const withResource = findTypeWithResource(others.events);
+  if (!canRead && withResource !== undefined) {
     throw invalidOption(
       "access.canRead",
-      "access.canRead is missing: pass a function that returns true if a subscriber may read a resource.",
+      `access.canRead is missing: pass a function that returns true if a subscriber may read a resource. Only if all event types are plain it can be left out, and events['${withResource}'] has a resource.`,
     );
   }
   checkTimes(others);
-  const body = readBodyForm(others.body, others.events);
+  const body = readBodyForm(others.body, withResource);
   const { clientCertificate, ...destinations } = others.destinations;
   return Object.freeze({
     storage,
@@ -198,16 +199,19 @@ function readSignature({
   return Object.freeze({ ...others, ed25519: Object.freeze(keys) });
 }
 
+/** Returns the start of the name of an event type that has a resource. */
+const findTypeWithResource = (events: EventCatalogue): string | undefined =>
+  Object.entries(events ?? {})
+    .find(([, entry]) => typeof entry === "string" || Array.isArray(entry))?.[0]
+    .slice(0, 80);
+
 /** By default, the form that the event types have in common. */
-function readBodyForm(form: BodyForm | undefined, events: EventCatalogue): BodyForm {
-  const withResource = Object.entries(events ?? {}).find(
-    ([, entry]) => typeof entry === "string" || Array.isArray(entry),
-  );
+function readBodyForm(form: BodyForm | undefined, withResource: string | undefined): BodyForm {
   if (form === undefined) return withResource === undefined ? "plain" : "notification";
   if (form === "plain" && withResource !== undefined) {
     throw invalidOption(
       "body",
-      `body 'plain' is for events without a resource, and events['${withResource[0].slice(0, 80)}'] has one: use 'notification' or 'envelope'. Events without a resource are sent as 'plain' all the same.`,
+      `body 'plain' is for events without a resource, and events['${withResource}'] has one: use 'notification' or 'envelope'. Events without a resource are sent as 'plain' all the same.`,
     );
   }
   return form;

@@ -10,11 +10,13 @@ import type { HttpRequest, HttpResponse } from "../http/types.js";
 import type { JsonObject } from "../schema/types.js";
 import type { Subscriber } from "./access.js";
 import { type Accounts, createAccounts, type Events } from "./accounts.js";
-import { createApiHandlers, type HandleAsOptions } from "./api/api-handler.js";
+import { createApiHandlers, type SubscriberHandler } from "./api/api-handler.js";
 import { describeWebhooksOpenApi } from "./api/openapi.js";
+import type { SubscriberCalls } from "./api/operation.js";
 import { createAudit } from "./audit.js";
+import { readSubscriber } from "./call-arguments.js";
 import type { ServiceBase } from "./config/config.js";
-import type { WebhooksOptions } from "./config/webhooks-options.js";
+import type { PlainWebhooksOptions, WebhooksOptions } from "./config/webhooks-options.js";
 import { createAttempts } from "./delivery/attempt.js";
 import type { Deliveries } from "./delivery/deliveries.js";
 import { createDeliveryLog } from "./delivery/delivery-log.js";
@@ -24,7 +26,7 @@ import { DeliveryWorker } from "./delivery/worker.js";
 import { createAppendEvents, createEmit } from "./emit/emit.js";
 import type { Emittable, EventHint } from "./emit/event-input.js";
 import type { EmitOptions, EmitResult } from "./emit/prepare-event.js";
-import { type EventCatalogue, readCatalogue } from "./event-types/catalogue.js";
+import { type EventCatalogue, type PlainCatalogue, readCatalogue } from "./event-types/catalogue.js";
 import type { ClinicalEvents } from "./event-types/clinical-events.js";
 import type { EventName } from "./event-types/event-data.js";
 import { evaluateHealthStatus } from "./health-status.js";
@@ -32,7 +34,8 @@ import { createLifecycle } from "./lifecycle.js";
 import { limitLogger } from "./log-limit.js";
 import { readConfig } from "./options.js";
 import { createEntitlement } from "./registrations/entitlement.js";
-import { createRegistrations, type Registrations } from "./registrations/registrations.js";
+import { createRegistrations } from "./registrations/registration-calls.js";
+import type { Registrations } from "./registrations/registrations.js";
 import { createSender } from "./sender.js";
 import { createStartReminder } from "./start-reminder.js";
 import type { WebhookStore } from "./store.js";
@@ -43,6 +46,24 @@ export type { EmitOptions, Emitted } from "./emit/prepare-event.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: a service of every catalogue is a `Webhooks`.
 type AnyCatalogue = any; // oxlint-disable-line typescript/no-explicit-any
+
+/** The webhook service for one subscriber: `webhooks.as(subscriber)`. An adapter can mount it. */
+export interface SubscriberWebhooks extends SubscriberCalls {
+  /**
+   * Serves the same routes as `handle` of the service, for this subscriber. `access.authenticate`
+   * is not called, and no API key is read. Requests do not count for `limits.requestsPerMinute`:
+   * limit them yourself. The portal uses it. Never rejects.
+   *
+   * @param options.onCost called with the number of further requests that a costly one is worth.
+   *
+   * @example
+   * const forSession: Service = {
+   *   handle: (request) => webhooks.as(expressRequest(request).session.subscriber).handle(request),
+   * };
+   * app.use("/my/webhooks", expressAdapter(forSession));
+   */
+  readonly handle: SubscriberHandler;
+}
 
 /**
  * The webhook service that {@link createWebhooks} returns.
@@ -59,25 +80,18 @@ export interface Webhooks<C extends EventCatalogue = AnyCatalogue> {
   /** Serves the registration API. An adapter mounts it. Never rejects. */
   handle(request: HttpRequest): Promise<HttpResponse | undefined>;
   /**
-   * Serves the same routes as `handle`, on behalf of a subscriber that the host has identified, for
-   * example by its session. No API key is read. The subscriber has the permissions of its API key.
-   * Requests do not count for `limits.requestsPerMinute`: limit them yourself. The portal uses it.
+   * Returns the calls of a subscriber: `registrations`, `deliveries`, `audit` and `handle`, with
+   * the rights of its API key and for its account only.
    *
-   * @param options.onCost called with the number of further requests that a costly one is worth.
-   *
-   * @throws `invalid_argument` if `subscriber` has no valid `id` and `account`.
+   * @throws `invalid_argument` if `subscriber` has no valid `id` and `account`, so that a session
+   * without a subscriber never acts as the host.
    *
    * @example
-   * const forSession: Service = {
-   *   handle: (request) => webhooks.handleAs(request, expressRequest(request).session.subscriber),
-   * };
-   * app.use("/my/webhooks", expressAdapter(forSession));
+   * const mine = webhooks.as(session.subscriber);
+   * await mine.registrations.create({ url: "https://example.org/hooks" });
+   * for await (const { id } of mine.deliveries.list({ state: "failed" })) console.log(id);
    */
-  handleAs(
-    request: HttpRequest,
-    subscriber: Subscriber,
-    options?: HandleAsOptions,
-  ): Promise<HttpResponse | undefined>;
+  as(subscriber: Subscriber): SubscriberWebhooks;
   /**
    * Stores an event, with a delivery for each ENABLED webhook of the account that subscribes to it:
    * all of it, or nothing. Resolves once it is stored. Deliveries are made in the background,
@@ -122,7 +136,7 @@ export interface Webhooks<C extends EventCatalogue = AnyCatalogue> {
    * When the attempts of a delivery are due, in milliseconds after the first one, without jitter.
    * It follows from the `retry` option.
    */
-  readonly schedule: readonly number[];
+  schedule(): readonly number[];
   /**
    * Returns the OpenAPI 3.1 document of the registration API and of the notifications, the same as
    * `GET /v1/openapi.json`. `baseUrl` is that of the mount point, default `/`.
@@ -189,7 +203,7 @@ export interface Webhooks<C extends EventCatalogue = AnyCatalogue> {
  * const webhooks = createWebhooks({
  *   storage: memoryStorage(),
  *   access: {
- *     authenticate: (apiKey) => subscribers.get(apiKey) ?? null,
+ *     authenticate: (request) => subscribers.get(bearer(request) ?? "") ?? null,
  *     canRead: (subscriber, resource) => true,
  *   },
  * });
@@ -197,8 +211,12 @@ export interface Webhooks<C extends EventCatalogue = AnyCatalogue> {
  * await webhooks.start();
  * await webhooks.emit({ type: "patient.created", account: "clinic-7", resource: patient });
  */
+export function createWebhooks<const C extends PlainCatalogue>(options: PlainWebhooksOptions<C>): Webhooks<C>;
 export function createWebhooks<const C extends EventCatalogue = ClinicalEvents>(
   options: WebhooksOptions<C>,
+): Webhooks<C>;
+export function createWebhooks<const C extends EventCatalogue>(
+  options: WebhooksOptions<C> | PlainWebhooksOptions,
 ): Webhooks<C> {
   const config = readConfig(options);
   const { clock } = config;
@@ -238,20 +256,30 @@ export function createWebhooks<const C extends EventCatalogue = ClinicalEvents>(
 
   const append = createAppendEvents(base, worker, reminder);
   const entitlement = createEntitlement(base);
-  const forSubscribers = createRegistrations(base, entitlement, false);
-  const deliveries = createDeliveryLog(base, entitlement, append, reminder);
+  const registrations = createRegistrations(base, entitlement);
+  const deliveriesOf = createDeliveryLog(base, entitlement, append, reminder);
+  const callsOf = (subscriber: Subscriber): SubscriberCalls => ({
+    registrations: registrations.forSubscriber(subscriber),
+    deliveries: deliveriesOf(subscriber),
+    audit: audit.log(subscriber),
+  });
   const eventTypes = catalogue.names as readonly EventName<C>[];
   const openApi = cacheDocument(() => describeWebhooksOpenApi(config, catalogue, "/"));
+  const api = createApiHandlers(base, callsOf, openApi);
 
   return Object.freeze<Webhooks<C>>({
-    ...createApiHandlers(base, forSubscribers, deliveries, openApi),
+    handle: api.handle,
+    as(subscriber) {
+      const checked = readSubscriber(subscriber);
+      return Object.freeze({ ...callsOf(checked), handle: api.handleFor(checked) });
+    },
     emit: createEmit(base, append) as Webhooks<C>["emit"],
-    registrations: createRegistrations(base, entitlement, true),
-    deliveries,
+    registrations: registrations.forHost,
+    deliveries: deliveriesOf("host"),
     ...createAccounts(base),
-    audit: audit.log,
+    audit: audit.log("host"),
     eventTypes: () => eventTypes,
-    schedule,
+    schedule: () => schedule,
     openApi: ({ baseUrl = "/" } = {}) => structuredClone(openApi(baseUrl)),
     start: lifecycle.start,
     stop: lifecycle.stop,

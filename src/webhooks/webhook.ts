@@ -1,5 +1,6 @@
 /** A webhook, and what was done to it, as the host and its subscribers see them. */
 
+import type { List } from "./list.js";
 import type { WebhookRecord, WebhookStatus } from "./store.js";
 
 /** A registered webhook, without its secret. */
@@ -12,18 +13,17 @@ export interface Webhook {
   readonly status: WebhookStatus;
   /** `null`: every type, including types that are added later. */
   readonly eventTypes: readonly string[] | null;
-  /** ISO 8601 in UTC, like all dates here. */
-  readonly createdDate: string;
-  readonly updatedDate: string;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
   /** Since when every attempt has failed; `null` while the endpoint is healthy or untried. */
-  readonly failingSince: string | null;
+  readonly failingSince: Date | null;
   /** A name for people; `null` if it has none. */
   readonly description: string | null;
   /** Texts by name; `null` if it has none. */
   readonly metadata: Readonly<Record<string, string>> | null;
 }
 
-/** Converts a stored record to what a host may see: dates as text, no secrets. */
+/** Converts a stored record to what a host may see: without secrets. */
 export const toWebhook = (record: WebhookRecord): Webhook => ({
   id: record.id,
   account: record.account,
@@ -31,9 +31,9 @@ export const toWebhook = (record: WebhookRecord): Webhook => ({
   url: record.url,
   status: record.status,
   eventTypes: record.eventTypes,
-  createdDate: new Date(record.createdAt).toISOString(),
-  updatedDate: new Date(record.updatedAt).toISOString(),
-  failingSince: record.failingSince === null ? null : new Date(record.failingSince).toISOString(),
+  createdAt: new Date(record.createdAt),
+  updatedAt: new Date(record.updatedAt),
+  failingSince: record.failingSince === null ? null : new Date(record.failingSince),
   description: record.description ?? null,
   metadata: record.metadata ?? null,
 });
@@ -91,22 +91,38 @@ export interface AuditEntry {
   readonly count?: number | undefined;
 }
 
-/** The audit log, as a host reads it. */
-export interface AuditLog {
+/** The audit log of one account: `as(subscriber).audit`. */
+export interface SubscriberAuditLog {
   /** True if the service keeps the log: `limits.auditEntries` is above 0. */
   readonly isKept: boolean;
   /**
-   * Returns the entries of an account, newest first. `limit` is 1 to 100, by default 50. `next` is
-   * the cursor of the next page, `null` on the last.
+   * Lists the entries of the account, newest first. `limit` is the size of a page, 1 to 100, by
+   * default 50.
+   *
+   * @throws `invalid_argument` if the service keeps no log.
+   */
+  list(request?: {
+    readonly account?: string | undefined;
+    readonly cursor?: string | undefined;
+    readonly limit?: number | undefined;
+  }): List<AuditEntry>;
+}
+
+/** The audit log, as a host reads it. */
+export interface AuditLog extends Pick<SubscriberAuditLog, "isKept"> {
+  /**
+   * Lists the entries of an account, newest first. `limit` is the size of a page, 1 to 100, by
+   * default 50.
    *
    * @throws `invalid_argument` if the service keeps no log.
    *
    * @example
-   * const { entries } = await webhooks.audit.list({ account: "clinic-7" });
+   * for await (const { at, action } of webhooks.audit.list({ account: "clinic-7" }))
+   *   console.log(at, action);
    */
   list(request: {
     readonly account: string;
     readonly cursor?: string | undefined;
     readonly limit?: number | undefined;
-  }): Promise<{ readonly entries: readonly AuditEntry[]; readonly next: string | null }>;
+  }): List<AuditEntry>;
 }

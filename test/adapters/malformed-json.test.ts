@@ -5,7 +5,7 @@ import express from "express";
 import express4 from "express4";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { expressAdapter } from "../../adapters/express.js";
-import { createWebhooks } from "../../src/index.js";
+import { bearer, createWebhooks } from "../../src/index.js";
 import { memoryStorage } from "../../storage/memory/index.js";
 import { listen } from "../support/hosts.js";
 
@@ -15,7 +15,7 @@ const openService = () =>
   createWebhooks({
     storage: memoryStorage(),
     access: {
-      authenticate: (key) => (key === KEY ? { id: "key-1", account: "clinic" } : null),
+      authenticate: (request) => (bearer(request) === KEY ? { id: "key-1", account: "clinic" } : null),
       canRead: () => true,
     },
     logger: false,

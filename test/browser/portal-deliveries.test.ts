@@ -114,7 +114,7 @@ describe("the deliveries of a webhook", () => {
       resource: { resourceType: "Patient", id: "other-1" },
     });
     await host.webhooks.idle();
-    const { deliveries } = await host.webhooks.deliveries.list({ webhookId: id, limit: 100 });
+    const { items: deliveries } = await host.webhooks.deliveries.list({ webhookId: id, limit: 100 });
     const wanted = deliveries.at(-1)?.eventId ?? "";
     const { page } = await open(browser, host.origin);
     await page.goto(`${host.url}#/webhooks/${id}/deliveries`);
@@ -266,7 +266,7 @@ describe("the deliveries of a webhook", () => {
     await host.clock.advance(1_000);
     await statusLine(page).getByText("Delivered: HTTP 204").waitFor();
     expect(posts).toBe(1);
-    expect((await host.webhooks.deliveries.stats({ webhookId: id })).delivered).toBe(2);
+    expect((await host.webhooks.deliveries.stats(id)).delivered).toBe(2);
   });
 
   it("are refused by the service while an attempt is in flight", async () => {
@@ -285,7 +285,7 @@ describe("the deliveries of a webhook", () => {
     await page.getByText("An attempt of this delivery is in flight").waitFor();
     end();
     await host.webhooks.idle();
-    expect((await host.webhooks.deliveries.list({ webhookId: id })).deliveries).toHaveLength(1);
+    expect((await host.webhooks.deliveries.list({ webhookId: id })).items).toHaveLength(1);
   });
 
   it("are selected and sent again together", async () => {
@@ -301,7 +301,7 @@ describe("the deliveries of a webhook", () => {
     await page.getByRole("button", { name: "Send 3 again" }).click();
     await page.getByText("3 deliveries are being sent again.").waitFor();
     await host.clock.advance(1_000);
-    expect((await host.webhooks.deliveries.stats({ webhookId: id })).delivered).toBe(4);
+    expect((await host.webhooks.deliveries.stats(id)).delivered).toBe(4);
   });
 
   it("stay selected only if they were not sent when sending several is interrupted", async () => {
@@ -323,7 +323,7 @@ describe("the deliveries of a webhook", () => {
     await page.getByText("2 deliveries are being sent again.").waitFor();
     expect(posts).toBe(4);
     await host.clock.advance(1_000);
-    expect((await host.webhooks.deliveries.stats({ webhookId: id })).delivered).toBe(4);
+    expect((await host.webhooks.deliveries.stats(id)).delivered).toBe(4);
   });
 
   it("that are refused are named when several are sent again, with one result for all", async () => {
@@ -342,7 +342,7 @@ describe("the deliveries of a webhook", () => {
     await page.goto(`${host.url}#/deliveries`);
     await page.getByRole("checkbox", { name: "Select all 4" }).check();
     await page.getByRole("button", { name: "Copy IDs" }).click();
-    const { deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
+    const { items: deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
     expect(await page.evaluate("copied")).toBe(deliveries.map((delivery) => delivery.id).join("\n"));
     await page.getByRole("button", { name: "Send 4 again" }).click();
     await statusLine(page).getByText("3 deliveries are being sent again. 1 refused.").waitFor();

@@ -21,7 +21,7 @@ describe("one delivery", () => {
     const id = await host.register();
     await host.emit();
     await host.webhooks.idle();
-    const { deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
+    const { items: deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
     const { page } = await open(browser, host.origin);
     await page.clock.install();
     let isDown = true;
@@ -44,7 +44,7 @@ describe("one delivery", () => {
       const id = await host.register();
       await host.emit();
       await host.webhooks.idle();
-      const { deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
+      const { items: deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
       const { page, faults } = await open(browser, host.origin);
       await page.goto(`${host.url}#/webhooks/${id}/deliveries/${deliveries[0]?.id}`);
       const request = page.getByRole("region", { name: "Request" });
@@ -75,7 +75,7 @@ describe("one delivery", () => {
       host.answer(answered(500, hostile));
       await host.emit();
       await host.clock.advance(1_000);
-      const { deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
+      const { items: deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
       const { page, faults } = await open(browser, host.origin);
       for (const path of ["", `/${id}`, `/${id}/deliveries`, `/${id}/deliveries/${deliveries[0]?.id}`]) {
         await page.goto(`${host.url}#/webhooks${path}`);
@@ -101,11 +101,11 @@ describe("one delivery", () => {
     host.answer(answered(500, "full"));
     await host.emit();
     await host.clock.advance(1_000);
-    const { deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
+    const { items: deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
     const deliveryId = deliveries[0]?.id ?? "";
     for (let count = 0; count < 40; count++) {
       if (count === 20) host.answer(answered(503, "away"));
-      await host.webhooks.deliveries.resend(deliveryId);
+      await host.webhooks.deliveries.resend({ id: deliveryId });
       await host.clock.advance(10_000);
     }
     const { attempts } = await host.webhooks.deliveries.get(deliveryId);
@@ -135,7 +135,7 @@ describe("one delivery", () => {
 
   it("is sent again once however fast the button is pressed, and rests after the result", async () => {
     const id = await host.registerTroubled();
-    const { deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
+    const { items: deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
     let end = (): void => {};
     host.answer(
       new Promise((answer) => {
@@ -177,11 +177,11 @@ describe("one delivery", () => {
     host.answer(answered(410));
     await host.emit();
     await host.clock.advance(73 * HOUR);
-    const { deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
+    const { items: deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
     const { page } = await open(browser, host.origin);
     await page.clock.install();
     await page.goto(`${host.url}#/webhooks/${id}/deliveries/${deliveries[0]?.id}`);
-    await host.webhooks.registrations.update(id, { status: "ENABLED" });
+    await host.webhooks.registrations.update({ id, status: "ENABLED" });
     const again = page.getByRole("button", { name: /^Send again: / });
     await again.click();
     await host.clock.advance(1_000);
@@ -190,7 +190,7 @@ describe("one delivery", () => {
     await expect.poll(() => page.url()).toMatch(/\.1$/);
     await expect.poll(() => again.textContent()).toBe("Sent");
     await again.dispatchEvent("click");
-    expect((await host.webhooks.deliveries.list({ webhookId: id })).deliveries).toHaveLength(2);
+    expect((await host.webhooks.deliveries.list({ webhookId: id })).items).toHaveLength(2);
   });
 });
 
@@ -202,7 +202,7 @@ describe("an answer in JSON", () => {
     host.answer(answered(500, answer));
     await host.emit();
     await host.clock.advance(1_000);
-    const { deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
+    const { items: deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
     const watched = await open(browser, host.origin);
     const { page } = watched;
     await page.addInitScript(

@@ -90,7 +90,7 @@ describe("the jump box", () => {
     const id = await host.register();
     await host.emit();
     await host.clock.advance(1_000);
-    const { deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
+    const { items: deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
     const eventId = deliveries[0]?.eventId ?? "";
     const page = await visit("/webhooks");
     await page.getByRole("button", { name: "Jump to …" }).click();
@@ -112,10 +112,11 @@ describe("the jump box", () => {
 
   it("reads the endpoints once each time, shows a dozen, and takes no text for HTML", async () => {
     for (let index = 0; index < 30; index += 1)
-      await host.webhooks.registrations.create(
-        { id: "key-1", account: "clinic" },
-        { url: `https://e${index}.example.com/`, description: "<img src=x onerror=alert(1)>" },
-      );
+      await host.webhooks.registrations.create({
+        subscriber: { id: "key-1", account: "clinic" },
+        url: `https://e${index}.example.com/`,
+        description: "<img src=x onerror=alert(1)>",
+      });
     const { page, faults } = await open(browser, host.origin);
     await page.goto(`${host.url}#/event-types`);
     await page.getByRole("heading", { level: 1 }).waitFor();
@@ -316,8 +317,8 @@ describe("a view", () => {
 describe("what a finger or a mouse hits", () => {
   it("is 28 px for a copy button and 18 px for a box, and 44 px where fingers are used", async () => {
     const id = await host.registerTroubled();
-    await host.webhooks.registrations.rotateSecret(id);
-    const { deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
+    await host.webhooks.registrations.rotateSecret({ id });
+    const { items: deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
     const delivery = `/webhooks/${id}/deliveries/${deliveries[0]?.id}`;
     const copy = "button[aria-label^='Copy the']";
     const page = await visit(delivery);

@@ -28,7 +28,7 @@ describe("the name of a webhook", () => {
     await page.getByRole("link", { name: "Go to the webhook" }).click();
     await page.getByRole("heading", { name: "Ward 3", exact: true }).waitFor();
     expect(await page.locator("main").textContent()).toContain("hooks.example.com/in");
-    const [webhook] = (await host.webhooks.registrations.list({ account: "clinic" })).webhooks;
+    const [webhook] = (await host.webhooks.registrations.list({ account: "clinic" })).items;
     expect(webhook).toMatchObject({ description: "Ward 3", url: URL_A });
 
     await page.getByRole("link", { name: "Settings" }).click();
@@ -69,7 +69,7 @@ describe("the name of a webhook", () => {
     await page.goto(`${host.url}/#/webhooks/${id}`);
     await page.getByRole("heading", { name: "Details", exact: true }).waitFor();
     expect(await page.getByRole("heading", { name: "Metadata" }).count()).toBe(0);
-    await host.webhooks.registrations.update(id, { metadata: { team: "ward", note: MARKUP } });
+    await host.webhooks.registrations.update({ id, metadata: { team: "ward", note: MARKUP } });
     await page.reload();
     const metadata = page.getByRole("region", { name: "Metadata" });
     await metadata.waitFor();
@@ -82,7 +82,7 @@ describe("the deliveries of all webhooks", () => {
   it("are listed with their webhooks, filtered and sent again", async () => {
     const id = await host.register();
     const other = await host.register("https://other.example.com/in");
-    await host.webhooks.registrations.update(id, { description: "Ward 3" });
+    await host.webhooks.registrations.update({ id, description: "Ward 3" });
     host.answer(answered(500));
     await host.emit();
     await host.clock.advance(1_000);
@@ -104,8 +104,8 @@ describe("the deliveries of all webhooks", () => {
     await state.getByRole("button", { name: /^Delivered/ }).click();
     await expect.poll(() => rows.count()).toBe(1);
     const delivered = await host.webhooks.deliveries.list({ account: "clinic", state: "delivered" });
-    expect(delivered.deliveries.map(({ webhookId }) => webhookId)).toEqual([id]);
-    await host.webhooks.registrations.update(other, { status: "DISABLED" });
+    expect(delivered.items.map(({ webhookId }) => webhookId)).toEqual([id]);
+    await host.webhooks.registrations.update({ id: other, status: "DISABLED" });
     await state.getByRole("button", { name: /^Waiting/ }).click();
     // Attempts of a disabled webhook are skipped, so none is announced.
     const row = rows.filter({ hasText: "other.example.com" });

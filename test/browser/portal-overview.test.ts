@@ -145,8 +145,11 @@ describe("the header of a webhook", () => {
     expect(await dialog.getByRole("listitem").allTextContents()).toEqual(["patient.updated"]);
     await dialog.getByRole("button", { name: "patient.updated" }).press("Enter");
     await page.getByRole("status").getByText("Delivered: HTTP 204").waitFor();
-    const { deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
-    const { body } = await host.webhooks.deliveries.request(deliveries[0]?.id ?? "", { includeBody: true });
+    const { items: deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
+    const { body } = await host.webhooks.deliveries.inspect({
+      id: deliveries[0]?.id ?? "",
+      includeBody: true,
+    });
     expect(body).toContain("patient.updated");
     expect(faults).toEqual([]);
   });
@@ -246,7 +249,7 @@ it("is repaired by keyboard alone, from the list on, with at most 12 presses", a
   await tabTo(/^Send 3 now$/);
   await page.getByText("3 events are being sent, one after another.").waitFor();
   await host.clock.advance(HOUR);
-  const after = await host.webhooks.deliveries.stats({ webhookId: id });
+  const after = await host.webhooks.deliveries.stats(id);
   expect(after).toMatchObject({ delivered: 4, pending: 0, failed: 0, health: { status: "ok" } });
   expect(presses, "key presses").toBeLessThanOrEqual(12);
   expect(faults).toEqual([]);

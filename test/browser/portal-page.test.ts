@@ -20,7 +20,7 @@ afterEach(() => host.close());
 
 /** Every view of webhooks, with what is on it once it was read. */
 const listViews = async (id: string): Promise<readonly (readonly [path: string, there: string])[]> => {
-  const { deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
+  const { items: deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
   return [
     ["/webhooks", "table"],
     ["/webhooks/new", "form"],
@@ -37,7 +37,7 @@ const listViews = async (id: string): Promise<readonly (readonly [path: string, 
 describe("the page", () => {
   it.each(["light", "dark"] as const)("gives axe nothing to find, %s", async (colorScheme) => {
     const id = await host.registerTroubled();
-    await host.webhooks.registrations.rotateSecret(id);
+    await host.webhooks.registrations.rotateSecret({ id });
     const { page } = await open(browser, host.origin, { colorScheme });
     for (const [path, there] of await listViews(id)) {
       await page.goto(`${host.url}#${path}`);

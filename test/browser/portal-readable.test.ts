@@ -114,7 +114,7 @@ describe("the list of webhooks", () => {
 describe("a disabled webhook", () => {
   it("says when it was disabled and by whom, and is no alarm if a person did it", async () => {
     const id = await host.register();
-    await host.webhooks.registrations.update(id, { status: "DISABLED" });
+    await host.webhooks.registrations.update({ id, status: "DISABLED" });
     const { page } = await open(browser, host.origin);
     await page.goto(`${host.url}#/webhooks/${id}`);
     await page.getByText("Disabled 12 Jan, 08:00 by the application. Nothing is sent.").waitFor();
@@ -137,7 +137,7 @@ describe("the activity", () => {
   it("folds equal entries in a row into one line with their number", async () => {
     const id = await host.register();
     for (let count = 0; count < 12; count += 1)
-      await host.webhooks.registrations.update(id, { description: `Ward ${count}` });
+      await host.webhooks.registrations.update({ id, description: `Ward ${count}` });
     const { page } = await open(browser, host.origin);
     await page.goto(`${host.url}#/activity`);
     await page.getByText("The application changed the settings of").waitFor();

@@ -115,7 +115,7 @@ describe("registering", () => {
     await page.getByText("4 of 50 types chosen").waitFor();
     await page.getByRole("button", { name: "Add endpoint" }).click();
     await page.getByRole("textbox", { name: "Signing secret" }).waitFor();
-    const { webhooks } = await host.webhooks.registrations.list({ account: "clinic" });
+    const { items: webhooks } = await host.webhooks.registrations.list({ account: "clinic" });
     expect(webhooks.map(({ eventTypes }) => eventTypes)).toEqual([["consent.created", "patient.*"]]);
   });
 });
@@ -139,7 +139,7 @@ describe("rotating the secret", () => {
     expect(await page.content()).not.toContain(secret);
     await page.getByRole("button", { name: "Sign with the new secret now" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
-    const stats = () => host.webhooks.deliveries.stats({ webhookId: id });
+    const stats = () => host.webhooks.deliveries.stats(id);
     expect((await stats()).rotatesAt).not.toBeNull();
     await page.getByRole("button", { name: "Sign with the new secret now" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Sign with the new secret now" }).click();
@@ -194,7 +194,7 @@ describe("rotating the secret", () => {
     await question.getByRole("button", { name: "Replace it at once" }).click();
     await page.getByText("There is a new secret, and it signs from now on.").waitFor();
     expect(await page.getByText("Do not remove the old one yet.").count()).toBe(0);
-    expect((await host.webhooks.deliveries.stats({ webhookId: id })).rotatesAt).toBeNull();
+    expect((await host.webhooks.deliveries.stats(id)).rotatesAt).toBeNull();
   });
 });
 
@@ -248,7 +248,7 @@ describe("the settings of a webhook", () => {
     const save = page.getByRole("button", { name: "Save the event types" });
     await save.click();
     await page.getByText("There is nothing to save.").waitFor();
-    await host.webhooks.registrations.update(id, { url: "https://new.example.com/" });
+    await host.webhooks.registrations.update({ id, url: "https://new.example.com/" });
     await page.getByLabel("All event types, also future ones").check();
     await save.click();
     await page.getByText("Saved.").waitFor();
@@ -269,7 +269,7 @@ describe("the settings of a webhook", () => {
       .waitFor();
     host.answer(answered(204));
     await host.clock.advance(24 * HOUR);
-    expect(await host.webhooks.deliveries.stats({ webhookId: id })).toMatchObject({
+    expect(await host.webhooks.deliveries.stats(id)).toMatchObject({
       pending: 0,
       health: { status: "ok" },
     });
@@ -280,7 +280,8 @@ describe("hostile names and addresses", () => {
   it("are text in the settings, also where the host must be typed", async () => {
     const id = await host.register("https://hooks.example.com/%3Cimg%20src=x%20onerror=alert(1)%3E");
     const hostile = "<img src=x onerror=\"document.title='owned'\">";
-    await host.webhooks.registrations.update(id, {
+    await host.webhooks.registrations.update({
+      id,
       url: "https://hooks.example.com/x",
       description: hostile,
     });

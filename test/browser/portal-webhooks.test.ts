@@ -25,7 +25,7 @@ const openTab = (page: Page, name: string): Promise<void> =>
 describe("the list of webhooks", () => {
   it("sums up, shows problems first, and says what will happen to them", async () => {
     const old = await host.register("https://old.example.com/archive");
-    await host.webhooks.registrations.update(old, { status: "DISABLED" });
+    await host.webhooks.registrations.update({ id: old, status: "DISABLED" });
     await host.registerTroubled();
     const { page, faults } = await open(browser, host.origin);
     await page.goto(host.url);
@@ -50,7 +50,7 @@ describe("the list of webhooks", () => {
     host.answer(answered(500));
     await host.emit();
     await host.clock.advance(1_000);
-    const { lastDay } = await host.webhooks.deliveries.stats({ webhookId: id });
+    const { lastDay } = await host.webhooks.deliveries.stats(id);
     expect(lastDay).toMatchObject({ attempts: 2, succeeded: 1 });
     const { page } = await open(browser, host.origin);
     await page.goto(host.url);
@@ -109,7 +109,7 @@ describe("one webhook", () => {
       .waitFor();
 
     // Disabled meanwhile: an event that is emitted now gets no delivery until it is recovered.
-    await host.webhooks.registrations.update(id, { status: "DISABLED" });
+    await host.webhooks.registrations.update({ id, status: "DISABLED" });
     await host.emit();
     await page.goto(`${host.url}#/webhooks/${id}`);
     await page.getByRole("button", { name: "Enable" }).click();
@@ -120,7 +120,7 @@ describe("one webhook", () => {
     await page.getByRole("button", { name: "Retry all failed" }).click();
     await page.getByText("1 event is being sent, one after another.").waitFor();
     await host.clock.advance(12 * HOUR);
-    const after = await host.webhooks.deliveries.stats({ webhookId: id });
+    const after = await host.webhooks.deliveries.stats(id);
     expect(after).toMatchObject({ delivered: 5, pending: 0, failed: 0, health: { status: "ok" } });
     expect(faults).toEqual([]);
   });
@@ -132,7 +132,7 @@ describe("one webhook", () => {
     const timeline = page.getByRole("region", { name: "Retries" });
     const tracks = timeline.locator(".track");
     await tracks.first().waitFor();
-    const { deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
+    const { items: deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
     const since = host.clock.now() - 2 * HOUR;
     const failed = deliveries
       .flatMap(({ attempts }) => attempts)
@@ -197,17 +197,17 @@ describe("one webhook", () => {
     // It rests: whoever presses again at once does not send twice.
     expect(await send.getAttribute("aria-disabled")).toBe("true");
     await send.dispatchEvent("click");
-    expect(await host.webhooks.deliveries.stats({ webhookId: id })).toMatchObject({ failed: 0 });
+    expect(await host.webhooks.deliveries.stats(id)).toMatchObject({ failed: 0 });
     await openTab(page, "Deliveries");
     await page.getByText("Test failed").waitFor();
     expect(await page.locator("main").textContent()).not.toMatch(/attempts of the schedule/);
-    const { deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
+    const { items: deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
     expect(deliveries).toHaveLength(1);
   });
 
   it("says why an action is disabled", async () => {
     const id = await host.register();
-    await host.webhooks.registrations.update(id, { status: "DISABLED" });
+    await host.webhooks.registrations.update({ id, status: "DISABLED" });
     const { page } = await open(browser, host.origin);
     await page.goto(`${host.url}#/webhooks/${id}`);
     const send = page.getByRole("button", { name: "Send test", exact: true });
@@ -220,13 +220,13 @@ describe("one webhook", () => {
     await send.dispatchEvent("click");
     await openTab(page, "Deliveries");
     await page.getByText("Nothing has been sent yet.").waitFor();
-    expect((await host.webhooks.deliveries.list({ webhookId: id })).deliveries).toEqual([]);
+    expect((await host.webhooks.deliveries.list({ webhookId: id })).items).toEqual([]);
   });
 
   it("plans no attempt of a disabled webhook, in the list, on its page, in its deliveries", async () => {
     const id = await host.registerTroubled();
-    await host.webhooks.registrations.update(id, { status: "DISABLED" });
-    const { deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
+    await host.webhooks.registrations.update({ id, status: "DISABLED" });
+    const { items: deliveries } = await host.webhooks.deliveries.list({ webhookId: id });
     const pending = deliveries.find(({ nextAttemptAt }) => nextAttemptAt !== null);
     expect(pending).toBeDefined();
     const { page, faults } = await open(browser, host.origin);
@@ -284,7 +284,7 @@ describe("the catalogue of event types", () => {
     await host.register();
     await host.register("https://hooks.example.com/other?token=s3cret");
     const named = await host.register("https://hooks.example.com/third");
-    await host.webhooks.registrations.update(named, { description: "Ward 3", status: "DISABLED" });
+    await host.webhooks.registrations.update({ id: named, description: "Ward 3", status: "DISABLED" });
     const { page, faults } = await open(browser, host.origin);
     const samples: string[] = [];
     page.on("request", (request) => {
@@ -303,7 +303,7 @@ describe("the catalogue of event types", () => {
       "Ward 3 (disabled)",
     ]);
     const shown = JSON.parse(await page.locator("details pre").innerText()) as unknown;
-    expect(shown).toEqual(JSON.parse(await host.webhooks.deliveries.sample({ type: "patient.created" })));
+    expect(shown).toEqual(await host.webhooks.deliveries.sample({ type: "patient.created" }));
     expect(samples).toHaveLength(1);
     const endpoints = page.getByLabel("Send as a test to");
     // The disabled one cannot be tested.
@@ -326,12 +326,10 @@ describe("the activity of an account", () => {
     const id = await host.register();
     const gone = await host.register("https://gone.example.com/");
     await host.webhooks.registrations.remove(gone);
-    await host.webhooks.registrations.update(id, { description: "Ward 3" });
-    await host.webhooks.registrations.update(
-      id,
-      { status: "DISABLED" },
-      { as: { id: "key-7", account: "clinic" } },
-    );
+    await host.webhooks.registrations.update({ id, description: "Ward 3" });
+    await host.webhooks
+      .as({ id: "key-7", account: "clinic" })
+      .registrations.update({ id, status: "DISABLED" });
     const { page, faults } = await open(browser, host.origin);
     await page.goto(host.url);
     await page.getByRole("link", { name: "Activity" }).click();
@@ -368,7 +366,7 @@ describe("the activity of an account", () => {
       // Equal entries in a row would be one line.
       const eventTypes = [`patient.${count % 4 < 2 ? "created" : "updated"}`];
       const change = count % 2 === 0 ? { description: `<b>Ward</b> ${count}` } : { eventTypes };
-      await host.webhooks.registrations.update(id, change);
+      await host.webhooks.registrations.update({ id, ...change });
     }
     const { page, faults } = await open(browser, host.origin);
     await page.goto(`${host.url}/#/activity`);

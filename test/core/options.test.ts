@@ -7,6 +7,8 @@ import { root } from "../../scripts/house.js";
 import { systemClock } from "../../src/core/clock.js";
 import { isPostbellError, type PostbellError } from "../../src/core/errors.js";
 import { type OptionTable, value as optionOf, readOptions, wholeNumber } from "../../src/core/options.js";
+import type { HttpRequest } from "../../src/http/types.js";
+import { bearer } from "../../src/webhooks/access.js";
 import type { WebhooksOptions } from "../../src/webhooks/config/webhooks-options.js";
 import { readConfig, webhooksOptions } from "../../src/webhooks/options.js";
 import { createWebhooks } from "../../src/webhooks/service.js";
@@ -453,8 +455,8 @@ describe("the options of createWebhooks", () => {
     class Directory {
       readonly #keys = new Map([["s3cret", { id: "first", account: "acme" }]]);
       readonly table = "api_keys";
-      authenticate(apiKey: string) {
-        return this.#keys.get(apiKey);
+      authenticate(request: HttpRequest) {
+        return this.#keys.get(bearer(request) ?? "");
       }
       canRead(): boolean {
         return this.#keys.size > 0;
@@ -474,7 +476,7 @@ describe("the options of createWebhooks", () => {
       expect((await call("GET", "/v1/webhooks", { key: "other" })).status).toBe(401);
     }
     const { access, notify } = readConfig({ ...required, access: new Directory(), notify: new Mailer() });
-    expect(access.canRead({ id: "first", account: "acme" }, { resourceType: "Patient" })).toBe(true);
+    expect(access.canRead?.({ id: "first", account: "acme" }, { resourceType: "Patient" })).toBe(true);
     expect(notify.warning?.({} as never)).toBe(1);
     expect(notify.disabled).toBeUndefined();
   });

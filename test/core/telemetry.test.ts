@@ -281,9 +281,13 @@ describe.each([
       account: "clinic",
       resource: { resourceType: "Patient" },
     } as const;
-    await registrations.create(subscriber, { url: "https://hooks.example.com/a" });
-    const off = await registrations.create(subscriber, { url: "https://hooks.example.com/b" });
-    await registrations.update(off.webhook.id, { url: "https://hooks.example.com/b", status: "DISABLED" });
+    await registrations.create({ subscriber, url: "https://hooks.example.com/a" });
+    const off = await registrations.create({ subscriber, url: "https://hooks.example.com/b" });
+    await registrations.update({
+      id: off.webhook.id,
+      url: "https://hooks.example.com/b",
+      status: "DISABLED",
+    });
     await webhooks.start();
     const { id } = await webhooks.emit(event);
     await webhooks.emit({ ...event, id });

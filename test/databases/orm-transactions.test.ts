@@ -47,7 +47,7 @@ describe.each(ORMS)("%s", (name, call, open) => {
       access: { authenticate: () => null, canRead: () => true },
     });
   const listEvents = async () =>
-    (await webhooks.deliveries.list({ webhookId })).deliveries.map(({ eventId }) => eventId).sort();
+    (await webhooks.deliveries.list({ webhookId })).items.map(({ eventId }) => eventId).sort();
   /** Runs `work` in a transaction that is rolled back. */
   const rollBack = async (work: Parameters<Orm["transaction"]>[0]) => {
     const marker = new Error("roll back");
@@ -68,10 +68,10 @@ describe.each(ORMS)("%s", (name, call, open) => {
     });
     await storage.migrate();
     webhooks = createService();
-    const created = await webhooks.registrations.create(
-      { id: "key", account: event.account },
-      { url: "https://subscriber.example/hook" },
-    );
+    const created = await webhooks.registrations.create({
+      subscriber: { id: "key", account: event.account },
+      url: "https://subscriber.example/hook",
+    });
     webhookId = created.webhook.id;
   });
   afterAll(async () => {

@@ -31,7 +31,7 @@ describe.runIf(hasPgBouncer)("behind PgBouncer in transaction mode", () => {
       access: { authenticate: () => null, canRead: () => true },
       logger: silentLogger,
     });
-    await webhooks.registrations.create(KEY, { url: "https://hooks.example.com/" });
+    await webhooks.registrations.create({ subscriber: KEY, url: "https://hooks.example.com/" });
     const change = async (isUndone: boolean): Promise<void> => {
       const client = await pool.connect();
       try {

@@ -323,7 +323,10 @@ describe("a process whose clock is wrong", () => {
       await webhooks.stop({ graceMs: 0 });
       await storage.close();
     });
-    const { webhook, secret } = await webhooks.registrations.create(KEY, { url: subscriber.url("/") });
+    const { webhook, secret } = await webhooks.registrations.create({
+      subscriber: KEY,
+      url: subscriber.url("/"),
+    });
     subscriber.trust(webhook.id, secret);
     await webhooks.start();
     const began = Date.now();

@@ -131,7 +131,7 @@ async function register({ webhooks }: ReturnType<typeof openService>) {
     ACCOUNTS.map(async (name) => {
       const account = `${name} ${made}`;
       const url = `https://hooks.example.com/${encodeURIComponent(account)}`;
-      const { webhook } = await webhooks.registrations.create({ id: account, account }, { url });
+      const { webhook } = await webhooks.registrations.create({ subscriber: { id: account, account }, url });
       return { account, url, webhookId: webhook.id };
     }),
   );
@@ -153,7 +153,7 @@ async function expectDelivered(
   await webhooks.start();
   await webhooks.idle();
   for (const { url, webhookId } of accounts) {
-    const { deliveries } = await webhooks.deliveries.list({ webhookId, limit: 100 });
+    const { items: deliveries } = await webhooks.deliveries.list({ webhookId, limit: 100 });
     expect(listSorted(deliveries.map(({ subject }) => subject))).toEqual(listSorted(SUBJECTS));
     expect(new Set(deliveries.map(({ state }) => state))).toEqual(new Set(["delivered"]));
     const resources = sent.filter((one) => one.url === url).map(({ resource }) => resource);
@@ -236,7 +236,7 @@ describe("in a transaction of the host", () => {
     await inTransaction("BEGIN", (client) => service.webhooks.emit(event, { transaction: client }));
     // Now the webhooks are known, and the first statement is the one that stores.
     await refuse(event);
-    expect((await service.webhooks.deliveries.list({ webhookId })).deliveries).toHaveLength(1);
+    expect((await service.webhooks.deliveries.list({ webhookId })).items).toHaveLength(1);
   });
 
   it.each(["REPEATABLE READ", "SERIALIZABLE"])(
@@ -317,7 +317,7 @@ describe("in the sessions of the host's pool", () => {
       });
     }
     const webhookId = accounts[0]?.webhookId ?? "";
-    expect((await webhooks.deliveries.list({ webhookId })).deliveries).toEqual([]);
+    expect((await webhooks.deliveries.list({ webhookId })).items).toEqual([]);
   });
 
   it.each([

@@ -32,10 +32,10 @@ const patient = { resourceType: "Patient", id: "1" } as const;
 const event = { type: "patient.updated", account: "clinic", resource: patient } as const;
 
 async function register(webhooks: ReturnType<typeof createService>) {
-  const { webhook } = await webhooks.registrations.create(
-    { id: "key", account: "clinic" },
-    { url: "https://subscriber.example/hook" },
-  );
+  const { webhook } = await webhooks.registrations.create({
+    subscriber: { id: "key", account: "clinic" },
+    url: "https://subscriber.example/hook",
+  });
   return webhook.id;
 }
 
@@ -55,7 +55,7 @@ async function inTransaction<T>(end: "COMMIT" | "ROLLBACK", work: (client: pg.Po
 test("an event is delivered if its transaction commits, and does not exist before or otherwise", async () => {
   const webhooks = createService();
   const webhookId = await register(webhooks);
-  const list = async () => (await webhooks.deliveries.list({ webhookId })).deliveries.map(({ id }) => id);
+  const list = async () => (await webhooks.deliveries.list({ webhookId })).items.map(({ id }) => id);
 
   const rolledBack = await inTransaction("ROLLBACK", (client) =>
     webhooks.emit(event, { transaction: client }),
@@ -85,7 +85,7 @@ test("an event goes to the webhooks as another process has left them since the l
   });
   const second = await register(other);
   expect(await listReceivers()).toEqual([first, second].sort());
-  await other.registrations.update(first, { eventTypes: ["patient.created"] });
+  await other.registrations.update({ id: first, eventTypes: ["patient.created"] });
   expect(await listReceivers()).toEqual([second]);
   await other.registrations.remove(second);
   expect(await listReceivers()).toEqual([]);
@@ -102,7 +102,7 @@ test("several events of one transaction are all written, and an id that was emit
     expect(again).toMatchObject({ id: first?.id, duplicate: true });
     return emitted.map(({ id }) => id);
   });
-  const { deliveries } = await webhooks.deliveries.list({ webhookId });
+  const { items: deliveries } = await webhooks.deliveries.list({ webhookId });
   expect(deliveries.map(({ eventId }) => eventId).sort()).toEqual([...ids].sort());
 });
 
@@ -112,7 +112,7 @@ test("a transaction that stays open delays no other event, claim or settlement o
   await inTransaction("COMMIT", async (client) => {
     await webhooks.emit(event, { transaction: client });
     await webhooks.emit(event);
-    await webhooks.registrations.update(webhookId, { url: "https://subscriber.example/moved" });
+    await webhooks.registrations.update({ id: webhookId, url: "https://subscriber.example/moved" });
     await webhooks.registrations.remove(webhookId);
   });
   // The webhook was removed meanwhile, so the late delivery is deleted too.

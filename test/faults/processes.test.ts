@@ -34,7 +34,7 @@ describe("workers on Redis", () => {
       second,
       await startWorker({ ...options, storage: { ...storage, durability: "replicated" } }),
     ];
-    const { webhook, secret } = await first.create(KEY, { url: url("/") });
+    const { webhook, secret } = await first.create({ subscriber: KEY, url: url("/") });
     trust(webhook.id, secret);
     await Promise.all(workers.map((worker) => worker.start()));
     let most = 0;

@@ -102,7 +102,10 @@ describe.each(["file", "disk"] as const)("a full %s", (kind) => {
       logger,
     });
     onTestFinished(() => webhooks.stop({ graceMs: 0 }));
-    const { webhook, secret } = await webhooks.registrations.create(KEY, { url: subscriber.url("/") });
+    const { webhook, secret } = await webhooks.registrations.create({
+      subscriber: KEY,
+      url: subscriber.url("/"),
+    });
     subscriber.trust(webhook.id, secret);
     const promised = new Set<string>();
     const emit = async (): Promise<void> => {

@@ -46,7 +46,8 @@ async function openScene(
   const access = { authenticate: () => null, canRead: () => true };
   const webhooks = createWebhooks({ storage: memoryStorage(), access, clock });
   const subscriber = { id: "key-1", account: ACCOUNT };
-  const { webhook } = await webhooks.registrations.create(subscriber, {
+  const { webhook } = await webhooks.registrations.create({
+    subscriber,
     url: "https://hooks.example.com/in",
   });
   const log: Logged[] = [];
@@ -76,7 +77,7 @@ async function openScene(
     return box;
   };
   const held = async (): Promise<string[]> => {
-    const { deliveries } = await webhooks.deliveries.list({ webhookId: webhook.id, limit: 100 });
+    const { items: deliveries } = await webhooks.deliveries.list({ webhookId: webhook.id, limit: 100 });
     return deliveries.map(({ eventId }) => eventId).sort();
   };
   return { clock, source, webhooks, log, tried, open, held };

@@ -242,10 +242,10 @@ describe("the house", () => {
     expect(offenders).toEqual([]);
   });
 
-  it("keeps the root entry small: at most sixty names, and nothing of content", () => {
+  it("keeps the root entry small: at most eighty names, and nothing of content", () => {
     const names = [...codeOf("src/index.ts").matchAll(/(\w+)(?=,|\s*\})/g)];
     expect(names.length).toBeGreaterThan(40);
-    expect(names.length).toBeLessThanOrEqual(60);
+    expect(names.length).toBeLessThanOrEqual(80);
 
     const loaded = new Set<string>();
     const load = (file: string): void => {

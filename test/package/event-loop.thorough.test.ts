@@ -102,7 +102,7 @@ async function seed(): Promise<void> {
   for (const base of ["categories", "tags", "menus", "wp_pattern_category"])
     await make(base, { name: "Name" });
   const subscriber = { id: "key", account: "acme" };
-  const { webhook } = await webhooks.registrations.create(subscriber, { url: "https://example.com/" });
+  const { webhook } = await webhooks.registrations.create({ subscriber, url: "https://example.com/" });
   ids.set("webhooks", webhook.id);
 }
 

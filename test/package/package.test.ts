@@ -51,11 +51,11 @@ describe("the packed tarball", () => {
       const send = async () => ({ kind: "response", status: 200, headers: {}, body: new Uint8Array(0), complete: true });
       const webhooks = createWebhooks({ storage: memoryStorage(), access: { authenticate: () => null, canRead: () => true }, delivery: { send } });
       (async () => {
-        const { webhook } = await webhooks.registrations.create({ id: "k", account: "a" }, { url: "https://example.com/" });
+        const { webhook } = await webhooks.registrations.create({ subscriber: { id: "k", account: "a" }, url: "https://example.com/" });
         await webhooks.start();
         await webhooks.emit({ type: "patient.created", account: "a", resource: { resourceType: "Patient" } });
         await webhooks.idle();
-        const { deliveries } = await webhooks.deliveries.list({ webhookId: webhook.id });
+        const { items: deliveries } = await webhooks.deliveries.list({ webhookId: webhook.id });
         await webhooks.stop();
         console.log(deliveries.map(({ state }) => state).join());
       })();`;

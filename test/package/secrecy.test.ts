@@ -4,6 +4,7 @@ import type { OutboundResult } from "../../src/outbound/types.js";
 import type { WebhookStore } from "../../src/webhooks/store.js";
 import {
   type Answer,
+  byKey,
   registrationApi,
   SUBSCRIBERS,
   storageWith,
@@ -83,7 +84,7 @@ function carelessStage() {
   const api = registrationApi({
     storage,
     access: {
-      authenticate: hook("authenticate", (apiKey) => SUBSCRIBERS[apiKey] ?? null),
+      authenticate: byKey(hook("authenticate", (apiKey) => SUBSCRIBERS[apiKey] ?? null)),
       canRead: hook("canRead", () => true),
     },
     resolveReference: hook("resolveReference", () => organization),
@@ -154,7 +155,7 @@ describe("secrets, keys and records", () => {
     await emit();
     await runFor(HOUR);
     for (const key of KEYS) answers.push(...(await callAll(call, webhook.id, key)));
-    secrets.add((await webhooks.registrations.rotateSecret(webhook.id)).secret);
+    secrets.add((await webhooks.registrations.rotateSecret({ id: webhook.id })).secret);
     answers.push(...(await callAll(call, webhook.id, "key-a2")));
     expect(new Set(log.map(({ message }) => message))).toEqual(new Set(["a delivery attempt failed"]));
 
@@ -176,7 +177,7 @@ describe("secrets, keys and records", () => {
     answers.push(await call("POST", COLLECTION, { json: { url: URL_1 } }));
     await runFor(HOUR, ["claim", "claimHealthNotifications", "settleHealthNotification"]);
     throwing.clear();
-    await webhooks.registrations.update(webhook.id, { status: "ENABLED" });
+    await webhooks.registrations.update({ id: webhook.id, status: "ENABLED" });
     await emit();
     await runFor(HOUR, ["settle"]);
     const stopped = webhooks.stop({ graceMs: 0 });
@@ -189,7 +190,9 @@ describe("secrets, keys and records", () => {
     await messageOf(webhooks.emit({ type: "patient.updated", account: "acme", resource: bad }));
     await messageOf(webhooks.emit({ type: "patient.updated", account: "acme", resource: organization }));
     await messageOf(webhooks.emit([{ type: "patient.updated", account: "", resource: patient }]));
-    await messageOf(registrations.create({ id: "first", account: "acme" }, { url: `http://${secret}/` }));
+    await messageOf(
+      registrations.create({ subscriber: { id: "first", account: "acme" }, url: `http://${secret}/` }),
+    );
     expect(messages).toHaveLength(4);
 
     const needles = [
@@ -240,7 +243,7 @@ describe("secrets, keys and records", () => {
     const shown = [
       await registrations.get(again.webhook.id),
       await registrations.list({ account: "acme" }),
-      await registrations.update(again.webhook.id, { status: "ENABLED" }),
+      await registrations.update({ id: again.webhook.id, status: "ENABLED" }),
       await webhooks.emit({ type: "patient.updated", account: "acme", resource: patient }),
       await deliveries.list({ webhookId: again.webhook.id }),
     ];

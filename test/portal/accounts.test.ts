@@ -30,7 +30,10 @@ async function portalWith(changes: Partial<PortalOptions> = {}) {
     logger: false,
   });
   for (const account of ["clinic", "hospital"])
-    await webhooks.registrations.create({ id: "key-1", account }, { url: "https://hooks.example.com/in" });
+    await webhooks.registrations.create({
+      subscriber: { id: "key-1", account },
+      url: "https://hooks.example.com/in",
+    });
   const authorize: PortalOptions["authorize"] = ({ headers }) =>
     (VISITORS[headers["x-user"] ?? ""] ?? null) as Visitor | null;
   const portal = createPortal({ webhooks, authorize, clock, logger: false, ...changes });

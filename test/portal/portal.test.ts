@@ -58,7 +58,8 @@ function portalWith(changes: Partial<PortalOptions> = {}) {
 }
 
 const register = async ({ webhooks }: ReturnType<typeof portalWith>): Promise<string> =>
-  (await webhooks.registrations.create(ADA.subscriber, { url: "https://hooks.example.com/in" })).webhook.id;
+  (await webhooks.registrations.create({ subscriber: ADA.subscriber, url: "https://hooks.example.com/in" }))
+    .webhook.id;
 
 describe("the portal's guard", () => {
   it("answers who is not signed in with 401: a plain page for the page, JSON for its API", async () => {
@@ -187,17 +188,13 @@ describe("the portal's page", () => {
     const make = (options: object) => () => createPortal(options as PortalOptions);
     expect(make({ webhooks })).toThrow(expect.objectContaining({ field: "authorize" }));
     expect(make({ authorize: () => null })).toThrow(expect.objectContaining({ field: "webhooks" }));
-    for (const webhooksGiven of [
-      {},
-      { ...webhooks, handleAs: undefined },
-      { ...webhooks, schedule: undefined },
-    ])
+    for (const webhooksGiven of [{}, { ...webhooks, as: undefined }, { ...webhooks, schedule: undefined }])
       expect(make({ webhooks: webhooksGiven, authorize: () => null })).toThrow(
         expect.objectContaining({ field: "webhooks" }),
       );
     const pick = (from: object, names: readonly string[]) =>
       Object.fromEntries(Object.entries(from).filter(([name]) => names.includes(name)));
-    const asked = pick(webhooks, ["handleAs", "schedule"]);
+    const asked = pick(webhooks, ["as", "schedule"]);
     expect(make({ webhooks: asked, authorize: () => null })).not.toThrow();
     for (const content of [
       pick(contentSite(), ["handle", "request"]),
@@ -220,7 +217,7 @@ describe("the portal's API", () => {
       name: "Ada",
       parts: { webhooks: true, content: false },
       canReadRecords: false,
-      schedule: webhooks.schedule,
+      schedule: webhooks.schedule(),
       now: new Date(START + 90_000).toISOString(),
     });
     expect((await ask("GET", "/api/session", { user: "nobody" })).json).toMatchObject({
@@ -245,7 +242,7 @@ describe("the portal's API", () => {
       limits: { auditEntries: 10 },
     });
     const made = portalWith({ webhooks });
-    await webhooks.registrations.create(ADA.subscriber, { url: "https://hooks.example.com/in" });
+    await webhooks.registrations.create({ subscriber: ADA.subscriber, url: "https://hooks.example.com/in" });
     expect((await made.ask("GET", "/api/session")).json["hasAuditLog"]).toBe(true);
     const entriesOf = async (user: string) =>
       (await made.ask("GET", "/api/v1/audit", { user })).json["entries"];
@@ -253,7 +250,7 @@ describe("the portal's API", () => {
     expect(await entriesOf("eve")).toEqual([]);
     expect((await made.ask("GET", "/api/v1/audit", { user: "nobody" })).status).toBe(404);
     expect((await made.ask("GET", "/api/v1/event-types/patient.created/sample")).text).toBe(
-      await webhooks.deliveries.sample({ type: "patient.created" }),
+      JSON.stringify(await webhooks.deliveries.sample({ type: "patient.created" })),
     );
   });
 
@@ -265,7 +262,7 @@ describe("the portal's API", () => {
       account: "clinic",
       resource: { resourceType: "Patient" },
     });
-    const { deliveries } = await made.webhooks.deliveries.list({ webhookId: id });
+    const { items: deliveries } = await made.webhooks.deliveries.list({ webhookId: id });
     const delivery = deliveries[0]?.id ?? "";
     const missing = "0b7a1c5e-2f9d-4c0e-9d38-6c1f8d0a5e11";
     const paths = (webhookId: string): readonly (readonly [string, string, object?])[] => [
@@ -305,7 +302,7 @@ describe("the portal's API", () => {
       account: "clinic",
       resource: { resourceType: "Patient" },
     });
-    const { deliveries } = await made.webhooks.deliveries.list({ webhookId: first });
+    const { items: deliveries } = await made.webhooks.deliveries.list({ webhookId: first });
     const at = (webhookId: string) => `/api/v1/webhooks/${webhookId}/deliveries/${deliveries[0]?.id}`;
     expect((await made.ask("GET", at(first))).status).toBe(200);
     expect((await made.ask("GET", at(second))).status).toBe(404);
@@ -450,12 +447,18 @@ describe("requests that the portal forwards", () => {
     const { ask, portal } = portalWith({
       authorize: () => ({ ...ADA, ...visitor }),
       webhooks: {
-        schedule: [],
-        async handleAs(request, subscriber) {
-          requests.push([request, subscriber]);
-          const headers = { etag: '"1"', "access-control-allow-origin": "*", "retry-after": "7" };
-          return request.path === "/v1/nothing" ? undefined : { status: 418, headers, body: "{}" };
-        },
+        schedule: () => [],
+        as: (subscriber) => ({
+          ...createWebhooks({
+            storage: memoryStorage(),
+            access: { authenticate: () => null, canRead: () => true },
+          }).as(subscriber),
+          async handle(request) {
+            requests.push([request, subscriber]);
+            const headers = { etag: '"1"', "access-control-allow-origin": "*", "retry-after": "7" };
+            return request.path === "/v1/nothing" ? undefined : { status: 418, headers, body: "{}" };
+          },
+        }),
       },
     });
     return { ask, portal, requests };

@@ -45,14 +45,15 @@ const request = ({ webhooks }: Hanging, method: string, path: string): Promise<H
     baseUrl: "https://api.example.com",
   });
 
-const calls: readonly [method: keyof WebhookStore, call: (hanging: Hanging) => Promise<unknown>][] = [
+const calls: readonly [method: keyof WebhookStore, call: (hanging: Hanging) => PromiseLike<unknown>][] = [
   [
     "createWebhook",
-    ({ webhooks }) => webhooks.registrations.create(SUBSCRIBER, { url: "https://a.example.com/" }),
+    ({ webhooks }) =>
+      webhooks.registrations.create({ subscriber: SUBSCRIBER, url: "https://a.example.com/" }),
   ],
   ["getWebhook", ({ webhooks, id }) => webhooks.registrations.get(id)],
   ["listWebhooks", ({ webhooks }) => webhooks.registrations.list({ account: SUBSCRIBER.account })],
-  ["updateWebhook", ({ webhooks, id }) => webhooks.registrations.update(id, { status: "DISABLED" })],
+  ["updateWebhook", ({ webhooks, id }) => webhooks.registrations.update({ id, status: "DISABLED" })],
   ["removeWebhook", ({ webhooks, id }) => webhooks.registrations.remove(id)],
   ["append", ({ emit }) => emit()],
   ["listDeliveries", ({ webhooks, id }) => webhooks.deliveries.list({ webhookId: id })],
@@ -64,7 +65,7 @@ const calls: readonly [method: keyof WebhookStore, call: (hanging: Hanging) => P
       hang.isHanging = false;
       const delivery = `${id}.${await emit()}`;
       hang.isHanging = true;
-      return webhooks.deliveries.request(delivery);
+      return webhooks.deliveries.inspect({ id: delivery });
     },
   ],
   ["recover", ({ webhooks, id }) => webhooks.deliveries.recover({ webhookId: id, since: new Date(START) })],
@@ -74,7 +75,7 @@ describe("a storage call that never settles", () => {
   it.each(calls)("rejects after four seconds: %s", async (method, call) => {
     const hanging = await hangingIn(method);
     hanging.hang.isHanging = true;
-    const refused = call(hanging).catch((error: unknown) => error);
+    const refused = call(hanging).then(undefined, (error: unknown) => error);
     await hanging.clock.advance(4 * SECOND);
     expect(await refused).toMatchObject({ code: "storage_unavailable" });
     hanging.hang.isHanging = false;
@@ -203,13 +204,19 @@ describe("an account", () => {
   it("cannot fill the service with DISABLED webhooks", async () => {
     const { webhooks } = await startHarness({ options: { limits: { webhooks: 20 } } });
     const create = async (): Promise<void> => {
-      const { webhook } = await webhooks.registrations.create(SUBSCRIBER, { url: "https://a.example.com/" });
-      await webhooks.registrations.update(webhook.id, { status: "DISABLED" });
+      const { webhook } = await webhooks.registrations.create({
+        subscriber: SUBSCRIBER,
+        url: "https://a.example.com/",
+      });
+      await webhooks.registrations.update({ id: webhook.id, status: "DISABLED" });
     };
     for (let count = 0; count < 20; count++) await create();
     await expect(create()).rejects.toMatchObject({ code: "webhook_limit_reached" });
     await expect(
-      webhooks.registrations.create({ id: "key-2", account: "hospital" }, { url: "https://a.example.com/" }),
+      webhooks.registrations.create({
+        subscriber: { id: "key-2", account: "hospital" },
+        url: "https://a.example.com/",
+      }),
     ).resolves.toMatchObject({ webhook: { status: "ENABLED" } });
   });
 });

@@ -138,7 +138,7 @@ describe("webhooks while the storage is unavailable", () => {
     expect(await store.stats()).toMatchObject({ pending: 0, leased: 0, ended: 6 });
     expect(new Set(sent.map(({ eventId }) => eventId)).size).toBe(6);
     expect(sent).toHaveLength(6);
-    const { deliveries } = await webhooks.deliveries.list({ webhookId: id });
+    const { items: deliveries } = await webhooks.deliveries.list({ webhookId: id });
     expect(deliveries.map(({ attempts }) => attempts.length)).toEqual([1, 1, 1, 1, 1, 1]);
   });
 

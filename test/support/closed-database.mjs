@@ -63,10 +63,10 @@ const webhooks = createWebhooks({
   access: { authenticate: () => null, canRead: () => true },
   logger: false,
 });
-const { webhook } = await webhooks.registrations.create(
-  { id: "key", account: "clinic" },
-  { url: "https://subscriber.example/" },
-);
+const { webhook } = await webhooks.registrations.create({
+  subscriber: { id: "key", account: "clinic" },
+  url: "https://subscriber.example/",
+});
 
 function begin() {
   const host = open();

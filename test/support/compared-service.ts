@@ -43,7 +43,12 @@ export function stopComparing(): void {
 
 interface Service {
   readonly handle: DirectHandler;
-  readonly handleAs: (request: HttpRequest, as: never, options?: never) => Promise<HttpResponse | undefined>;
+  /** Of a content service. */
+  readonly handleAs?: (request: HttpRequest, as: never) => Promise<HttpResponse | undefined>;
+  /** Of a webhook service. */
+  readonly as?: (subscriber: never) => {
+    readonly handle: (request: HttpRequest, options?: never) => Promise<HttpResponse | undefined>;
+  };
   readonly openApi: () => JsonObject;
   readonly request?: (request: ContentRequest) => Promise<ContentResponse>;
 }
@@ -126,10 +131,20 @@ export function comparing<A extends readonly unknown[], S extends Service>(
         ? response.then((late) => compared(request, late))
         : compared(request, response);
     };
-    const { request: ask, handleAs: answerAs } = service;
-    const handleAs: typeof answerAs = async (request, as, options) =>
-      compared(request, await answerAs(request, as, options));
-    if (ask === undefined) return Object.freeze({ ...service, handle, handleAs });
+    const { request: ask, handleAs: answerAs, as: callsOf } = service;
+    if (callsOf !== undefined) {
+      const as: typeof callsOf = (subscriber) => {
+        const calls = callsOf(subscriber);
+        return Object.freeze({
+          ...calls,
+          handle: async (request: HttpRequest, options?: never) =>
+            compared(request, await calls.handle(request, options)),
+        });
+      };
+      return Object.freeze({ ...service, handle, as });
+    }
+    if (ask === undefined || answerAs === undefined) return Object.freeze({ ...service, handle });
+    const handleAs: typeof answerAs = async (request, as) => compared(request, await answerAs(request, as));
     const request: typeof ask = async (asked) => {
       const answer = await ask(asked);
       compare(({ problemsInside }) => problemsInside(asked, answer));

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import http from "node:http";
 import express from "express";
 import fastify from "fastify";
-import { createWebhooks } from "postbell";
+import { bearer, createWebhooks } from "postbell";
 import { createContent } from "postbell/content";
 import { expressAdapter } from "postbell/express";
 import { fastifyAdapter } from "postbell/fastify";
@@ -67,7 +67,7 @@ async function take(request, response) {
 const target = `${await listen(endpoint)}/in`;
 
 const access = {
-  authenticate: (key) => (key === "key" ? { id: "key-1", account: "clinic" } : null),
+  authenticate: (request) => (bearer(request) === "key" ? { id: "key-1", account: "clinic" } : null),
   canRead: () => true,
 };
 const destinations = { allowHttp: true, allowPrivateNetworks: true };
@@ -80,7 +80,10 @@ const delivery = { headers: () => ({ "x-tenant": "a" }) };
 for (const [name, open] of Object.entries(storages)) {
   const storage = open();
   const webhooks = createWebhooks({ storage, access, destinations, delivery, logger: false });
-  const { secret } = await webhooks.registrations.create({ id: "key-1", account: "clinic" }, { url: target });
+  const { secret } = await webhooks.registrations.create({
+    subscriber: { id: "key-1", account: "clinic" },
+    url: target,
+  });
   receiver = createReceiver({ path: "/in", secrets: [secret], onEvent: () => {} });
   await webhooks.start();
   const resource = { resourceType: "Patient", id: "p" };

@@ -154,7 +154,7 @@ export function testHookContexts(name: string, open: () => Storage | Promise<Sto
       const { tenants, seen, webhooks, emit, runUntil, respond } = openHost(storage, sends);
       for (const account of TENANTS)
         await tenants.run(account, () =>
-          webhooks.registrations.create({ id: "key", account }, { url: URL_1 }),
+          webhooks.registrations.create({ subscriber: { id: "key", account }, url: URL_1 }),
         );
       await tenants.run("service", () => webhooks.start());
       // More than there are slots: later ones are claimed when one is freed.

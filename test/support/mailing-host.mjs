@@ -16,10 +16,10 @@ const webhooks = createWebhooks({
   notify: smtpNotifier({ transport, from: "hooks@clinic.example", to: "ops@clinic.example", clock }),
 });
 if (part === "register") {
-  await webhooks.registrations.create(
-    { id: "key-1", account: "clinic" },
-    { url: "https://hooks.example.com/in" },
-  );
+  await webhooks.registrations.create({
+    subscriber: { id: "key-1", account: "clinic" },
+    url: "https://hooks.example.com/in",
+  });
   await webhooks.emit({ type: "patient.created", account: "clinic", resource: { resourceType: "Patient" } });
 }
 await webhooks.start();

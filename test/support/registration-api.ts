@@ -6,7 +6,7 @@
 import type { Logger } from "../../src/core/logger.js";
 import type { RequestBody } from "../../src/http/types.js";
 import { type ManualClock, manualClock } from "../../src/testing/manual-clock.js";
-import type { Access, Subscriber } from "../../src/webhooks/access.js";
+import { type Access, bearer, type Subscriber } from "../../src/webhooks/access.js";
 import type { WebhooksOptions } from "../../src/webhooks/config/webhooks-options.js";
 import { createWebhooks, type Webhooks } from "../../src/webhooks/service.js";
 import type { Storage, WebhookStore } from "../../src/webhooks/store.js";
@@ -21,8 +21,16 @@ export const SUBSCRIBERS: Readonly<Record<string, Subscriber>> = {
   "key-b": { id: "first", account: "bolt" },
 };
 
+/** Authenticates by the Bearer token. Requests without one are anonymous. */
+export const byKey =
+  (find: (apiKey: string) => ReturnType<Access["authenticate"]>): Access["authenticate"] =>
+  (request) => {
+    const apiKey = bearer(request);
+    return apiKey === undefined ? null : find(apiKey);
+  };
+
 export const access: Access = {
-  authenticate: (apiKey) => SUBSCRIBERS[apiKey] ?? null,
+  authenticate: byKey((apiKey) => SUBSCRIBERS[apiKey] ?? null),
   canRead: () => true,
 };
 

@@ -54,7 +54,9 @@ if (part === "emit") {
     resource: { resourceType: "Patient" },
   };
   const registration = { url: "https://example.com/", idempotencyKey: "once" };
-  await patiently(() => webhooks.registrations.create({ id: "k", account: "a" }, registration));
+  await patiently(() =>
+    webhooks.registrations.create({ subscriber: { id: "k", account: "a" }, ...registration }),
+  );
   await patiently(() => webhooks.emit(event));
   const emit = spans.getFinishedSpans().findLast(({ name }) => name === "emit");
   console.log(JSON.stringify({ emit: nameOf(emit.spanContext()) }));

@@ -317,7 +317,10 @@ export function openHarness({
       reply = next;
     },
     async register(url = "https://hooks.example.com/a", account = SUBSCRIBER.account) {
-      const { webhook, secret } = await webhooks.registrations.create({ ...SUBSCRIBER, account }, { url });
+      const { webhook, secret } = await webhooks.registrations.create({
+        subscriber: { ...SUBSCRIBER, account },
+        url,
+      });
       return { id: webhook.id, secret };
     },
     async emit(event = {}) {

@@ -259,10 +259,10 @@ async function simulate(seed: number): Promise<{
       await webhooks.registrations.remove(id);
       return;
     }
-    if (kind < 0.15) await webhooks.registrations.update(id, { url: `https://hooks.example.com/${at}` });
+    if (kind < 0.15) await webhooks.registrations.update({ id, url: `https://hooks.example.com/${at}` });
     else {
       const status = isEnabled(endpoint) && chance.random() < 0.4 ? "DISABLED" : "ENABLED";
-      await webhooks.registrations.update(id, { status });
+      await webhooks.registrations.update({ id, status });
       if (wasEnabled !== (status === "ENABLED")) endpoint.changes.push({ at, isEnabled: !wasEnabled });
     }
     if (kind >= 0.15 && wasEnabled === isEnabled(endpoint)) return;

@@ -18,7 +18,7 @@ const PATIENT = { resourceType: "Patient", id: "7", name: [{ family: "Erasmus" }
 const contains = (value: unknown, text: string): boolean => JSON.stringify(value).includes(text);
 
 const listAll = async ({ webhooks }: Harness, account = "clinic") =>
-  (await webhooks.deliveries.list({ account })).deliveries;
+  (await webhooks.deliveries.list({ account })).items;
 
 describe("accounts.list", () => {
   it("returns accounts in numbers, and those that fail on their own", async () => {
@@ -101,7 +101,7 @@ describe("accounts.list", () => {
       { account: "clinic", action: "event.erased", actor: { type: "host" }, eventId },
       { account: "clinic", action: "account.erased", actor: { type: "host" } },
     ]);
-    expect((await harness.webhooks.audit.list({ account: "clinic" })).entries).toEqual([]);
+    expect((await harness.webhooks.audit.list({ account: "clinic" })).items).toEqual([]);
     expect(harness.log.filter((line) => /^(warn|error)/.test(line))).toEqual([]);
   });
 });
@@ -121,7 +121,7 @@ describe("accounts.erase", () => {
     expect(await harness.store.getWebhook(id)).toBeUndefined();
     expect(await harness.store.getEvent({ account: "clinic", id: eventId })).toBeUndefined();
     expect(await listAll(harness)).toEqual([]);
-    expect(await harness.webhooks.audit.list({ account: "clinic" })).toEqual({ entries: [], next: null });
+    expect(await harness.webhooks.audit.list({ account: "clinic" })).toEqual({ items: [], next: null });
   });
 
   it("lets attempts in flight end without a line in the log, and sends no retry", async () => {

@@ -3,6 +3,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { PostbellError } from "../../src/core/errors.js";
 import { createWebhooks } from "../../src/index.js";
+import { bearer } from "../../src/webhooks/access.js";
 import type { AuditEntry } from "../../src/webhooks/webhook.js";
 import { memoryStorage } from "../../storage/memory/index.js";
 import {
@@ -26,7 +27,6 @@ const KEYS: Readonly<Record<string, { readonly id: string; readonly account: str
   "secret-key-2": { id: "key-2", account: "clinic" },
   "secret-key-b": { id: "key-1", account: "hospital" },
 };
-const OWN = { as: SUBSCRIBER };
 const URL = "https://hooks.example.com/a";
 
 interface Answer {
@@ -51,7 +51,11 @@ async function startAudited({ options, ...rest }: HarnessOptions = {}): Promise<
   const entries: AuditEntry[] = [];
   const harness = await startHarness({
     options: {
-      access: { authenticate: (key) => KEYS[key] ?? null, canRead: () => true, canActFor: () => true },
+      access: {
+        authenticate: (request) => KEYS[bearer(request) ?? ""] ?? null,
+        canRead: () => true,
+        canActFor: () => true,
+      },
       retry: { jitter: 0 },
       limits: { auditEntries: 1_000 },
       audit: (entry) => entries.push(entry),
@@ -79,24 +83,25 @@ describe("the audit hook", () => {
   it("tells what the host, the keys and the service did, in order", async () => {
     const s = await startAudited({ answer: () => response(500) });
     const { registrations, deliveries } = s.webhooks;
+    const own = s.webhooks.as(SUBSCRIBER);
     const { id } = await s.register(URL);
-    await registrations.update(id, { url: `${URL}b`, eventTypes: ["patient.*"] });
-    await registrations.update(id, { url: `${URL}b`, status: "ENABLED" });
-    await registrations.update(id, { status: "DISABLED", url: `${URL}c` }, OWN);
-    await registrations.update(id, { status: "ENABLED" }, OWN);
-    await registrations.rotateSecret(id, OWN);
-    await registrations.finishRotation(id, OWN);
-    await registrations.finishRotation(id, OWN);
-    await registrations.transfer(id, { subscriberId: "key-2" });
+    await registrations.update({ id, url: `${URL}b`, eventTypes: ["patient.*"] });
+    await registrations.update({ id, url: `${URL}b`, status: "ENABLED" });
+    await own.registrations.update({ id, status: "DISABLED", url: `${URL}c` });
+    await own.registrations.update({ id, status: "ENABLED" });
+    await own.registrations.rotateSecret({ id });
+    await own.registrations.finishRotation(id);
+    await own.registrations.finishRotation(id);
+    await registrations.transfer({ id, subscriberId: "key-2" });
     const eventId = await s.emit();
     await s.run(SECOND);
-    await deliveries.resend(`${id}.${eventId}`, OWN);
+    await own.deliveries.resend({ id: `${id}.${eventId}` });
     await deliveries.test({ webhookId: id, type: "patient.created" });
     await s.run(3 * DAY);
-    await deliveries.recover({ webhookId: id, since: new Date(START), ...OWN });
-    const again = { since: new Date(START), ...OWN };
-    expect(await deliveries.recover({ webhookId: id, ...again })).toEqual({ count: 0 });
-    expect(await deliveries.recover({ account: "clinic", ...again })).toMatchObject({ count: 0 });
+    const since = new Date(START);
+    await own.deliveries.recover({ webhookId: id, since });
+    expect(await own.deliveries.recover({ webhookId: id, since })).toEqual({ count: 0 });
+    expect(await own.deliveries.recover({ account: "clinic", since })).toMatchObject({ count: 0 });
     await registrations.remove(id);
     await s.quiet();
     expect(toLines(s.entries)).toEqual([
@@ -130,10 +135,10 @@ describe("the audit hook", () => {
     const { json } = await s.call("GET", `${path}?include=details,event_types`);
     expect(json).toMatchObject({ description: null, metadata: null, event_types: ["*"] });
     expect((await s.call("PUT", path, { json })).status).toBe(200);
-    await s.webhooks.registrations.update(id, { description: null, metadata: null });
-    await s.webhooks.registrations.update(id, { description: "Ward 4", metadata: { a: "1", b: "2" } });
-    await s.webhooks.registrations.update(id, { description: "Ward 4", metadata: { b: "2", a: "1" } });
-    await s.webhooks.registrations.update(id, { description: null });
+    await s.webhooks.registrations.update({ id, description: null, metadata: null });
+    await s.webhooks.registrations.update({ id, description: "Ward 4", metadata: { a: "1", b: "2" } });
+    await s.webhooks.registrations.update({ id, description: "Ward 4", metadata: { b: "2", a: "1" } });
+    await s.webhooks.registrations.update({ id, description: null });
     await s.quiet();
     const changed = s.entries.filter(({ action }) => action === "webhook.changed");
     expect(changed.map(({ fields }) => fields)).toEqual([["description", "metadata"], ["description"]]);
@@ -141,7 +146,8 @@ describe("the audit hook", () => {
 
   it("tells of REST calls by the key, and of a repeated registration once", async () => {
     const s = await startAudited();
-    const register = () => s.webhooks.registrations.create(SUBSCRIBER, { url: URL, idempotencyKey: "once" });
+    const register = () =>
+      s.webhooks.registrations.create({ subscriber: SUBSCRIBER, url: URL, idempotencyKey: "once" });
     await register();
     await register();
     const { json } = await s.call("POST", "/webhooks", { json: { url: URL } });
@@ -160,13 +166,13 @@ describe("the audit hook", () => {
     const second = await s.register("https://hooks.example.com/b");
     const metadata = { ward: "value" };
     const change = { description: "value", metadata, url: URL };
-    await s.webhooks.registrations.update(first.id, change);
-    await s.webhooks.registrations.update(first.id, change);
+    await s.webhooks.registrations.update({ id: first.id, ...change });
+    await s.webhooks.registrations.update({ id: first.id, ...change });
     const setBoth = async (status: "ENABLED" | "DISABLED"): Promise<void> => {
-      for (const { id } of [first, second]) await s.webhooks.registrations.update(id, { status });
+      for (const { id } of [first, second]) await s.webhooks.registrations.update({ id, status });
     };
     const recover = () =>
-      s.webhooks.deliveries.recover({ account: "clinic", since: new Date(START), as: SUBSCRIBER });
+      s.webhooks.as(SUBSCRIBER).deliveries.recover({ account: "clinic", since: new Date(START) });
     await recover(); // of nothing, which is not reported
     await setBoth("DISABLED");
     await s.emit();
@@ -205,7 +211,7 @@ describe("the audit hook", () => {
   it("reports no call that was refused, and no attempt that is retried", async () => {
     const s = await startAudited({ answer: () => 500 });
     const { id } = await s.register();
-    await expect(s.webhooks.registrations.update(id, { url: "http://a.example" })).rejects.toThrow(/https/i);
+    await expect(s.webhooks.registrations.update({ id, url: "http://a.example" })).rejects.toThrow(/https/i);
     await expect(s.webhooks.registrations.remove("nothing")).rejects.toThrow(/no such webhook/);
     await expect(s.webhooks.deliveries.test({ webhookId: id, type: "no.type" })).rejects.toThrow(
       /unknown event type/,
@@ -238,8 +244,8 @@ describe("the audit hook", () => {
     const s = await startAudited({ options: { audit, notify: { exhausted: audit } } });
     const { id } = await s.register();
     for (let count = 0; count < 1_000; count += 1) {
-      await s.webhooks.registrations.update(id, { status: "DISABLED" });
-      await s.webhooks.registrations.update(id, { status: "ENABLED" });
+      await s.webhooks.registrations.update({ id, status: "DISABLED" });
+      await s.webhooks.registrations.update({ id, status: "ENABLED" });
     }
     await s.emit();
     await s.quiet();
@@ -274,7 +280,7 @@ describe("the audit hook", () => {
     });
     const { id } = await s.register();
     for (let count = 0; count < 1_100; count += 1)
-      await s.webhooks.registrations.update(id, { url: `${URL}${count}` });
+      await s.webhooks.registrations.update({ id, url: `${URL}${count}` });
     expect([running, most]).toEqual([4, 4]);
     gate.resolve();
     await s.quiet();
@@ -306,9 +312,10 @@ describe("the audit log", () => {
   it("has the same entries, newest first and page by page, in-process and over REST", async () => {
     const s = await startAudited();
     const { id } = await s.register();
-    for (let count = 0; count < 4; count += 1) await s.webhooks.registrations.rotateSecret(id, OWN);
-    await s.webhooks.registrations.update(id, { url: `${URL}b` });
-    const { entries, next } = await s.webhooks.audit.list({ account: "clinic" });
+    for (let count = 0; count < 4; count += 1)
+      await s.webhooks.as(SUBSCRIBER).registrations.rotateSecret({ id });
+    await s.webhooks.registrations.update({ id, url: `${URL}b` });
+    const { items: entries, next } = await s.webhooks.audit.list({ account: "clinic" });
     expect([entries, next]).toEqual([s.entries.toReversed(), null]);
     const listed: unknown[] = [];
     let cursor = "";
@@ -354,8 +361,8 @@ describe("the audit log", () => {
     const s = await startAudited({ options: { limits: { auditEntries: 3 } } });
     const { id } = await s.register();
     for (let count = 0; count < 20; count += 1)
-      await s.webhooks.registrations.update(id, { url: `${URL}${count}` });
-    const { entries } = await s.webhooks.audit.list({ account: "clinic" });
+      await s.webhooks.registrations.update({ id, url: `${URL}${count}` });
+    const { items: entries } = await s.webhooks.audit.list({ account: "clinic" });
     expect(toLines(entries)).toEqual(Array<string>(3).fill("webhook.changed host"));
   });
 
@@ -457,12 +464,12 @@ describe("the audit log", () => {
     const { id } = await s.register(URL);
     const other = await s.register("https://hooks.example.com/b", "hospital");
     partitions.set(other.id, 1);
-    await registrations.update(id, { url: `${URL}b`, status: "DISABLED" });
-    await registrations.update(other.id, { status: "DISABLED" });
+    await registrations.update({ id, url: `${URL}b`, status: "DISABLED" });
+    await registrations.update({ id: other.id, status: "DISABLED" });
     for (let count = 0; count < 3; count += 1) {
       await s.clock.advance(1);
-      await registrations.update(id, { status: "ENABLED" });
-      await registrations.update(id, { url: `${URL}${count}`, status: "DISABLED" });
+      await registrations.update({ id, status: "ENABLED" });
+      await registrations.update({ id, url: `${URL}${count}`, status: "DISABLED" });
     }
     await registrations.remove(id);
     // Whatever runs at once, the newest ends first.
@@ -470,7 +477,7 @@ describe("the audit log", () => {
       open.pop()?.resolve();
       await s.quiet();
     }
-    const { entries } = await s.webhooks.audit.list({ account: "clinic" });
+    const { items: entries } = await s.webhooks.audit.list({ account: "clinic" });
     expect(entries).toEqual(s.entries.filter(({ account }) => account === "clinic").toReversed());
     // The first, all that waited, and the entry of the other partition.
     expect(sizes).toEqual([1, 13, 1]);
@@ -487,7 +494,7 @@ describe("the audit log", () => {
       }),
     });
     const { id } = await s.register(URL);
-    await s.webhooks.registrations.update(id, { status: "DISABLED", url: `${URL}b` });
+    await s.webhooks.registrations.update({ id, status: "DISABLED", url: `${URL}b` });
     await s.quiet();
     expect(written).toEqual([["webhook.created"], ["webhook.changed", "webhook.disabled"]]);
   });
@@ -527,7 +534,7 @@ describe("the audit log", () => {
       await s.call("PUT", `/webhooks/${id}`, { json: { url: `${URL}?token=Zebra3`, status: "ENABLED" } });
       await s.call("POST", `/webhooks/${id}/recover`, { json: { since: new Date(START).toISOString() } });
     }
-    const { entries } = await s.webhooks.audit.list({ account: "clinic", limit: 100 });
+    const { items: entries } = await s.webhooks.audit.list({ account: "clinic", limit: 100 });
     expect(entries.length).toBeGreaterThan(30);
     const text = JSON.stringify([entries, s.entries, (await s.call("GET", "/audit?limit=100")).json]);
     for (const secret of secrets) expect(text).not.toContain(secret);
@@ -589,7 +596,7 @@ describe("notify.exhausted", () => {
     const { id } = await s.register();
     await s.emit();
     await s.run(MINUTE);
-    await s.webhooks.registrations.update(id, { status: "DISABLED" });
+    await s.webhooks.registrations.update({ id, status: "DISABLED" });
     await s.run(4 * DAY);
     expect(told).toMatchObject([{ reason: "disabled", lastAttempt: null }]);
   });

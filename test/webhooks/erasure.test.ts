@@ -17,7 +17,7 @@ const PATIENT = { resourceType: "Patient", id: "7", name: [{ family: "Erasmus" }
 const contains = (value: unknown, text: string): boolean => JSON.stringify(value).includes(text);
 
 const listAll = async ({ webhooks }: Harness, account = "clinic") =>
-  (await webhooks.deliveries.list({ account })).deliveries;
+  (await webhooks.deliveries.list({ account })).items;
 
 describe("accounts.erase", () => {
   it("returns what it has erased, and the account then has nothing", async () => {
@@ -34,7 +34,7 @@ describe("accounts.erase", () => {
     expect(await harness.store.getWebhook(id)).toBeUndefined();
     expect(await harness.store.getEvent({ account: "clinic", id: eventId })).toBeUndefined();
     expect(await listAll(harness)).toEqual([]);
-    expect(await harness.webhooks.audit.list({ account: "clinic" })).toEqual({ entries: [], next: null });
+    expect(await harness.webhooks.audit.list({ account: "clinic" })).toEqual({ items: [], next: null });
   });
 
   it("lets attempts in flight end without a line in the log, and sends no retry", async () => {

@@ -22,7 +22,7 @@ const PRELUDE = `
   const create = (options = {}) => createWebhooks({ storage: memoryStorage(), access, ...options });
   const key = { id: "key-1", account: "clinic" };
   const event = { type: "patient.updated", account: "clinic", resource: { resourceType: "Patient", id: "1" } };
-  const register = (webhooks) => webhooks.registrations.create(key, { url: "https://hooks.example.com/in" });
+  const register = (webhooks) => webhooks.registrations.create({ subscriber: key, url: "https://hooks.example.com/in" });
 `;
 
 /** Runs a script with the built package, and returns what the logger wrote to the console. */

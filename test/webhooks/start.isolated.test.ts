@@ -193,8 +193,8 @@ describe("a service that is never started", () => {
     await run(1);
     await webhooks.stop();
     log.length = 0;
-    const { deliveries } = await webhooks.deliveries.list({ webhookId: id });
-    await webhooks.deliveries.resend(deliveries[0]?.id ?? "");
+    const { items: deliveries } = await webhooks.deliveries.list({ webhookId: id });
+    await webhooks.deliveries.resend({ id: deliveries[0]?.id ?? "" });
     await run(MINUTE);
     expect(log).toEqual(["warn deliveries are due and no process attempts them: call start() in one"]);
   });
@@ -306,7 +306,7 @@ describe("a service that is never started", () => {
       delivery: { send: async () => response(204) },
     });
     const subscriber = { id: "key-1", account: "clinic" };
-    await emitting.registrations.create(subscriber, { url: "https://hooks.example.com/in" });
+    await emitting.registrations.create({ subscriber, url: "https://hooks.example.com/in" });
     await delivering.start();
     await emitting.emit({
       type: "patient.created",
@@ -337,10 +337,10 @@ describe("a service without a logger", () => {
       vi.spyOn(console, level).mockImplementation((line) => void lines.push([level, line]));
     const clock = manualClock(Date.UTC(2026, 0, 1));
     const webhooks = createWebhooks({ storage: memoryStorage(), access, clock, ...options });
-    await webhooks.registrations.create(
-      { id: "key-1", account: "clinic" },
-      { url: "https://hooks.example.com/in" },
-    );
+    await webhooks.registrations.create({
+      subscriber: { id: "key-1", account: "clinic" },
+      url: "https://hooks.example.com/in",
+    });
     const resource = { resourceType: "Patient", id: "p1" };
     await webhooks.emit({ type: "patient.updated", account: "clinic", resource });
     await clock.advance(MINUTE);

@@ -1,12 +1,12 @@
 // Express 4 and 5. Postbell stands in front of the body parser: a receiver needs the raw bytes.
 import express from "express";
-import { createWebhooks } from "postbell";
+import { bearer, createWebhooks } from "postbell";
 import { expressAdapter } from "postbell/express";
 import { memoryStorage } from "postbell/memory";
 import { createReceiver } from "postbell/receiver";
 
 const { API_KEY, WEBHOOK_SECRET, PORT = 3000 } = process.env;
-const authenticate = (key) => (key === API_KEY ? { id: "key-1", account: "shop" } : null);
+const authenticate = (request) => (bearer(request) === API_KEY ? { id: "key-1", account: "shop" } : null);
 const storage = memoryStorage();
 const webhooks = createWebhooks({
   storage,

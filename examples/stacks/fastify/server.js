@@ -1,12 +1,12 @@
 // Fastify 5. The plugin starts the service with the server, and stops it when the server closes.
 import fastify from "fastify";
-import { createWebhooks } from "postbell";
+import { bearer, createWebhooks } from "postbell";
 import { fastifyAdapter } from "postbell/fastify";
 import { memoryStorage } from "postbell/memory";
 import { createReceiver } from "postbell/receiver";
 
 const { API_KEY, WEBHOOK_SECRET, PORT = 3000 } = process.env;
-const authenticate = (key) => (key === API_KEY ? { id: "key-1", account: "shop" } : null);
+const authenticate = (request) => (bearer(request) === API_KEY ? { id: "key-1", account: "shop" } : null);
 const storage = memoryStorage();
 const webhooks = createWebhooks({
   storage,

@@ -1,13 +1,13 @@
 // Hono, here on Node. `prefix` is the full path, also in an app that is mounted below another.
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
-import { createWebhooks } from "postbell";
+import { bearer, createWebhooks } from "postbell";
 import { fetchAdapter } from "postbell/fetch";
 import { memoryStorage } from "postbell/memory";
 import { createReceiver } from "postbell/receiver";
 
 const { API_KEY, WEBHOOK_SECRET, PORT = 3000 } = process.env;
-const authenticate = (key) => (key === API_KEY ? { id: "key-1", account: "shop" } : null);
+const authenticate = (request) => (bearer(request) === API_KEY ? { id: "key-1", account: "shop" } : null);
 const storage = memoryStorage();
 const webhooks = createWebhooks({
   storage,

@@ -1,13 +1,14 @@
 // NestJS on Express. What is mounted before `listen` stands in front of Nest's body parser.
 import { Body, Controller, HttpCode, Injectable, Module, Param, Post } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
-import { createWebhooks } from "postbell";
+import { type Access, bearer, createWebhooks } from "postbell";
 import { expressAdapter } from "postbell/express";
 import { memoryStorage } from "postbell/memory";
 import { createReceiver } from "postbell/receiver";
 
 const { API_KEY, WEBHOOK_SECRET, PORT = "3000" } = process.env;
-const authenticate = (key: string) => (key === API_KEY ? { id: "key-1", account: "shop" } : null);
+const authenticate: Access["authenticate"] = (request) =>
+  (bearer(request) === API_KEY ? { id: "key-1", account: "shop" } : null);
 @Injectable()
 class WebhookService {
   private readonly storage = memoryStorage();

@@ -2,12 +2,13 @@
 import { Body, Controller, HttpCode, Injectable, Module, Param, Post } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import { FastifyAdapter, type NestFastifyApplication } from "@nestjs/platform-fastify";
-import { createWebhooks } from "postbell";
+import { type Access, bearer, createWebhooks } from "postbell";
 import { fastifyAdapter } from "postbell/fastify";
 import { memoryStorage } from "postbell/memory";
 import { createReceiver } from "postbell/receiver";
 const { API_KEY, WEBHOOK_SECRET, PORT = 3000 } = process.env;
-const authenticate = (key: string) => (key === API_KEY ? { id: "key-1", account: "shop" } : null);
+const authenticate: Access["authenticate"] = (request) =>
+  (bearer(request) === API_KEY ? { id: "key-1", account: "shop" } : null);
 @Injectable()
 class WebhookService {
   private readonly storage = memoryStorage();

@@ -1,8 +1,8 @@
-import { createWebhooks } from "postbell";
+import { bearer, createWebhooks } from "postbell";
 import { memoryStorage } from "postbell/memory";
 
 const { API_KEY } = process.env;
-const authenticate = (key) => (key === API_KEY ? { id: "key-1", account: "shop" } : null);
+const authenticate = (request) => (bearer(request) === API_KEY ? { id: "key-1", account: "shop" } : null);
 const create = () =>
   createWebhooks({
     storage: memoryStorage(),

@@ -10,13 +10,17 @@ import { createRateLimit } from "../../http/rate-limit.js";
 import { createRouter, type Route } from "../../http/router.js";
 import type { Handler, HttpRequest } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
-import type { Subscriber } from "../access.js";
+import { bearer, type Subscriber } from "../access.js";
 import { readSubscriber } from "../call-arguments.js";
 import type { ServiceBase } from "../config/config.js";
-import type { Deliveries } from "../delivery/deliveries.js";
-import type { Registrations } from "../registrations/registrations.js";
 import { parseBodyFields, readBodyValue, toErrorResponse } from "./api-request.js";
-import { type ApiService, apiErrors, type Operation, type SubscriberCall } from "./operation.js";
+import {
+  type ApiService,
+  apiErrors,
+  type Operation,
+  type SubscriberCall,
+  type SubscriberCalls,
+} from "./operation.js";
 import { buildKeySet, cacheDocumentTexts, listOperations } from "./operations.js";
 
 /** The status of each code that a caller can cause. All others are errors of the service: 503. */
@@ -39,14 +43,20 @@ const createErrorTranslator =
 
 /** Serves the registration API. */
 export interface ApiHandlers {
-  /** For requests with an API key. */
+  /** For requests that `access.authenticate` identifies. */
   handle: Handler;
-  /** For a subscriber that the host has identified. Rejects only with `invalid_argument`. */
-  handleAs: (request: HttpRequest, subscriber: Subscriber, options?: HandleAsOptions) => ReturnType<Handler>;
+  /** For a subscriber that the host has identified. */
+  handleFor: (subscriber: Subscriber) => SubscriberHandler;
 }
 
-/** The options of `handleAs`. */
-export interface HandleAsOptions {
+/** Serves the registration API to one subscriber, whom the host has identified. */
+export type SubscriberHandler = (
+  request: HttpRequest,
+  options?: SubscriberHandlerOptions,
+) => ReturnType<Handler>;
+
+/** The options of `as(subscriber).handle`. */
+export interface SubscriberHandlerOptions {
   /**
    * Called if a request costs as much as several: with the number beyond the first. A list with
    * statistics counts as one more request for each webhook on the page.
@@ -54,28 +64,24 @@ export interface HandleAsOptions {
   onCost?: ((requests: number) => void) | undefined;
 }
 
-/** An API key that was admitted, or a subscriber that the host has identified. */
+/** A subscriber that was admitted, or that the host has identified. */
 type Caller = Pick<SubscriberCall, "subscriber" | "charge">;
 
 type Incoming = Pick<SubscriberCall, "request" | "parameter"> & { caller: Caller | undefined };
 
-/** @param registrations those of subscribers. */
+/** @param callsOf returns the calls of a subscriber. */
 export function createApiHandlers(
   base: ServiceBase,
-  registrations: Registrations,
-  deliveries: Deliveries,
+  callsOf: (subscriber: Subscriber) => SubscriberCalls,
   openApi: (baseUrl: string) => JsonObject,
 ): ApiHandlers {
-  const { config, catalogue, audit, logger } = base;
+  const { config, catalogue, logger } = base;
   const { clock, limits } = config;
   const accounts = createRateLimit({ perMinute: limits.requestsPerMinute, clock });
   const authenticate = createAuthentication(base);
   const translateError = createErrorTranslator(logger);
   const service: ApiService = {
-    registrations,
-    deliveries,
     catalogue,
-    audit: audit.log,
     getDocument: cacheDocumentTexts(openApi),
     keySet: buildKeySet(config),
   };
@@ -98,7 +104,8 @@ export function createApiHandlers(
           await readBodyValue(request, isOptional, { bytes: limits.requestBytes, clock }),
           properties,
         );
-      return operation.handle({ request, parameter, subscriber, charge, readBody }, service);
+      const webhooks = callsOf(subscriber);
+      return operation.handle({ request, parameter, subscriber, webhooks, charge, readBody }, service);
     },
   });
 
@@ -109,21 +116,23 @@ export function createApiHandlers(
   });
   return {
     handle: (request) => handle(request),
-    handleAs: async (request, subscriber, { onCost = () => {} } = {}) =>
-      handle(request, { subscriber: readSubscriber(subscriber), charge: onCost }),
+    handleFor:
+      (subscriber) =>
+      (request, { onCost = () => {} } = {}) =>
+        handle(request, { subscriber, charge: onCost }),
   };
 }
 
-/** The number of recently valid keys to remember. The least recently used is forgotten first. */
-const MAX_KNOWN_KEYS = 10_000;
+/**
+ * The number of recently valid credentials to remember. The least recently used is forgotten first.
+ */
+const MAX_KNOWN_CREDENTIALS = 10_000;
 
 /**
- * Concurrent calls of `authenticate` for unknown keys, and requests that wait for one. This bounds
- * the load that guessing can put on the host.
+ * Concurrent calls of `authenticate` for unknown credentials, and requests that wait for one. This
+ * bounds the load that guessing can put on the host.
  */
-const UNKNOWN_KEYS = { running: 16, waiting: 1_000 } as const;
-
-const BEARER = /^Bearer +([\x21-\x7e]{1,4096})$/i;
+const UNKNOWN_CREDENTIALS = { running: 16, waiting: 1_000 } as const;
 
 const unauthorized = (): HttpError =>
   new HttpError(401, "unauthorized", "Send a valid API key: Authorization: Bearer <API_KEY>.", {
@@ -131,12 +140,22 @@ const unauthorized = (): HttpError =>
   });
 
 /**
+ * Returns a digest of what a request presents to be recognised: its Bearer token, otherwise its
+ * cookies; `undefined` if it has neither. A digest, so that no key stays in memory.
+ */
+function digestCredentials(request: HttpRequest): string | undefined {
+  const presented = bearer(request) ?? request.headers["cookie"];
+  return presented && createHash("sha256").update(presented).digest("base64");
+}
+
+/**
  * Returns a function that returns the subscriber of a request.
  *
- * A recently valid key goes to the host at once. All other keys share a concurrency limit: this
+ * Recently valid credentials go to the host at once. All others share a concurrency limit: this
  * process cannot tell a guess from a valid key that it has not seen yet, so it refuses no key
- * because of the guesses of others. Concurrent calls for the same unknown key are coalesced. A key
- * that was invalid `requestsPerMinute` times within a minute is refused without a call.
+ * because of the guesses of others. Credentials that were invalid `requestsPerMinute` times within
+ * a minute are refused without a call. Each request gets a call of its own, because the host may
+ * also look at its address or its certificate.
  *
  * The function throws HttpError 401 `unauthorized`, 429 `rate_limited`, and 503 `unavailable` if
  * the host throws, returns an invalid value or does not respond in time.
@@ -145,15 +164,13 @@ function createAuthentication({
   config: { access, limits, clock },
   logger,
 }: ServiceBase): (request: HttpRequest) => Promise<Subscriber> {
-  /** By digest, as everywhere below, so that no key stays in memory. */
-  const knownKeys = new LRUCache<string, true>({ max: MAX_KNOWN_KEYS });
-  const wrongKeys = createRateLimit({ perMinute: limits.requestsPerMinute, clock });
-  const unknownKeyCalls = createConcurrencyLimit(UNKNOWN_KEYS);
-  const inFlight = new Map<string, Promise<Subscriber | null>>();
+  const known = new LRUCache<string, true>({ max: MAX_KNOWN_CREDENTIALS });
+  const refused = createRateLimit({ perMinute: limits.requestsPerMinute, clock });
+  const unknownCalls = createConcurrencyLimit(UNKNOWN_CREDENTIALS);
 
-  const callHost = async (key: string): Promise<Subscriber | null> => {
+  const callHost = async (request: HttpRequest): Promise<Subscriber | null> => {
     try {
-      const found = await callHook(clock, limits.hookMs, () => access.authenticate(key));
+      const found = await callHook(clock, limits.hookMs, () => access.authenticate(request));
       return found ? readSubscriber(found) : null;
     } catch (error) {
       logger.error({ error }, "access.authenticate failed or returned an invalid value");
@@ -165,45 +182,41 @@ function createAuthentication({
    * Only the wait for a free call expires. A call that has begun gets the full `hookMs`: with less
    * time than the host needs, it would occupy a place and time out without a result.
    */
-  const callHostLimited = (key: string): Promise<Subscriber | null> => {
+  const callHostLimited = (request: HttpRequest): Promise<Subscriber | null> => {
     const waitUntil = clock.monotonic() + limits.hookMs;
-    const call = unknownKeyCalls.run(async () => {
+    const call = unknownCalls.run(async () => {
       if (clock.monotonic() >= waitUntil) throw serviceUnavailable();
-      return callHost(key);
+      return callHost(request);
     });
     if (call === undefined) throw rateLimited(1, "Too many requests came with unknown API keys");
     return call;
   };
 
-  const identifyUnknown = async (key: string, digest: string): Promise<Subscriber | null> => {
-    const seconds = wrongKeys.take(digest);
+  const identifyUnknown = async (request: HttpRequest, digest: string): Promise<Subscriber | null> => {
+    const seconds = refused.take(digest);
     if (seconds > 0) throw rateLimited(seconds, "Too many requests came with this invalid API key");
-    let isWrong = false;
+    let isRefused = false;
     try {
-      const found = await callHostLimited(key);
-      isWrong = found === null;
-      if (found) knownKeys.set(digest, true);
+      const found = await callHostLimited(request);
+      isRefused = found === null;
+      if (found) known.set(digest, true);
       return found;
     } finally {
-      if (!isWrong) wrongKeys.putBack(digest);
+      if (!isRefused) refused.putBack(digest);
     }
   };
 
-  const identify = async (key: string): Promise<Subscriber | null> => {
-    const digest = createHash("sha256").update(key).digest("base64");
-    if (knownKeys.get(digest) === true) {
-      const found = await callHost(key);
-      if (!found) knownKeys.delete(digest);
-      return found;
-    }
-    const call = inFlight.get(digest) ?? identifyUnknown(key, digest).finally(() => inFlight.delete(digest));
-    inFlight.set(digest, call);
-    return call;
+  const identify = async (request: HttpRequest): Promise<Subscriber | null> => {
+    const digest = digestCredentials(request);
+    if (digest === undefined) return callHostLimited(request);
+    if (known.get(digest) !== true) return identifyUnknown(request, digest);
+    const found = await callHost(request);
+    if (!found) known.delete(digest);
+    return found;
   };
 
-  return async ({ headers }) => {
-    const key = BEARER.exec(headers["authorization"] ?? "")?.[1];
-    const found = key === undefined ? null : await identify(key);
+  return async (request) => {
+    const found = await identify(request);
     if (found) return found;
     throw unauthorized();
   };

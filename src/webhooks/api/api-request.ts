@@ -10,15 +10,13 @@ import { createJsonWriter } from "../../http/json-response.js";
 import type { HttpRequest } from "../../http/types.js";
 import { invalidField, TEXT_LENGTHS } from "../call-arguments.js";
 import type { Webhook } from "../webhook.js";
-import type { ApiService, BodySchema, SubscriberCall } from "./operation.js";
+import type { BodySchema, SubscriberCall } from "./operation.js";
 
 export const { json: toJsonResponse, error: toErrorResponse } = createJsonWriter({ vary: "Authorization" });
 
 /** A webhook of another account gives the same error as one that does not exist. */
-export const findWebhook = (
-  { parameter, subscriber }: SubscriberCall,
-  { registrations }: ApiService,
-): Promise<Webhook> => registrations.get(parameter("webhookId"), { as: subscriber });
+export const findWebhook = ({ parameter, webhooks }: SubscriberCall): Promise<Webhook> =>
+  webhooks.registrations.get(parameter("webhookId"));
 
 /** Returns the value of a JSON body. If the body is optional, a missing one is an empty object. */
 export async function readBodyValue(
@@ -105,7 +103,7 @@ export function parsePage(query: URLSearchParams): {
 }
 
 /** Renames the field of an error to the name that the request uses. */
-export async function renameErrorField<T>(names: Record<string, string>, call: Promise<T>): Promise<T> {
+export async function renameErrorField<T>(names: Record<string, string>, call: PromiseLike<T>): Promise<T> {
   try {
     return await call;
   } catch (error) {

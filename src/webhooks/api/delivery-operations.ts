@@ -9,7 +9,7 @@ import { notFound } from "../call-arguments.js";
 import { PER_ATTEMPT } from "../delivery/deliveries.js";
 import { parseDeliveryId } from "../store/records.js";
 import { findWebhook, parseInclude, renameErrorField, toJsonResponse } from "./api-request.js";
-import type { ApiService, Operations, SubscriberCall } from "./operation.js";
+import type { Operations, SubscriberCall } from "./operation.js";
 import {
   deliveryRef,
   describeObject,
@@ -55,9 +55,9 @@ export const deliveryOperations: Operations = {
       },
     },
     errors: [404],
-    async handle(call, service) {
-      const { id: webhookId } = await findWebhook(call, service);
-      return toJsonResponse(200, await service.deliveries.stats({ webhookId }));
+    async handle(call) {
+      const { id } = await findWebhook(call);
+      return toJsonResponse(200, await call.webhooks.deliveries.stats(id));
     },
   },
   readDelivery: {
@@ -75,9 +75,9 @@ export const deliveryOperations: Operations = {
       },
     },
     errors: [404],
-    async handle(call, service) {
-      const id = await findDeliveryId(call, service);
-      return toJsonResponse(200, await service.deliveries.get(id, { as: call.subscriber }));
+    async handle(call) {
+      const id = await findDeliveryId(call);
+      return toJsonResponse(200, await call.webhooks.deliveries.get(id));
     },
   },
   readDeliveryRequest: {
@@ -118,10 +118,10 @@ export const deliveryOperations: Operations = {
       },
     },
     errors: [400, 403, 404],
-    async handle(call, service) {
-      const id = await findDeliveryId(call, service);
+    async handle(call) {
+      const id = await findDeliveryId(call);
       const { body: includeBody } = parseInclude(new URLSearchParams(call.request.query), ["body"]);
-      return toJsonResponse(200, await service.deliveries.request(id, { includeBody, as: call.subscriber }));
+      return toJsonResponse(200, await call.webhooks.deliveries.inspect({ id, includeBody }));
     },
   },
   resendDelivery: {
@@ -150,11 +150,11 @@ export const deliveryOperations: Operations = {
       example: { id: EXAMPLE_DELIVERY_ID },
     },
     errors: [403, 404, 409],
-    async handle(call, service) {
-      const id = await findDeliveryId(call, service);
+    async handle(call) {
+      const id = await findDeliveryId(call);
       const { force } = await call.readBody();
-      const options = { force: force as boolean | undefined, as: call.subscriber };
-      return toJsonResponse(202, await service.deliveries.resend(id, options));
+      const request = { id, force: force as boolean | undefined };
+      return toJsonResponse(202, await call.webhooks.deliveries.resend(request));
     },
   },
   testWebhook: {
@@ -182,19 +182,19 @@ export const deliveryOperations: Operations = {
       example: { id: EXAMPLE_DELIVERY_ID },
     },
     errors: [403, 404, 409],
-    async handle(call, service) {
-      const { id: webhookId } = await findWebhook(call, service);
+    async handle(call) {
+      const { id: webhookId } = await findWebhook(call);
       const { event_type } = await call.readBody();
       const type = event_type as string | undefined;
-      const test = service.deliveries.test({ webhookId, type, as: call.subscriber });
+      const test = call.webhooks.deliveries.test({ webhookId, type });
       return toJsonResponse(202, await renameErrorField({ type: "event_type" }, test));
     },
   },
 };
 
 /** Returns the id of the path. Throws `not_found` for a delivery of another webhook. */
-async function findDeliveryId(call: SubscriberCall, service: ApiService): Promise<string> {
-  const webhook = await findWebhook(call, service);
+async function findDeliveryId(call: SubscriberCall): Promise<string> {
+  const webhook = await findWebhook(call);
   const id = call.parameter("deliveryId");
   if (parseDeliveryId(id)?.webhookId !== webhook.id) throw notFound("delivery");
   return id;

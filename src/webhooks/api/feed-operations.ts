@@ -65,12 +65,12 @@ export const feedOperations: Operations = {
       },
     },
     errors: [400, 403, 404],
-    async handle(call, service) {
-      const { id: webhookId } = await findWebhook(call, service);
+    async handle(call) {
+      const { id: webhookId } = await findWebhook(call);
       const query = new URLSearchParams(call.request.query);
       const { limit } = parsePage(query);
       const after = query.get("after") ?? undefined;
-      const found = service.deliveries.listEvents({ webhookId, after, limit, as: call.subscriber });
+      const found = call.webhooks.deliveries.listEvents({ webhookId, after, limit });
       const page = await renameErrorField({ cursor: "after" }, found);
       return toJsonResponse(200, { events: page.items, next: page.next, hasMore: page.hasMore });
     },

@@ -10,7 +10,7 @@ import { invalidField, TEXT_LENGTHS } from "../call-arguments.js";
 import type { Delivery, RecoverySelection, ReplayRequest } from "../delivery/deliveries.js";
 import { MAX_REPLAYED_TYPES, RECOVERABLE, REPLAYABLE } from "../delivery/recover.js";
 import { findWebhook, parseInclude, parsePage, renameErrorField, toJsonResponse } from "./api-request.js";
-import type { ApiService, BodySchema, Operations, SubscriberCall } from "./operation.js";
+import type { BodySchema, Operations, SubscriberCall } from "./operation.js";
 import {
   cursorParameter,
   describeObject,
@@ -139,9 +139,9 @@ export const logOperations: Operations = {
     parameters: logParameters,
     response: logResponse,
     errors: [400, 404],
-    async handle(call, service) {
-      const { id: webhookId } = await findWebhook(call, service);
-      return listLog(call, service, { webhookId });
+    async handle(call) {
+      const { id: webhookId } = await findWebhook(call);
+      return listLog(call, { webhookId });
     },
   },
   recoverDeliveries: {
@@ -161,10 +161,10 @@ export const logOperations: Operations = {
       example: { count: 12 },
     },
     errors: [403, 404, 409],
-    async handle(call, service) {
-      const { id: webhookId } = await findWebhook(call, service);
-      const recovery = { ...(await readRecovery(call)), webhookId, as: call.subscriber };
-      return toJsonResponse(202, await service.deliveries.recover(recovery));
+    async handle(call) {
+      const { id: webhookId } = await findWebhook(call);
+      const recovery = { ...(await readRecovery(call)), webhookId };
+      return toJsonResponse(202, await call.webhooks.deliveries.recover(recovery));
     },
   },
   replayDeliveries: {
@@ -182,12 +182,12 @@ export const logOperations: Operations = {
       example: { count: 12 },
     },
     errors: [403, 404, 409],
-    async handle(call, service) {
-      const { id: webhookId } = await findWebhook(call, service);
+    async handle(call) {
+      const { id: webhookId } = await findWebhook(call);
       const { dry_run: dryRun, ...fields } = await call.readBody();
       // The service checks each field.
-      const request = { ...fields, dryRun, webhookId, as: call.subscriber } as unknown as ReplayRequest;
-      const replay = service.deliveries.replay(request);
+      const request = { ...fields, dryRun, webhookId } as unknown as ReplayRequest;
+      const replay = call.webhooks.deliveries.replay(request);
       return toJsonResponse(202, await renameErrorField({ dryRun: "dry_run" }, replay));
     },
   },
@@ -201,9 +201,9 @@ export const logOperations: Operations = {
     parameters: logParameters,
     response: logResponse,
     errors: [400],
-    async handle(call, service) {
-      await chargeForWebhooks(call, service);
-      return listLog(call, service, { account: call.subscriber.account });
+    async handle(call) {
+      await chargeForWebhooks(call);
+      return listLog(call, { account: call.subscriber.account });
     },
   },
   recoverAccountDeliveries: {
@@ -234,27 +234,22 @@ export const logOperations: Operations = {
       example: { count: 12, webhooks: [{ webhookId: EXAMPLE_WEBHOOK.id, count: 12 }], skipped: [] },
     },
     errors: [],
-    async handle(call, service) {
-      const recovery = {
-        ...(await readRecovery(call)),
-        account: call.subscriber.account,
-        as: call.subscriber,
-      };
-      await chargeForWebhooks(call, service);
-      return toJsonResponse(202, await service.deliveries.recover(recovery));
+    async handle(call) {
+      const recovery = { ...(await readRecovery(call)), account: call.subscriber.account };
+      await chargeForWebhooks(call);
+      return toJsonResponse(202, await call.webhooks.deliveries.recover(recovery));
     },
   },
 };
 
 /** Lists the deliveries of a webhook or of an account, as the query asks. */
 async function listLog(
-  { request, subscriber }: SubscriberCall,
-  { deliveries }: ApiService,
+  { request, webhooks }: SubscriberCall,
   scope: { webhookId: string } | { account: string },
 ): Promise<HttpResponse> {
   const query = new URLSearchParams(request.query);
   const { attempts: isWithAttempts } = parseInclude(query, ["attempts"]);
-  const page = deliveries.list({
+  const page = webhooks.deliveries.list({
     ...scope,
     eventId: query.get("event_id") ?? undefined,
     state: (query.get("state") ?? undefined) as Delivery["state"] | undefined,
@@ -262,10 +257,12 @@ async function listLog(
     since: query.get("since") ?? undefined,
     until: query.get("until") ?? undefined,
     ...parsePage(query),
-    as: subscriber,
   });
-  const { deliveries: found, next } = await renameErrorField({ eventId: "event_id" }, page);
-  return toJsonResponse(200, { deliveries: found.map((delivery) => toRow(delivery, isWithAttempts)), next });
+  const { items: deliveries, next } = await renameErrorField({ eventId: "event_id" }, page);
+  return toJsonResponse(200, {
+    deliveries: deliveries.map((delivery) => toRow(delivery, isWithAttempts)),
+    next,
+  });
 }
 
 /**
@@ -294,14 +291,8 @@ async function readRecovery({ readBody }: SubscriberCall): Promise<RecoverySelec
 }
 
 /** Charges the account for a request that works on each of its webhooks, before it does. */
-async function chargeForWebhooks(
-  { subscriber: { account }, charge }: SubscriberCall,
-  { registrations }: ApiService,
-): Promise<void> {
-  let cursor: string | undefined;
-  do {
-    const { webhooks, next } = await registrations.list({ account, cursor, limit: 100 });
-    charge(webhooks.length);
-    cursor = next ?? undefined;
-  } while (cursor !== undefined);
+async function chargeForWebhooks({ webhooks, charge }: SubscriberCall): Promise<void> {
+  let count = 0;
+  for await (const _webhook of webhooks.registrations.list({ limit: 100 })) count += 1;
+  charge(count);
 }

@@ -10,8 +10,8 @@ import type { Subscriber } from "../access.js";
 import type { WebhooksConfig } from "../config/config.js";
 import type { Deliveries } from "../delivery/deliveries.js";
 import type { Catalogue } from "../event-types/catalogue.js";
-import type { Registrations } from "../registrations/registrations.js";
-import type { AuditLog } from "../webhook.js";
+import type { SubscriberRegistrations } from "../registrations/registrations.js";
+import type { SubscriberAuditLog } from "../webhook.js";
 
 /** A JSON object. Clients may send a `readOnly` property back as received; it is ignored. */
 export interface BodySchema {
@@ -27,18 +27,27 @@ export interface SubscriberCall {
   request: HttpRequest;
   parameter: PathParameter;
   subscriber: Subscriber;
+  /** The calls of the service with the subscriber's rights. */
+  webhooks: SubscriberCalls;
   /** Charges the account's limit for what costs as much as so many further requests. */
   charge: (count: number) => void;
   /** Reads the body, and returns the fields that the operation accepts. */
   readBody: () => Promise<Record<string, unknown>>;
 }
 
-/** The webhook service, as the handlers use it. */
+/** The calls of the webhook service, bound to a subscriber. */
+export interface SubscriberCalls {
+  /** Manages the webhooks of the subscriber's account. */
+  readonly registrations: SubscriberRegistrations;
+  /** The delivery log of the subscriber's account. */
+  readonly deliveries: Deliveries;
+  /** The audit log of the subscriber's account. Kept with `limits.auditEntries`. */
+  readonly audit: SubscriberAuditLog;
+}
+
+/** The parts of the webhook service that do not depend on the subscriber. */
 export interface ApiService {
-  registrations: Registrations;
-  deliveries: Deliveries;
   catalogue: Catalogue;
-  audit: AuditLog;
   getDocument: (baseUrl: string) => PublicDocument;
   /** The public keys of the signatures, as a JSON Web Key Set. */
   keySet: PublicDocument;

@@ -158,12 +158,12 @@ const interfaceOperations: Operations = {
       schema: { type: "object" },
     },
     errors: [404],
-    async handle({ parameter }, { deliveries }) {
-      const sample = deliveries.sample({ type: parameter("type") });
+    async handle({ parameter, webhooks }) {
+      const sample = webhooks.deliveries.sample({ type: parameter("type") });
       const body = await sample.catch((error: unknown) => {
         throw isPostbellError(error, "unknown_event_type") ? notFound("event type") : error;
       });
-      return toJsonResponse(200, JSON.parse(body));
+      return toJsonResponse(200, body);
     },
   },
   listAuditEntries: {
@@ -193,11 +193,11 @@ const interfaceOperations: Operations = {
       },
     },
     errors: [400],
-    async handle({ request, subscriber: { account } }, { audit }) {
-      const page = await audit.list({ account, ...parsePage(new URLSearchParams(request.query)) });
+    async handle({ request, webhooks }) {
+      const { items, next } = await webhooks.audit.list(parsePage(new URLSearchParams(request.query)));
       // Without the account, as the other records: it is the caller's.
-      const entries = page.entries.map((entry) => ({ ...entry, account: undefined }));
-      return toJsonResponse(200, { entries, next: page.next });
+      const entries = items.map((entry) => ({ ...entry, account: undefined }));
+      return toJsonResponse(200, { entries, next });
     },
   },
   readOpenApi: {

@@ -10,7 +10,7 @@ import type { JsonObject } from "../../schema/types.js";
 import { invalidField } from "../call-arguments.js";
 import type { Deliveries } from "../delivery/deliveries.js";
 import { MAX_EVENT_TYPES } from "../event-types/catalogue.js";
-import type { Registrations } from "../registrations/registrations.js";
+import type { RegistrationChange } from "../registrations/registrations.js";
 import type { Webhook } from "../webhook.js";
 import { findWebhook, parseInclude, parsePage, toJsonResponse } from "./api-request.js";
 import type { Operations } from "./operation.js";
@@ -96,10 +96,10 @@ export const registrationOperations: Operations = {
       },
     },
     errors: [403, 409],
-    async handle({ request, subscriber, readBody }, { registrations }) {
+    async handle({ request, webhooks, readBody }) {
       const idempotencyKey = readIdempotencyKey(request.headers);
       const { url, event_types, ...details } = await readBody();
-      const { webhook, secret } = await registrations.create(subscriber, {
+      const { webhook, secret } = await webhooks.registrations.create({
         url: url as string,
         eventTypes: event_types as string[] | undefined,
         idempotencyKey,
@@ -124,13 +124,12 @@ export const registrationOperations: Operations = {
       example: { webhooks: [EXAMPLE_WEBHOOK], next: null },
     },
     errors: [400],
-    async handle({ request, subscriber, charge }, { registrations, deliveries }) {
+    async handle({ request, webhooks: { registrations, deliveries }, charge }) {
       const query = new URLSearchParams(request.query);
       const include = parseInclude(query, INCLUDED);
-      const page = { account: subscriber.account, ...parsePage(query) };
-      const { webhooks, next } = await registrations.list(page);
-      if (include.stats) charge(webhooks.length);
-      return toJsonResponse(200, { webhooks: await toFullResources(deliveries, webhooks, include), next });
+      const { items, next } = await registrations.list(parsePage(query));
+      if (include.stats) charge(items.length);
+      return toJsonResponse(200, { webhooks: await toFullResources(deliveries, items, include), next });
     },
   },
   readWebhook: {
@@ -141,10 +140,10 @@ export const registrationOperations: Operations = {
     parameters: [includeParameter],
     response: { status: 200, description: "The webhook.", schema: webhookRef, example: EXAMPLE_WEBHOOK },
     errors: [400, 404],
-    async handle(call, service) {
+    async handle(call) {
       const include = parseInclude(new URLSearchParams(call.request.query), INCLUDED);
-      const webhook = await findWebhook(call, service);
-      return toJsonResponse(200, await toFullResource(service.deliveries, webhook, include));
+      const webhook = await findWebhook(call);
+      return toJsonResponse(200, await toFullResource(call.webhooks.deliveries, webhook, include));
     },
   },
   updateWebhook: {
@@ -177,10 +176,10 @@ export const registrationOperations: Operations = {
       example: { ...EXAMPLE_WEBHOOK, status: "DISABLED", updatedDate: "2026-03-02T08:30:00.000Z" },
     },
     errors: [403, 404, 409],
-    async handle(call, service) {
-      const { id } = await findWebhook(call, service);
+    async handle(call) {
+      const { id } = await findWebhook(call);
       const change = parseChange(await call.readBody());
-      const webhook = await service.registrations.update(id, change, { as: call.subscriber });
+      const webhook = await call.webhooks.registrations.update({ id, ...change });
       return toJsonResponse(200, toResource(webhook));
     },
   },
@@ -198,8 +197,8 @@ export const registrationOperations: Operations = {
       example: { message: "The webhook was deleted." },
     },
     errors: [404],
-    async handle(call, service) {
-      await service.registrations.remove(call.parameter("webhookId"), { as: call.subscriber });
+    async handle({ parameter, webhooks }) {
+      await webhooks.registrations.remove(parameter("webhookId"));
       return toJsonResponse(200, { message: "The webhook was deleted." });
     },
   },
@@ -233,11 +232,11 @@ export const registrationOperations: Operations = {
       example: { secret: EXAMPLE_SECRET, rotatesAt: "2026-03-01T13:00:00.000Z" },
     },
     errors: [403, 404],
-    async handle(call, service) {
-      const { id } = await findWebhook(call, service);
+    async handle(call) {
+      const { id } = await findWebhook(call);
       const { overlap_seconds } = await call.readBody();
-      const options = { overlapMs: parseOverlap(overlap_seconds), as: call.subscriber };
-      return toJsonResponse(200, await service.registrations.rotateSecret(id, options));
+      const request = { id, overlapMs: parseOverlap(overlap_seconds) };
+      return toJsonResponse(200, await call.webhooks.registrations.rotateSecret(request));
     },
   },
   finishRotation: {
@@ -254,21 +253,21 @@ export const registrationOperations: Operations = {
       example: { message: "Only the new secret signs from now on." },
     },
     errors: [403, 404],
-    async handle(call, service) {
-      const { id } = await findWebhook(call, service);
-      await service.registrations.finishRotation(id, { as: call.subscriber });
+    async handle(call) {
+      const { id } = await findWebhook(call);
+      await call.webhooks.registrations.finishRotation(id);
       return toJsonResponse(200, { message: "Only the new secret signs from now on." });
     },
   },
 };
 
 /** The webhook with the properties of the OpenAPI document, and no others. */
-const toResource = ({ id, status, url, createdDate, updatedDate }: Webhook) => ({
+const toResource = ({ id, status, url, createdAt, updatedAt }: Webhook) => ({
   id,
   status,
   url,
-  createdDate,
-  updatedDate,
+  createdDate: createdAt,
+  updatedDate: updatedAt,
 });
 
 function readIdempotencyKey(headers: HttpRequest["headers"]): string | undefined {
@@ -290,7 +289,7 @@ function parseOverlap(seconds: unknown): number | undefined {
   );
 }
 
-type Change = Parameters<Registrations["update"]>[1];
+type Change = Omit<RegistrationChange, "id">;
 type Details = Pick<Change, "description" | "metadata">;
 
 function parseChange({ url, status, event_types, ...more }: Record<string, unknown>): Change {
@@ -311,7 +310,7 @@ async function toFullResource(deliveries: Deliveries, webhook: Webhook, include:
     // In the form that an update accepts, so that a record that was read can be sent back.
     ...(include.event_types && { event_types: webhook.eventTypes ?? ["*"] }),
     ...(include.details && { description: webhook.description, metadata: webhook.metadata }),
-    ...(include.stats && { stats: await deliveries.stats({ webhookId: webhook.id }) }),
+    ...(include.stats && { stats: await deliveries.stats(webhook.id) }),
   };
 }
 

@@ -5,12 +5,12 @@ import type { Logger, LoggerOption } from "../../core/logger.js";
 import type { Telemetry } from "../../core/telemetry.js";
 import type { ClientCertificate, DestinationOptions } from "../../outbound/destination-options.js";
 import type { SigningKey } from "../../signature/asymmetric.js";
-import type { Access } from "../access.js";
+import type { Access, Actor } from "../access.js";
 import type { Catalogue, EventCatalogue } from "../event-types/catalogue.js";
 import type { BodyForm, PlainEvent } from "../events/notification.js";
 import type { ParsedResource } from "../fhir.js";
 import type { Claim, Settlement, Storage, WebhookStore } from "../store.js";
-import type { AuditEntry, AuditLog } from "../webhook.js";
+import type { AuditEntry, SubscriberAuditLog } from "../webhook.js";
 import type { DeliveryOptions, SignatureOptions } from "./delivery-options.js";
 import type {
   EndpointHealthOptions,
@@ -30,7 +30,7 @@ type Filled<T, Unset extends keyof T = never> = {
 /** The options after they were checked and completed with their defaults. */
 export interface WebhooksConfig {
   readonly storage: Storage;
-  readonly access: Filled<Access<ParsedResource | PlainEvent>, "canActFor">;
+  readonly access: Filled<Access<ParsedResource | PlainEvent>, "canRead" | "canActFor">;
   readonly events: EventCatalogue;
   readonly resolveReference: ResolveReference | undefined;
   readonly body: BodyForm;
@@ -69,7 +69,8 @@ export interface Audit {
   readonly reportsEnds: boolean;
   /** Records deliveries that were settled as failed or withheld, in one call of the storage. */
   readonly recordEnds: (ends: readonly FailedEnd[]) => void;
-  readonly log: AuditLog;
+  /** The log, as the actor may read it. */
+  readonly log: (actor: Actor) => SubscriberAuditLog;
   /** Resolves once everything so far was reported, or after `limits.hookMs`. */
   readonly settled: () => Promise<void>;
 }

@@ -4,8 +4,8 @@ import type { Clock } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import type { Telemetry } from "../../core/telemetry.js";
 import type { DestinationOptions } from "../../outbound/destination-options.js";
-import type { Access } from "../access.js";
-import type { EventCatalogue } from "../event-types/catalogue.js";
+import type { Access, PlainAccess } from "../access.js";
+import type { EventCatalogue, PlainCatalogue } from "../event-types/catalogue.js";
 import type { ClinicalEvents } from "../event-types/clinical-events.js";
 import type { DataOf, IsPlainType } from "../event-types/event-data.js";
 import type { BodyForm, PlainEvent } from "../events/notification.js";
@@ -31,7 +31,7 @@ export type ReadableOf<C> = string extends keyof C
  * const options: WebhooksOptions = {
  *   storage: redisStorage({ url: "redis://localhost:6379" }),
  *   access: {
- *     authenticate: (apiKey) => findSubscriber(apiKey),
+ *     authenticate: (request) => findSubscriber(bearer(request)),
  *     canRead: (subscriber, resource) => mayRead(subscriber.id, resource),
  *   },
  *   retention: { ms: 7 * 86_400_000 },
@@ -42,7 +42,7 @@ export type ReadableOf<C> = string extends keyof C
 export interface WebhooksOptions<C extends EventCatalogue = ClinicalEvents> {
   /** Required. Stores webhooks, events and deliveries. */
   storage: Storage;
-  /** Required. Authenticates API keys and decides what they may read. */
+  /** Required. Authenticates requests and decides what subscribers may read. */
   access: Access<ReadableOf<C>>;
   /**
    * Maps each event type to the resource type of its record, `{ "order.placed": "ServiceRequest"
@@ -118,6 +118,24 @@ export interface WebhooksOptions<C extends EventCatalogue = ClinicalEvents> {
    * `postbell/opentelemetry`, or `prometheus().telemetry` of `postbell/prometheus`.
    */
   telemetry?: Telemetry | undefined;
+}
+
+/**
+ * The options of `createWebhooks` if all event types are plain: `access.canRead` can be left out.
+ *
+ * @example
+ * const options: PlainWebhooksOptions = {
+ *   storage: postgresStorage({ pool }),
+ *   access: { authenticate: (request) => findSubscriber(bearer(request)) },
+ *   events: { "order.paid": {} },
+ * };
+ */
+export interface PlainWebhooksOptions<C extends PlainCatalogue = PlainCatalogue>
+  extends Omit<WebhooksOptions<C>, "access" | "events"> {
+  /** Required. Authenticates requests. */
+  access: PlainAccess<ReadableOf<C>>;
+  /** Required. The event types. */
+  events: C;
 }
 
 /**

@@ -219,7 +219,8 @@ const areBooleans = (results: readonly unknown[]): results is readonly boolean[]
 
 /**
  * Returns a function that calls `canRead` for each entry. It returns a promise only if the host
- * does, and never throws or rejects.
+ * does, and never throws or rejects. Without `canRead`, which is left out if all types are plain,
+ * it allows plain events; one with a resource was emitted under other options, and waits.
  */
 export function createPermissions({ config: { access, limits, clock }, logger }: ServiceBase) {
   const fail = ({ account }: Subscriber, error: unknown): null => {
@@ -236,10 +237,15 @@ export function createPermissions({ config: { access, limits, clock }, logger }:
     }
   };
 
+  if (access.canRead === undefined) {
+    return (subscriber: Subscriber, { isPlain }: PreparedEvent): Permission =>
+      isPlain ? ALL_ALLOWED : fail(subscriber, new TypeError("access.canRead is missing"));
+  }
+  const { canRead } = access;
   return (subscriber: Subscriber, { entries }: PreparedEvent): Permission | Promise<Permission> => {
     const results: unknown[] = [];
     try {
-      for (const entry of entries) results.push(access.canRead(subscriber, entry.resource()));
+      for (const entry of entries) results.push(canRead(subscriber, entry.resource()));
     } catch (error) {
       // Promises of earlier entries may still reject. Unhandled, that would end the process.
       void Promise.allSettled(results);

@@ -1,6 +1,7 @@
 /** The delivery log and its repairs, as hosts call them. */
 
-import type { Actor, Subscriber } from "../access.js";
+import type { JsonObject } from "../../schema/types.js";
+import type { List } from "../list.js";
 import type { Attempt, AttemptSummary, DeliveryState, RecoverableState } from "../store.js";
 import type { EndpointHealth } from "./endpoint-health.js";
 import type { EventFeedRequest, EventPage } from "./event-feed.js";
@@ -147,33 +148,33 @@ export interface ReplayRequest {
   readonly subject?: string | undefined;
   /** True counts the events and changes nothing. Default false. */
   readonly dryRun?: boolean | undefined;
-  readonly as?: Subscriber;
 }
 
 /**
  * The delivery log and the calls that repair it. Completed deliveries are kept for `retention`.
  *
- * A call without `as` acts as the host. With `as`, it has the permissions of that API key, as in
- * `registrations`: every key of the account may read the log, but without the subjects, and
- * without the excerpts of responses, which can repeat a record. Only a key that may manage the
- * webhook may call `request`, `listEvents`, `resend`, `recover`, `replay` and `test`.
+ * `webhooks.deliveries` acts as the host, for all accounts. `webhooks.as(subscriber).deliveries`
+ * has the rights of that API key, as its `registrations`: every key of the account may read the
+ * log, but without the subjects, and without the excerpts of responses, which can repeat a record.
+ * Only a key that may manage the webhook may call `inspect`, `listEvents`, `resend`, `recover`,
+ * `replay` and `test`.
  *
- * @throws `not_found`, `invalid_argument` and the errors of the storage; with `as` also
+ * @throws `not_found`, `invalid_argument` and the errors of the storage; for a subscriber also
  * `webhook_owned_by_another_key` and `access_unavailable`.
  */
 export interface Deliveries {
   /**
-   * Returns deliveries created at or after `since` and before `until`, newest first. `limit` is 1
-   * to 100, 50 by default. `next` is the cursor of the next page, `null` on the last one.
+   * Lists deliveries created at or after `since` and before `until`, newest first. `limit` is the
+   * size of a page, 1 to 100, 50 by default.
    *
    * A call examines a limited part of the log, so a page can hold fewer deliveries than `limit`,
-   * even none, and still have a `next`: continue until it is `null`.
+   * even none, and still have a `next`: continue until it is `null`, as `for await` does.
    *
    * With `eventId`, only the deliveries of that event: the first one, and those sent again.
    *
    * With `account` in place of `webhookId`, the deliveries of all its webhooks, those of the same
    * millisecond by webhook. It reads the log of each webhook, so it costs as much as that many
-   * calls.
+   * calls. `as(subscriber)` lists those of the subscriber's account if neither is given.
    *
    * @throws `unknown_event_type` for a `type` that is neither in the catalogue nor `webhook.test`.
    */
@@ -188,24 +189,23 @@ export interface Deliveries {
     readonly until?: Date | string | undefined;
     readonly cursor?: string | undefined;
     readonly limit?: number | undefined;
-    readonly as?: Subscriber;
-  }): Promise<{ readonly deliveries: readonly Delivery[]; readonly next: string | null }>;
+  }): List<Delivery>;
   /** Returns a delivery with all stored attempts. */
-  get(id: string, options?: Actor): Promise<Delivery>;
+  get(id: string): Promise<Delivery>;
   /**
    * Returns what an attempt would send now. `access.canRead` is called again, and entries that the
    * webhook's subscriber may not read are left out, as in an attempt. Only a key that may manage
    * the webhook may call it.
    *
-   * @param options.includeBody returns the body too, which contains the record. Default false.
+   * @param request.includeBody returns the body too, which contains the record. Default false.
    *
    * @throws `record_not_readable` if the subscriber may not read the event's own record;
    * `not_found` if the event is no longer stored; `access_unavailable` if `canRead` fails.
    */
-  request(
-    id: string,
-    options?: { readonly includeBody?: boolean | undefined } & Actor,
-  ): Promise<DeliveryRequest>;
+  inspect(request: {
+    readonly id: string;
+    readonly includeBody?: boolean | undefined;
+  }): Promise<DeliveryRequest>;
   /**
    * Returns the events that the webhook's endpoint should have received, oldest first, while they
    * are kept: those that have a delivery to the webhook, in any state, each once. Whoever continues
@@ -231,17 +231,17 @@ export interface Deliveries {
    * Makes one more attempt now. A pending delivery keeps its schedule. For a completed one, creates
    * a new delivery of the same event with its own schedule. Returns the delivery that is attempted.
    *
-   * @param options.force makes the attempt even if another one is in flight, with a new delivery
+   * @param request.force makes the attempt even if another one is in flight, with a new delivery
    * unless one is scheduled: the endpoint may receive the event twice. Default false.
    *
    * @throws `attempt_in_flight` if an attempt of the event is in flight to the webhook, or about to
    * start; `webhook_disabled` while the webhook is DISABLED; `resend_limit_reached` if the event
    * was sent to the webhook again a hundred times.
    */
-  resend(
-    id: string,
-    options?: { readonly force?: boolean | undefined } & Actor,
-  ): Promise<{ readonly id: string }>;
+  resend(request: {
+    readonly id: string;
+    readonly force?: boolean | undefined;
+  }): Promise<{ readonly id: string }>;
   /**
    * Creates deliveries of all stored events since `since` that the webhook subscribes to and did
    * not receive: emitted while it was disabled, or failed. Pending, delivered and withheld
@@ -271,9 +271,7 @@ export interface Deliveries {
    * @example
    * const { count } = await webhooks.deliveries.recover({ webhookId, state: "pending" });
    */
-  recover(
-    request: { readonly webhookId: string; readonly as?: Subscriber } & RecoverySelection,
-  ): Promise<{ readonly count: number }>;
+  recover(request: { readonly webhookId: string } & RecoverySelection): Promise<{ readonly count: number }>;
   /**
    * Does the same for every ENABLED webhook of an account that the caller may manage, one after
    * another, within the same limits.
@@ -281,9 +279,7 @@ export interface Deliveries {
    * @throws `rate_limited` if all of them were refused for it; an error of the storage if nothing
    * was created before it.
    */
-  recover(
-    request: { readonly account: string; readonly as?: Subscriber } & RecoverySelection,
-  ): Promise<AccountRecovery>;
+  recover(request: { readonly account: string } & RecoverySelection): Promise<AccountRecovery>;
   /**
    * Sends the stored events of a span of time again, also those that were delivered: for a
    * subscriber that has lost them. Each gets a new delivery with a schedule of its own, as by
@@ -313,16 +309,15 @@ export interface Deliveries {
   test(request: {
     readonly webhookId: string;
     readonly type?: string | undefined;
-    readonly as?: Subscriber;
   }): Promise<{ readonly id: string }>;
   /**
-   * Returns the body that a test sends, as JSON. With `type`, it has a sample of that event type: a
+   * Returns the body that a test sends, as data. With `type`, it has a sample of that event type: a
    * resource with the elements that FHIR R4 requires, tagged as test data (`HTEST`), or the
    * `example` of a plain type with `"test": true`. Ids and times are examples.
    *
    * @throws `unknown_event_type`.
    */
-  sample(request?: { readonly type?: string | undefined }): Promise<string>;
+  sample(request?: { readonly type?: string | undefined }): Promise<JsonObject>;
   /** Returns statistics of a webhook and the health of its endpoint, at constant cost. */
-  stats(request: { readonly webhookId: string; readonly as?: Subscriber }): Promise<DeliveryCounts>;
+  stats(webhookId: string): Promise<DeliveryCounts>;
 }

@@ -10,10 +10,12 @@ import {
   readCallArguments,
   readLimit,
   requireOneScope,
+  selectAccount,
 } from "../call-arguments.js";
 import type { ServiceBase } from "../config/config.js";
 import { requireLoggedType, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { type PreparedEvent, readPayload } from "../events/notification.js";
+import { PagedList } from "../list.js";
 import type { Entitlement } from "../registrations/entitlement.js";
 import { listHeaders } from "../sender.js";
 import type { StartReminder } from "../start-reminder.js";
@@ -44,15 +46,17 @@ const LIST_ARGUMENTS = [
   "until",
   "cursor",
   "limit",
-  "as",
 ] as const;
 
+type ListRequest = Parameters<Deliveries["list"]>[0];
+
+/** Returns the log as an actor may use it. Its limits count for all actors together. */
 export function createDeliveryLog(
   base: ServiceBase,
   entitlement: Entitlement,
   append: AppendForWebhook,
   reminder: StartReminder,
-): Deliveries {
+): (actor: Actor) => Deliveries {
   const { store, config, catalogue } = base;
   const permissionFor = createPermissions(base);
 
@@ -97,71 +101,76 @@ export function createDeliveryLog(
     );
   };
 
-  return Object.freeze<Deliveries>({
-    async list(request) {
-      const input = readCallArguments("list", request, LIST_ARGUMENTS);
-      const { webhookId, account, state, type, cursor, ...rest } = input;
-      requireOneScope("list", input);
-      const eventId = rest.eventId === undefined ? undefined : readEventId(rest.eventId);
-      if (state !== undefined) requireState(state);
-      if (type !== undefined) requireLoggedType(catalogue, type);
-      const since = readOptionalTime("since", rest.since);
-      const until = readOptionalTime("until", rest.until);
-      const query = { state, type, since, until, cursor, limit: readLimit(rest.limit) };
-      const webhooks =
-        account === undefined
-          ? [await entitlement.find(webhookId ?? "", request)]
-          : await entitlement.findAll(account, request);
-      const listLog = account === undefined ? listWebhookDeliveries : listAccountDeliveries;
-      const { rows, next } =
-        eventId === undefined
-          ? await listLog(store, webhooks, query)
-          : await listEventDeliveries(store, eventId, webhooks, query);
-      return { deliveries: await toVisible(rows, request), next };
-    },
+  const list = async (request: ListRequest, cursor: string | undefined, actor: Actor) => {
+    const input = readCallArguments("list", request, LIST_ARGUMENTS);
+    const { webhookId, state, type, ...rest } = input;
+    const account =
+      webhookId === undefined && actor !== "host" ? selectAccount(input.account, actor) : input.account;
+    requireOneScope("list", { webhookId, account });
+    const eventId = rest.eventId === undefined ? undefined : readEventId(rest.eventId);
+    if (state !== undefined) requireState(state);
+    if (type !== undefined) requireLoggedType(catalogue, type);
+    const since = readOptionalTime("since", rest.since);
+    const until = readOptionalTime("until", rest.until);
+    const query = { state, type, since, until, cursor, limit: readLimit(rest.limit) };
+    const webhooks =
+      account === undefined
+        ? [await entitlement.find(webhookId ?? "", actor)]
+        : await entitlement.findAll(account, actor);
+    const listLog = account === undefined ? listWebhookDeliveries : listAccountDeliveries;
+    const { rows, next } =
+      eventId === undefined
+        ? await listLog(store, webhooks, query)
+        : await listEventDeliveries(store, eventId, webhooks, query);
+    return { items: await toVisible(rows, actor), next };
+  };
 
-    async get(id, options = {}) {
-      const actor = readCallArguments("get", options, ["as"]);
-      const { delivery, webhook } = await entitlement.findDelivery(id, actor);
-      const [visible] = await toVisible([{ delivery, webhook }], actor);
-      if (!visible) throw notFound("delivery");
-      return visible;
-    },
+  const feed = createEventFeed(base, entitlement);
+  const repairs = createDeliveryRepairs(base, entitlement, append, reminder);
 
-    async request(id, options = {}) {
-      const input = readCallArguments("request", options, ["includeBody", "as"]);
-      const { includeBody = false, ...actor } = input;
-      if (typeof includeBody !== "boolean")
-        throw invalidField("includeBody", "includeBody must be true or false.");
-      const { delivery, webhook } = await entitlement.findDelivery(id, actor);
-      await entitlement.requireManager(webhook, actor);
-      const stored = await store.getEvent({ account: webhook.account, id: delivery.eventId });
-      if (!stored) throw notFound("event");
-      const event = readEvent(stored);
-      const allowed = delivery.type === TEST_EVENT_TYPE ? [true] : await selectEntries(webhook, event);
-      const body = buildBody(config, webhook, event, allowed);
-      return {
-        method: "POST",
-        url: webhook.url,
-        headers: listHeaders(config, { id: event.id, perAttempt: PER_ATTEMPT }),
-        bytes: body.length,
-        body: includeBody ? body.toString() : null,
-      };
-    },
+  return (actor) =>
+    Object.freeze<Deliveries>({
+      list: (request) => new PagedList(request?.cursor, (cursor) => list(request, cursor, actor)),
 
-    async stats(request) {
-      const { webhookId } = readCallArguments("stats", request, ["webhookId", "as"]);
-      const webhook = await entitlement.find(webhookId, request);
-      const now = store.now();
-      const stats = await store.deliveryStats(webhookId, now);
-      if (!stats) throw notFound("webhook");
-      return toCounts(stats, webhook, { policy: config.endpoints, now });
-    },
+      async get(id) {
+        const { delivery, webhook } = await entitlement.findDelivery(id, actor);
+        const [visible] = await toVisible([{ delivery, webhook }], actor);
+        if (!visible) throw notFound("delivery");
+        return visible;
+      },
 
-    listEvents: createEventFeed(base, entitlement),
+      async inspect(request) {
+        const { id, includeBody = false } = readCallArguments("inspect", request, ["id", "includeBody"]);
+        if (typeof includeBody !== "boolean")
+          throw invalidField("includeBody", "includeBody must be true or false.");
+        const { delivery, webhook } = await entitlement.findDelivery(id, actor);
+        await entitlement.requireManager(webhook, actor);
+        const stored = await store.getEvent({ account: webhook.account, id: delivery.eventId });
+        if (!stored) throw notFound("event");
+        const event = readEvent(stored);
+        const allowed = delivery.type === TEST_EVENT_TYPE ? [true] : await selectEntries(webhook, event);
+        const body = buildBody(config, webhook, event, allowed);
+        return {
+          method: "POST",
+          url: webhook.url,
+          headers: listHeaders(config, { id: event.id, perAttempt: PER_ATTEMPT }),
+          bytes: body.length,
+          body: includeBody ? body.toString() : null,
+        };
+      },
 
-    ...createDeliveryRepairs(base, entitlement, append, reminder),
-  });
+      async stats(webhookId) {
+        const webhook = await entitlement.find(webhookId, actor);
+        const now = store.now();
+        const stats = await store.deliveryStats(webhookId, now);
+        if (!stats) throw notFound("webhook");
+        return toCounts(stats, webhook, { policy: config.endpoints, now });
+      },
+
+      listEvents: feed(actor),
+
+      ...repairs(actor),
+    });
 }
 
 function requireState(state: DeliveryState): void {

@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { PostbellError } from "../../core/errors.js";
 import { createRateLimit } from "../../http/rate-limit.js";
+import type { JsonObject } from "../../schema/types.js";
 import type { Actor } from "../access.js";
 import { toAuditActor } from "../audit.js";
 import { invalidField, notFound, readCallArguments } from "../call-arguments.js";
@@ -52,7 +53,7 @@ export function createDeliveryRepairs(
   entitlement: Entitlement,
   append: AppendForWebhook,
   reminder: StartReminder,
-): Pick<Deliveries, "resend" | "recover" | "replay" | "test" | "sample"> {
+): (actor: Actor) => Pick<Deliveries, "resend" | "recover" | "replay" | "test" | "sample"> {
   const { store, config, catalogue, audit } = base;
   const { clock, limits } = config;
   const tests = createRateLimit({ perMinute: limits.repairsPerMinute, clock });
@@ -64,9 +65,11 @@ export function createDeliveryRepairs(
     fields: Partial<AuditEntry>,
   ): void => audit.record({ account, action, actor: toAuditActor(actor), webhookId, ...fields });
 
-  return {
-    async resend(id, options = {}) {
-      const { force = false, ...actor } = readCallArguments("resend", options, ["force", "as"]);
+  const recoveries = createRecoveries(base, entitlement, reminder);
+
+  return (actor) => ({
+    async resend(request) {
+      const { id, force = false } = readCallArguments("resend", request, ["id", "force"]);
       if (typeof force !== "boolean") throw invalidField("force", "force must be true or false.");
       const { delivery, webhook } = await entitlement.findDelivery(id, actor);
       const { webhookId, eventId } = delivery;
@@ -85,13 +88,12 @@ export function createDeliveryRepairs(
       return { id: resent.id };
     },
 
-    ...createRecoveries(base, entitlement, reminder),
+    ...recoveries(actor),
 
     async test(request) {
-      const names = ["webhookId", "type", "as"] as const;
-      const { webhookId, type = TEST_EVENT_TYPE } = readCallArguments("test", request, names);
+      const { webhookId, type = TEST_EVENT_TYPE } = readCallArguments("test", request, ["webhookId", "type"]);
       requireLoggedType(catalogue, type);
-      const webhook = await requireSendable(entitlement, await entitlement.find(webhookId, request), request);
+      const webhook = await requireSendable(entitlement, await entitlement.find(webhookId, actor), actor);
       requireSubscribed(webhook.eventTypes, type);
       const refusal = takeToken(tests, webhookId, "Too many tests of this webhook");
       if (refusal !== undefined) throw refusal;
@@ -104,7 +106,7 @@ export function createDeliveryRepairs(
       const created = emitted[0]?.deliveries[0];
       // The webhook was disabled or deleted after it was looked up.
       if (!created) throw webhookDisabled();
-      record("webhook.tested", webhook, request, { deliveryId: created.id, eventId: event.id });
+      record("webhook.tested", webhook, actor, { deliveryId: created.id, eventId: event.id });
       return { id: created.id };
     },
 
@@ -116,7 +118,8 @@ export function createDeliveryRepairs(
         { body: config.body, catalogue },
         { id, account: "", sentType: type, now },
       );
-      return buildBody(config, { id: webhookId }, readPayload(payload), [true]).toString();
+      const body = buildBody(config, { id: webhookId }, readPayload(payload), [true]);
+      return JSON.parse(body.toString()) as JsonObject;
     },
-  };
+  });
 }

@@ -1,7 +1,7 @@
 /** The feed of a webhook: the events that its endpoint should have received, as sent now. */
 
 import { PostbellError } from "../../core/errors.js";
-import type { Actor, Subscriber } from "../access.js";
+import type { Actor } from "../access.js";
 import { readCallArguments, readLimit } from "../call-arguments.js";
 import type { ServiceBase } from "../config/config.js";
 import { TEST_EVENT_TYPE } from "../event-types/catalogue.js";
@@ -39,7 +39,6 @@ export interface EventFeedRequest {
   readonly webhookId: string;
   readonly after?: string | undefined;
   readonly limit?: number | undefined;
-  readonly as?: Subscriber;
 }
 
 /**
@@ -59,7 +58,10 @@ const AFTER = /^([0-9a-f-]{36})_([\x21-\x7e]{0,200})$/;
 /** `undefined`: nothing is sent, because the event is gone or may not be read. */
 type Sendable = FeedEvent | undefined;
 
-export function createEventFeed(base: ServiceBase, entitlement: Entitlement) {
+export function createEventFeed(
+  base: ServiceBase,
+  entitlement: Entitlement,
+): (actor: Actor) => (request: EventFeedRequest) => Promise<EventPage> {
   const { store, config } = base;
   const permissionFor = createPermissions(base);
 
@@ -84,10 +86,10 @@ export function createEventFeed(base: ServiceBase, entitlement: Entitlement) {
     });
   };
 
-  return async (request: EventFeedRequest): Promise<EventPage> => {
-    const { webhookId, after, limit, ...actor } = readCallArguments("listEvents", request, ARGUMENTS);
-    const webhook = await entitlement.find(webhookId, actor as Actor);
-    await entitlement.requireManager(webhook, actor as Actor);
+  return (actor) => async (request) => {
+    const { webhookId, after, limit } = readCallArguments("listEvents", request, ARGUMENTS);
+    const webhook = await entitlement.find(webhookId, actor);
+    await entitlement.requireManager(webhook, actor);
     const page = await store.readDeliveriesAfter({
       webhookId,
       after: parseAfter(after, webhookId),
@@ -117,7 +119,7 @@ export function createEventFeed(base: ServiceBase, entitlement: Entitlement) {
   };
 }
 
-const ARGUMENTS = ["webhookId", "after", "limit", "as"] as const;
+const ARGUMENTS = ["webhookId", "after", "limit"] as const;
 
 const toFailure = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
 

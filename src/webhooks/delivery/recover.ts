@@ -83,10 +83,9 @@ type Selection = Pick<
   "since" | "until" | "types" | "subject" | "states" | "isDryRun"
 >;
 
-type RecoverRequest = Actor &
-  RecoverySelection & { webhookId?: string | undefined; account?: string | undefined };
+type RecoverRequest = RecoverySelection & { webhookId?: string | undefined; account?: string | undefined };
 
-const RECOVER_ARGUMENTS = ["webhookId", "account", "since", "type", "state", "as"] as const;
+const RECOVER_ARGUMENTS = ["webhookId", "account", "since", "type", "state"] as const;
 
 /** Throws `unknown_event_type` for a type that is not in the catalogue. */
 function requireType(catalogue: Catalogue, type: unknown, field: string): string {
@@ -113,16 +112,7 @@ function readSelection(catalogue: Catalogue, { since, type, state }: RecoverRequ
   return { since: from, types, states: state === undefined ? undefined : [state] };
 }
 
-const REPLAY_ARGUMENTS = [
-  "webhookId",
-  "since",
-  "until",
-  "types",
-  "states",
-  "subject",
-  "dryRun",
-  "as",
-] as const;
+const REPLAY_ARGUMENTS = ["webhookId", "since", "until", "types", "states", "subject", "dryRun"] as const;
 
 /** Returns a list of the host or a client. Throws `invalid_request`. */
 function readList(field: string, value: unknown, most: number): unknown[] | undefined {
@@ -133,7 +123,7 @@ function readList(field: string, value: unknown, most: number): unknown[] | unde
 }
 
 /** Throws `invalid_argument` and `invalid_request`; `unknown_event_type` as in `recover`. */
-function readReplay(catalogue: Catalogue, request: ReplayRequest): Selection {
+function readReplay(catalogue: Catalogue, request: ReplayRequest, actor: Actor): Selection {
   const since = parseEventTime("since", request.since);
   const until = parseEventTime("until", request.until);
   if (until <= since) throw invalidField("until", "until must be later than since.");
@@ -143,7 +133,7 @@ function readReplay(catalogue: Catalogue, request: ReplayRequest): Selection {
   const { subject, dryRun = false } = request;
   if (subject !== undefined) checkName("subject", subject);
   // A subscriber may only learn of records that it was sent.
-  const allowed = subject !== undefined && request.as !== undefined ? DELIVERED : REPLAYABLE;
+  const allowed = subject !== undefined && actor !== "host" ? DELIVERED : REPLAYABLE;
   const states = (readList("states", request.states, REPLAYABLE.length) ?? allowed) as EventStanding[];
   for (const [index, state] of states.entries())
     if (!allowed.includes(state)) throw wrongState(`states[${index}]`, allowed);
@@ -155,7 +145,7 @@ export function createRecoveries(
   { store, config, logger, catalogue, audit }: ServiceBase,
   entitlement: Entitlement,
   reminder: StartReminder,
-): Pick<Deliveries, "recover" | "replay"> {
+): (actor: Actor) => Pick<Deliveries, "recover" | "replay"> {
   const { clock, limits } = config;
   const recoveries = createRateLimit({ perMinute: limits.repairsPerMinute, clock });
   const recover = createRecover(store, config);
@@ -213,32 +203,29 @@ export function createRecoveries(
     return result;
   };
 
-  return {
+  return (actor) => ({
     recover: (async (request: RecoverRequest): Promise<{ count: number } | AccountRecovery> => {
       const input = readCallArguments("recover", request, RECOVER_ARGUMENTS);
       requireOneScope("recover", input);
       const selection = readSelection(catalogue, input);
-      if (input.account !== undefined) return recoverAccount(input.account, selection, input);
-      const webhook = await requireSendable(
-        entitlement,
-        await entitlement.find(input.webhookId ?? "", input),
-        input,
-      );
-      const { count, error } = await recoverWebhook(webhook, selection, input);
+      if (input.account !== undefined) return recoverAccount(input.account, selection, actor);
+      const found = await entitlement.find(input.webhookId ?? "", actor);
+      const webhook = await requireSendable(entitlement, found, actor);
+      const { count, error } = await recoverWebhook(webhook, selection, actor);
       if (error !== undefined) throw error;
       return { count };
     }) as Deliveries["recover"],
 
     async replay(request) {
       const input = readCallArguments("replay", request, REPLAY_ARGUMENTS);
-      const selection = readReplay(catalogue, input);
-      const found = await entitlement.find(input.webhookId, input);
-      const webhook = await requireSendable(entitlement, found, input);
-      const { count, error } = await recoverWebhook(webhook, selection, input, "webhook.replayed");
+      const selection = readReplay(catalogue, input, actor);
+      const found = await entitlement.find(input.webhookId, actor);
+      const webhook = await requireSendable(entitlement, found, actor);
+      const { count, error } = await recoverWebhook(webhook, selection, actor, "webhook.replayed");
       if (error !== undefined) throw error;
       return { count };
     },
-  };
+  });
 }
 
 /** The maximum number of events to examine in one call; the storage may examine fewer. */

@@ -32,6 +32,9 @@ import {
  */
 export type EventCatalogue = Readonly<Record<string, string | readonly string[] | PlainEventType>>;
 
+/** A catalogue whose events have no FHIR resource. */
+export type PlainCatalogue = Readonly<Record<string, PlainEventType>>;
+
 /**
  * Returns a catalogue as it is, with the types that `createWebhooks` infers from one in its
  * options. Use it for a catalogue in a file of its own: a JSON Schema then needs no `as const`.

@@ -28,6 +28,8 @@ export interface PreparedEvent {
   type: string;
   /** The `traceparent` of the span that emitted it. */
   trace: string | undefined;
+  /** True for an event without a FHIR resource. */
+  isPlain: boolean;
   /** The subscriber must be allowed to read the first: the focal resource, or the plain event. */
   entries: PreparedEntry[];
   /**
@@ -79,6 +81,7 @@ const preparePlainEvent = (header: PlainHeader, data: string): PreparedEvent => 
   id: header.id,
   type: header.type,
   trace: header.trace,
+  isPlain: true,
   entries: [
     {
       resource: () => {
@@ -103,6 +106,7 @@ function prepareBundle(header: PayloadHeader, text: string): PreparedEvent {
     id: header.id,
     type: header.type,
     trace: header.trace,
+    isPlain: false,
     entries: texts.map((entry) => ({ resource: () => JSON.parse(entry) as ParsedResource })),
     body({ form, topic, allowed, eventIdField }) {
       const { head, middle, tail } = frame(header, form, eventIdField);

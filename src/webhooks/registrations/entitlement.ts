@@ -8,7 +8,7 @@ import { callHook } from "../../core/clock.js";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { isUuid } from "../../core/uuid.js";
 import type { Actor, Subscriber } from "../access.js";
-import { checkName, notFound } from "../call-arguments.js";
+import { isOfAccount, notFound, selectAccount } from "../call-arguments.js";
 import type { ServiceBase } from "../config/config.js";
 import { parseDeliveryId } from "../store/records.js";
 import type { DeliveryRecord, WebhookChange, WebhookRecord } from "../store.js";
@@ -17,14 +17,10 @@ import type { DeliveryRecord, WebhookChange, WebhookRecord } from "../store.js";
  * Enforces the rule: its owner key decides what a webhook sends, where to, and under which secret.
  */
 export interface Entitlement {
-  /**
-   * Loads a webhook. Throws `not_found`, also for a webhook of another account, and
-   * `invalid_argument` if `as` is not a subscriber.
-   */
+  /** Loads a webhook. Throws `not_found`, also for a webhook of another account. */
   find: (id: string, actor: Actor) => Promise<WebhookRecord>;
   /**
-   * Loads a delivery and its webhook. Throws `not_found`, also for a delivery of another account,
-   * and `invalid_argument` as `find` does.
+   * Loads a delivery and its webhook. Throws `not_found`, also for a delivery of another account.
    */
   findDelivery: (id: string, actor: Actor) => Promise<{ delivery: DeliveryRecord; webhook: WebhookRecord }>;
   /**
@@ -34,7 +30,7 @@ export interface Entitlement {
   canManage: (webhook: WebhookRecord, actor: Actor) => Promise<boolean>;
   /**
    * Loads all webhooks of an account, oldest first. Throws `not_found` for an actor of another
-   * account, and `invalid_argument` as `find` does.
+   * account.
    */
   findAll: (account: string, actor: Actor) => Promise<WebhookRecord[]>;
   /** Throws `webhook_owned_by_another_key` or `access_unavailable`. */
@@ -65,28 +61,14 @@ export const isDisablingOnly = (
   (change.eventTypes === undefined || isSameSubscription(change.eventTypes, webhook.eventTypes)) &&
   keepsDetails(webhook, change);
 
-function checkActor(actor: Actor): void {
-  if (!("as" in actor)) return;
-  const { as } = actor;
-  if (typeof as !== "object" || as === null) {
-    throw new PostbellError(
-      "invalid_argument",
-      "as must be a subscriber with id and account; leave it out to act as the host.",
-      { field: "as" },
-    );
-  }
-  checkName("as.id", as.id);
-  checkName("as.account", as.account);
-}
-
 /** Webhooks that one call reads. */
 const PAGE = 100;
 
 export function createEntitlement({ store, config }: ServiceBase): Entitlement {
   const { access, limits, clock } = config;
-  const canActFor = async (as: Subscriber, owner: Subscriber): Promise<boolean> => {
+  const canActFor = async (subscriber: Subscriber, owner: Subscriber): Promise<boolean> => {
     try {
-      const call = (): unknown => access.canActFor?.(as, owner) ?? false;
+      const call = (): unknown => access.canActFor?.(subscriber, owner) ?? false;
       const allowed = await callHook(clock, limits.hookMs, call);
       if (typeof allowed === "boolean") return allowed;
       throw new TypeError("neither true nor false");
@@ -99,20 +81,17 @@ export function createEntitlement({ store, config }: ServiceBase): Entitlement {
     }
   };
 
-  const canManage: Entitlement["canManage"] = async ({ account, subscriberId }, { as }) => {
-    if (as === undefined) return true;
-    if (as.account !== account) return false;
-    if (as.id === subscriberId) return true;
-    return canActFor({ id: as.id, account }, { id: subscriberId, account });
+  const canManage: Entitlement["canManage"] = async ({ account, subscriberId }, actor) => {
+    if (actor === "host") return true;
+    if (actor.account !== account) return false;
+    if (actor.id === subscriberId) return true;
+    return canActFor({ id: actor.id, account }, { id: subscriberId, account });
   };
 
   const find: Entitlement["find"] = async (id, actor) => {
-    checkActor(actor);
     // An id that is not a UUID names no webhook, and no storage should have to build a key from it.
     const webhook = isUuid(id) ? await store.getWebhook(id) : undefined;
-    if (!webhook || (actor.as !== undefined && actor.as.account !== webhook.account)) {
-      throw notFound("webhook");
-    }
+    if (!webhook || !isOfAccount(actor, webhook.account)) throw notFound("webhook");
     return webhook;
   };
 
@@ -128,9 +107,7 @@ export function createEntitlement({ store, config }: ServiceBase): Entitlement {
       }
     },
     async findAll(account, actor) {
-      checkActor(actor);
-      checkName("account", account);
-      if (actor.as !== undefined && actor.as.account !== account) throw notFound("account");
+      selectAccount(account, actor);
       const found: WebhookRecord[] = [];
       let cursor: string | undefined;
       do {

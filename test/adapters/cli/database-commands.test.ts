@@ -57,13 +57,14 @@ function openService(file: string) {
   const webhooks = createWebhooks({ storage, access });
   const register = async (): Promise<string> => {
     const url = "https://subscriber.example/hook";
-    return (await webhooks.registrations.create({ id: "key", account: "clinic" }, { url })).webhook.id;
+    return (await webhooks.registrations.create({ subscriber: { id: "key", account: "clinic" }, url }))
+      .webhook.id;
   };
   const countPending = async (webhookId: string): Promise<number> => {
     let [count, cursor]: [number, string | undefined] = [0, undefined];
     do {
       const page = await webhooks.deliveries.list({ webhookId, limit: 100, ...(cursor && { cursor }) });
-      count += page.deliveries.length;
+      count += page.items.length;
       cursor = page.next ?? undefined;
     } while (cursor !== undefined);
     return count;

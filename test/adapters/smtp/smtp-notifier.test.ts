@@ -25,9 +25,9 @@ const WEBHOOK: Webhook = {
   url: "https://user:pass@hooks.example.com/in/%3Cb%3E?token=s3cret&x=1#part",
   status: "ENABLED",
   eventTypes: null,
-  createdDate: "2026-01-01T00:00:00.000Z",
-  updatedDate: "2026-01-01T00:00:00.000Z",
-  failingSince: "2026-01-01T00:00:00.000Z",
+  createdAt: new Date("2026-01-01T00:00:00.000Z"),
+  updatedAt: new Date("2026-01-01T00:00:00.000Z"),
+  failingSince: new Date("2026-01-01T00:00:00.000Z"),
   description: null,
   metadata: null,
 };

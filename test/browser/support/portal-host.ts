@@ -92,7 +92,11 @@ export async function startPortalHost({
     await webhooks.emit({ type: "patient.updated", account: SUBSCRIBER.account, resource });
   };
   const register = async (url = URL_A): Promise<string> => {
-    const { webhook } = await webhooks.registrations.create(SUBSCRIBER, { url, eventTypes: ["patient.*"] });
+    const { webhook } = await webhooks.registrations.create({
+      subscriber: SUBSCRIBER,
+      url,
+      eventTypes: ["patient.*"],
+    });
     return webhook.id;
   };
   return {

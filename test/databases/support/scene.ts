@@ -55,7 +55,8 @@ export async function openScene(database: Database): Promise<Scene> {
   const storage = redisStorage({ url: redisUrl(), prefix });
   const webhooks = createWebhooks({ storage, access: { authenticate: () => null, canRead: () => true } });
   const subscriber = { id: "key-1", account: ACCOUNT };
-  const { webhook } = await webhooks.registrations.create(subscriber, {
+  const { webhook } = await webhooks.registrations.create({
+    subscriber,
     url: "https://hooks.example.com/in",
   });
   const children = new Set<ChildProcess>();
@@ -114,7 +115,7 @@ export async function openScene(database: Database): Promise<Scene> {
       let cursor: string | undefined;
       do {
         const page = await webhooks.deliveries.list({ webhookId: webhook.id, limit: 100, cursor });
-        ids.push(...page.deliveries.map(({ eventId }) => eventId));
+        ids.push(...page.items.map(({ eventId }) => eventId));
         cursor = page.next ?? undefined;
       } while (cursor !== undefined);
       return ids;

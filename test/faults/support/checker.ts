@@ -116,7 +116,7 @@ export function openChecker(on: StorageUnderTest, address: StorageAddress): Chec
       };
     },
     async leftovers({ webhooks: { registrations } }) {
-      const { webhooks } = await registrations.list({ account: KEY.account, limit: 100 });
+      const { items: webhooks } = await registrations.list({ account: KEY.account, limit: 100 });
       for (const { id } of webhooks) await registrations.remove(id);
       const clock = manualClock(Date.now() + AFTER_RETENTION_MS);
       // The same records, at a time that this process decides.

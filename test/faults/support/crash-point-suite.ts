@@ -220,14 +220,18 @@ export function describeCrashPoints(start: () => Promise<StorageUnderTest>): voi
   describe("a crash while registering", () => {
     it("c14, after the webhook is stored, before its secret is returned: created again with the same key, it is the same one", async () => {
       const { ledger, subscriber, prepare, checker, launch } = await openScene(on());
-      const registration = { url: subscriber.url("/"), idempotencyKey: "registration-1" };
+      const registration = {
+        subscriber: KEY,
+        url: subscriber.url("/"),
+        idempotencyKey: "registration-1",
+      };
       const dying = await prepare({ crashAt: "c14" });
-      await expect(dying.create(KEY, registration)).rejects.toMatchObject({ code: "died" });
-      const { webhooks } = await ledger.webhooks.registrations.list({ account: KEY.account });
+      await expect(dying.create(registration)).rejects.toMatchObject({ code: "died" });
+      const { items: webhooks } = await ledger.webhooks.registrations.list({ account: KEY.account });
       expect(webhooks).toHaveLength(1);
 
       const worker = await launch();
-      const { webhook, secret } = await worker.create(KEY, registration);
+      const { webhook, secret } = await worker.create(registration);
       expect(webhook).toEqual(webhooks[0]);
       expect((await checker.store.stats()).webhooks).toBe(1);
       subscriber.trust(webhook.id, secret);

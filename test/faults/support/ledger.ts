@@ -57,7 +57,10 @@ export function openLedger(
     webhooks,
     promised,
     async register(path) {
-      const { webhook, secret } = await webhooks.registrations.create(KEY, { url: subscriber.url(path) });
+      const { webhook, secret } = await webhooks.registrations.create({
+        subscriber: KEY,
+        url: subscriber.url(path),
+      });
       subscriber.trust(webhook.id, secret);
       return webhook.id;
     },

@@ -94,7 +94,7 @@ export function describeOutage(start: () => Promise<StorageUnderTest>): void {
   it("refuses calls at once while it is gone, logs that twice, and delivers everything once after", async () => {
     const { webhooks, content, delivered, log, siteLog } = await openServices(on());
     await Promise.all([webhooks.start(), content.start()]);
-    await webhooks.registrations.create(SUBSCRIBER, { url: "https://hooks.example.com/" });
+    await webhooks.registrations.create({ subscriber: SUBSCRIBER, url: "https://hooks.example.com/" });
     const [api, site] = await Promise.all([mountEverywhere(webhooks), mountEverywhere(content)]);
     const emitted = new Set<string>();
     const emit = async (): Promise<unknown> => {

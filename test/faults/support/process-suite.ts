@@ -239,7 +239,10 @@ export function describeProcesses(start: () => Promise<StorageUnderTest>): void 
 
   describe("registrations changed by two processes at once", () => {
     const enabledOf = async ({ ledger }: Scene): Promise<number> => {
-      const { webhooks } = await ledger.webhooks.registrations.list({ account: KEY.account, limit: 100 });
+      const { items: webhooks } = await ledger.webhooks.registrations.list({
+        account: KEY.account,
+        limit: 100,
+      });
       return webhooks.filter(({ status }) => status === "ENABLED").length;
     };
     const codesOf = async (calls: readonly Promise<unknown>[]): Promise<string[]> =>
@@ -259,7 +262,7 @@ export function describeProcesses(start: () => Promise<StorageUnderTest>): void 
       const { subscriber, prepare, ledger } = scene;
       const [one, two] = await Promise.all([prepare(), prepare()]);
       const create = (worker: Worker, number: number): Promise<unknown> =>
-        worker.create(KEY, { url: subscriber.url(`/${number}`) });
+        worker.create({ subscriber: KEY, url: subscriber.url(`/${number}`) });
       const both = Array.from({ length: 25 }, (_, number) => [create(one, number), create(two, number)]);
       const codes = await codesOf(both.flat());
       expect(countOf(codes, "done")).toBe(15);
@@ -268,16 +271,16 @@ export function describeProcesses(start: () => Promise<StorageUnderTest>): void 
 
       const { registrations } = ledger.webhooks;
       const disableAll = async (): Promise<readonly string[]> => {
-        const { webhooks } = await registrations.list({ account: KEY.account, limit: 100 });
-        for (const { id } of webhooks) await registrations.update(id, { status: "DISABLED" });
+        const { items: webhooks } = await registrations.list({ account: KEY.account, limit: 100 });
+        for (const { id } of webhooks) await registrations.update({ id, status: "DISABLED" });
         return webhooks.map(({ id }) => id);
       };
       await disableAll();
       for (let number = 0; number < 10; number++)
-        await registrations.create(KEY, { url: subscriber.url("/") });
+        await registrations.create({ subscriber: KEY, url: subscriber.url("/") });
       const ids = await disableAll();
       expect(ids).toHaveLength(25);
-      const enable = (worker: Worker) => (id: string) => worker.update(id, { status: "ENABLED" });
+      const enable = (worker: Worker) => (id: string) => worker.update({ id, status: "ENABLED" });
       const enabling = await codesOf([...ids.map(enable(one)), ...[...ids].reverse().map(enable(two))]);
       expect(new Set(enabling)).toEqual(new Set(["done", "webhook_limit_reached"]));
       expect(await enabledOf(scene)).toBe(15);
@@ -313,11 +316,11 @@ export function describeProcesses(start: () => Promise<StorageUnderTest>): void 
       const [, other] = await Promise.all([launch(), prepare()]);
       const delivery = idOf(await ledger.emit());
       await endpoint.arrived(1);
-      await other.update(id, { status: "DISABLED" });
+      await other.update({ id, status: "DISABLED" });
       endpoint.held[0]?.resolve(500);
       await eventually(async () => (await checker.delivery(delivery)).step >= 3, "steps are skipped");
       expect(subscriber.received).toHaveLength(1);
-      await other.update(id, { status: "ENABLED" });
+      await other.update({ id, status: "ENABLED" });
       await endpoint.arrived(2);
       endpoint.held[1]?.resolve(204);
       await checker.drained();
@@ -338,10 +341,10 @@ export function describeProcesses(start: () => Promise<StorageUnderTest>): void 
       const [, other] = await Promise.all([launch(), prepare()]);
       const delivery = idOf(await ledger.emit());
       await endpoint.arrived(1);
-      await other.update(id, { status: "DISABLED" });
+      await other.update({ id, status: "DISABLED" });
       endpoint.held[0]?.resolve(500);
       await eventually(async () => (await checker.delivery(delivery)).step === 1, "the failure is stored");
-      await other.update(id, { status: "ENABLED" });
+      await other.update({ id, status: "ENABLED" });
       await endpoint.arrived(2);
       endpoint.held[1]?.resolve(204);
       await checker.drained();
@@ -361,7 +364,7 @@ export function describeProcesses(start: () => Promise<StorageUnderTest>): void 
       const [, other] = await Promise.all([launch(), prepare()]);
       await ledger.emit();
       await endpoint.arrived(1);
-      await other.update(id, { url: subscriber.url("/new") });
+      await other.update({ id, url: subscriber.url("/new") });
       endpoint.held[0]?.resolve(500);
       await endpoint.arrived(2);
       endpoint.held[1]?.resolve(204);

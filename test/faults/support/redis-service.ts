@@ -174,7 +174,7 @@ export async function startService({
       const ids: string[] = [];
       for (let index = 0; index < count; index++) {
         const url = receiver.url(String(index));
-        const { webhook, secret } = await webhooks.registrations.create(SUBSCRIBER, { url });
+        const { webhook, secret } = await webhooks.registrations.create({ subscriber: SUBSCRIBER, url });
         receiver.trust(webhook.id, secret);
         ids.push(webhook.id);
       }

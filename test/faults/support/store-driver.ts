@@ -168,7 +168,7 @@ export async function eventually(
 }
 
 /** The code that a promise rejects with, or `resolved`. */
-export const codeOf = (promise: Promise<unknown>): Promise<string> =>
+export const codeOf = (promise: PromiseLike<unknown>): PromiseLike<string> =>
   promise.then(
     () => "resolved",
     (error: Error & { readonly code?: string }) => error.code ?? `${error.name}: ${error.message}`,

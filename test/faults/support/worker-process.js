@@ -133,8 +133,8 @@ process.on("SIGTERM", () => void end());
 const COMMANDS = {
   emit: (event) => webhooks.emit(event),
   start: () => webhooks.start(),
-  create: (subscriber, registration) => webhooks.registrations.create(subscriber, registration),
-  update: (id, change) => webhooks.registrations.update(id, change),
+  create: (registration) => webhooks.registrations.create(registration),
+  update: (change) => webhooks.registrations.update(change),
   remove: (id) => webhooks.registrations.remove(id),
 
   close: () => storage.close(),

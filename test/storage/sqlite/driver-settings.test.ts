@@ -83,7 +83,10 @@ const createService = (database: SqliteHandle) => {
   return { storage, webhooks: createWebhooks({ storage, access, logger: false }) };
 };
 const register = ({ webhooks }: ReturnType<typeof createService>) =>
-  webhooks.registrations.create({ id: "key", account: "clinic" }, { url: "https://subscriber.example/hook" });
+  webhooks.registrations.create({
+    subscriber: { id: "key", account: "clinic" },
+    url: "https://subscriber.example/hook",
+  });
 
 describe.each(Object.entries(SETTINGS))("a database with %s", (_, open) => {
   it("is used like any other: emit stores a delivery, and content is read as it was written", async () => {
@@ -92,7 +95,7 @@ describe.each(Object.entries(SETTINGS))("a database with %s", (_, open) => {
     const { deliveries } = await service.webhooks.emit(event);
     expect(deliveries).toHaveLength(1);
     const list = await service.webhooks.deliveries.list({ webhookId: webhook.id });
-    expect(list.deliveries).toMatchObject([{ id: deliveries[0]?.id, state: "pending" }]);
+    expect(list.items).toMatchObject([{ id: deliveries[0]?.id, state: "pending" }]);
     const content = service.storage.content({ clock: systemClock, logger: silentLogger });
     const record = { columns: "{}", body: "text", unique: [] };
     await content.commit([{ key: "post/1", expectedVersion: 0, record }]);
@@ -109,7 +112,7 @@ describe.each(Object.entries(SETTINGS))("a database with %s", (_, open) => {
     host.exec("BEGIN IMMEDIATE");
     expect((await service.webhooks.emit(event, { transaction: host })).deliveries).toHaveLength(1);
     host.exec("COMMIT");
-    expect((await service.webhooks.deliveries.list({ webhookId: webhook.id })).deliveries).toHaveLength(1);
+    expect((await service.webhooks.deliveries.list({ webhookId: webhook.id })).items).toHaveLength(1);
     await service.storage.close();
   });
 });
@@ -136,7 +139,7 @@ describe.each(Object.entries(CHANGES))("a database that returns %s", (_, change)
       message: expect.stringMatching(/must return rows as objects and integers as numbers/),
     });
     host.exec("COMMIT");
-    expect((await service.webhooks.deliveries.list({ webhookId: webhook.id })).deliveries).toEqual([]);
+    expect((await service.webhooks.deliveries.list({ webhookId: webhook.id })).items).toEqual([]);
     await service.storage.close();
   });
 });

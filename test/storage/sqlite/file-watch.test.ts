@@ -52,10 +52,10 @@ function createService(storage: SqliteStorage) {
     logger,
     webhooks,
     register: () =>
-      webhooks.registrations.create(
-        { id: "key", account: "clinic" },
-        { url: "https://subscriber.example/hook" },
-      ),
+      webhooks.registrations.create({
+        subscriber: { id: "key", account: "clinic" },
+        url: "https://subscriber.example/hook",
+      }),
     emit: () => webhooks.emit(event),
     errors: () => log.filter(({ level }) => level === "error"),
   };
@@ -129,7 +129,7 @@ describe.each(Object.entries(openings))("a file in use, %s,", (_, open) => {
     renameSync(join(base, "moved"), folder);
     await clock.advance(2 * SECOND);
     await emit();
-    const { deliveries } = await webhooks.deliveries.list({ webhookId: webhook.id });
+    const { items: deliveries } = await webhooks.deliveries.list({ webhookId: webhook.id });
     // The refused one is among them: it was committed, and its error says that nobody knows.
     expect(deliveries.length).toBeGreaterThanOrEqual(2);
   });

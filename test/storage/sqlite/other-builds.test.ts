@@ -54,11 +54,11 @@ function createService(options: Parameters<typeof sqliteStorage>[0] = { file: fi
     storage,
     webhooks,
     register: () =>
-      webhooks.registrations.create(
-        { id: "key", account: "clinic" },
-        { url: "https://subscriber.example/hook" },
-      ),
-    count: async () => (await webhooks.deliveries.list({ account: "clinic" })).deliveries.length,
+      webhooks.registrations.create({
+        subscriber: { id: "key", account: "clinic" },
+        url: "https://subscriber.example/hook",
+      }),
+    count: async () => (await webhooks.deliveries.list({ account: "clinic" })).items.length,
   };
 }
 

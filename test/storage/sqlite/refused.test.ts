@@ -121,10 +121,10 @@ describe("a file that becomes read-only", () => {
     };
     const storage = sqliteStorage({ database: handle });
     const webhooks = createWebhooks({ storage, access, logger: false });
-    const { webhook } = await webhooks.registrations.create(
-      { id: "key-1", account: "clinic" },
-      { url: "https://hooks.example.com/" },
-    );
+    const { webhook } = await webhooks.registrations.create({
+      subscriber: { id: "key-1", account: "clinic" },
+      url: "https://hooks.example.com/",
+    });
     isReadOnly = true;
     for (let count = 0; count < 3; count++) {
       const emitted = webhooks.emit({

@@ -31,12 +31,12 @@ async function createService() {
     storage,
     access: { authenticate: () => null, canRead: () => true },
   });
-  const { webhook } = await webhooks.registrations.create(
-    { id: "key", account: "clinic" },
-    { url: "https://subscriber.example/hook" },
-  );
+  const { webhook } = await webhooks.registrations.create({
+    subscriber: { id: "key", account: "clinic" },
+    url: "https://subscriber.example/hook",
+  });
   const list = async () =>
-    (await webhooks.deliveries.list({ webhookId: webhook.id })).deliveries.map(({ id }) => id);
+    (await webhooks.deliveries.list({ webhookId: webhook.id })).items.map(({ id }) => id);
   return { webhooks, list };
 }
 

@@ -8,4 +8,5 @@ import { comparing } from "../compared-service.js";
 
 export * from "../../../src/webhooks/service.js";
 
-export const createWebhooks: typeof original = comparing(original);
+// The overloads are those of the original.
+export const createWebhooks = comparing(original) as typeof original;

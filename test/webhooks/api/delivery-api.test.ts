@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { PostbellError } from "../../../src/core/errors.js";
+import { bearer } from "../../../src/webhooks/access.js";
 import {
   DAY,
   type Harness,
@@ -53,7 +54,7 @@ type Rest = Harness & {
 async function startApi({ options, ...rest }: HarnessOptions = {}): Promise<Rest> {
   const harness = await startHarness({
     options: {
-      access: { authenticate: (key) => KEYS[key] ?? null, canRead: () => true },
+      access: { authenticate: (request) => KEYS[bearer(request) ?? ""] ?? null, canRead: () => true },
       retry: { jitter: 0 },
       ...options,
     },
@@ -239,9 +240,7 @@ describe("the delivery log over REST", () => {
       lastAttempt: { at: iso(failingSince), kind: "http", status: 503, code: "HTTP_503" },
     };
     expect(await stats()).toEqual(failing);
-    expect((await webhooks.deliveries.stats({ webhookId: id })).health.warnAt).toEqual(
-      new Date(failingSince + 3 * DAY),
-    );
+    expect((await webhooks.deliveries.stats(id)).health.warnAt).toEqual(new Date(failingSince + 3 * DAY));
     await run(3 * DAY);
     expect(await stats()).toMatchObject({
       failed: 1,
@@ -251,9 +250,9 @@ describe("the delivery log over REST", () => {
     await run(DAY);
     const disabled = { status: "disabled", failingSince: iso(failingSince), warnAt: null, disableAt: null };
     expect(await stats()).toMatchObject({ health: disabled });
-    await webhooks.registrations.update(id, { status: "ENABLED" });
+    await webhooks.registrations.update({ id, status: "ENABLED" });
     expect(await stats()).toMatchObject({ health: ok });
-    await webhooks.registrations.update(id, { status: "DISABLED" });
+    await webhooks.registrations.update({ id, status: "DISABLED" });
     expect(await stats()).toMatchObject({ health: { ...disabled, failingSince: null } });
   });
 
@@ -280,10 +279,10 @@ describe("repair over REST", () => {
     expect([again.status, again.json]).toEqual([202, { id: `${id}.${first}.1` }]);
     await run(SECOND);
     expect(sent.map(({ eventId }) => eventId)).toEqual([first, first]);
-    await webhooks.registrations.update(id, { status: "DISABLED" });
+    await webhooks.registrations.update({ id, status: "DISABLED" });
     const missed = await emit();
     await run(HOUR);
-    await webhooks.registrations.update(id, { status: "ENABLED" });
+    await webhooks.registrations.update({ id, status: "ENABLED" });
     const recovered = await call("POST", `/webhooks/${id}/recover`, { json: { since: iso(START) } });
     expect([recovered.status, recovered.json]).toEqual([202, { count: 1 }]);
     await run(SECOND);
@@ -394,7 +393,7 @@ describe("repair over REST", () => {
   it("recovers a withheld event only as often as it may be sent again", async () => {
     const { register, emit, run, quiet, call } = await startApi({
       options: {
-        access: { authenticate: (key) => KEYS[key] ?? null, canRead: () => false },
+        access: { authenticate: (request) => KEYS[bearer(request) ?? ""] ?? null, canRead: () => false },
         limits: { requestsPerMinute: 0, repairsPerMinute: 0 },
       },
     });
@@ -533,16 +532,17 @@ describe("what cannot be used", () => {
     ["rotate", { overlap: 60 }, "overlap", /'overlap_seconds'/],
   ])("is refused by %s: %j", async (what, json, field, message) => {
     const { call, webhooks, sent } = await startApi();
-    const { webhook } = await webhooks.registrations.create(
-      { id: "key-1", account: "clinic" },
-      { url: "https://hooks.example.com/a", eventTypes: ["patient.*"] },
-    );
+    const { webhook } = await webhooks.registrations.create({
+      subscriber: { id: "key-1", account: "clinic" },
+      url: "https://hooks.example.com/a",
+      eventTypes: ["patient.*"],
+    });
     const answer = await call("POST", `/webhooks/${webhook.id}/${what}`, { json });
     expect(answer.status).toBe(400);
     expect(answer.json.error.field).toBe(field);
     expect(answer.json.error.message).toMatch(message);
     expect(sent).toEqual([]);
-    expect((await webhooks.deliveries.list({ webhookId: webhook.id })).deliveries).toEqual([]);
+    expect((await webhooks.deliveries.list({ webhookId: webhook.id })).items).toEqual([]);
   });
 
   it("is a DISABLED webhook, for all that sends", async () => {
@@ -550,7 +550,7 @@ describe("what cannot be used", () => {
     const { id } = await register();
     const deliveryId = `${id}.${await emit()}`;
     await quiet();
-    await webhooks.registrations.update(id, { status: "DISABLED" });
+    await webhooks.registrations.update({ id, status: "DISABLED" });
     const wasRefused: string[] = [];
     for (const [method, path, json] of rows(id, deliveryId)) {
       const answer = await call(method, path, { json });

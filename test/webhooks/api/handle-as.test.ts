@@ -1,4 +1,6 @@
-/** `handleAs`: the REST routes on behalf of a subscriber that the host has identified. */
+/**
+ * `as(subscriber).handle`: the REST routes on behalf of a subscriber that the host has identified.
+ */
 
 import { describe, expect, it } from "vitest";
 import type { Subscriber } from "../../../src/index.js";
@@ -29,17 +31,14 @@ async function startDoor() {
     [method, path, json]: readonly [string, string, object?],
     headers: Record<string, string> = {},
   ) => {
-    const found = await harness.webhooks.handleAs(
-      {
-        method,
-        path: `/v1${path}`,
-        query: "",
-        headers: { ...(json && { "content-type": "application/json" }), ...headers },
-        body: json ? Buffer.from(JSON.stringify(json)) : null,
-        baseUrl: "https://host.example/mine",
-      },
-      as,
-    );
+    const found = await harness.webhooks.as(as).handle({
+      method,
+      path: `/v1${path}`,
+      query: "",
+      headers: { ...(json && { "content-type": "application/json" }), ...headers },
+      body: json ? Buffer.from(JSON.stringify(json)) : null,
+      baseUrl: "https://host.example/mine",
+    });
     const text = typeof found?.body === "string" ? found.body : "";
     return { status: found?.status, headers: found?.headers, json: JSON.parse(text || "null") };
   };
@@ -63,7 +62,7 @@ const routes = (id: string, deliveryId: string) =>
     [["DELETE", `/webhooks/${id}`], false],
   ] as const satisfies readonly (readonly [readonly [string, string, object?], boolean])[];
 
-describe("handleAs", () => {
+describe("as(subscriber).handle", () => {
   it("serves every route for the owner, with no API key and no rate limit", async () => {
     const { call, emit, quiet, keysRead } = await startDoor();
     const created = await call(OWNER, ["POST", "/webhooks", { url: URL_1 }]);
@@ -113,7 +112,7 @@ describe("handleAs", () => {
   it("leaves every other path to the host, and refuses other methods and bodies", async () => {
     const { webhooks, call } = await startDoor();
     const request = { method: "GET", query: "", headers: {}, body: null, baseUrl: "https://host.example" };
-    expect(await webhooks.handleAs({ ...request, path: "/elsewhere" }, OWNER)).toBeUndefined();
+    expect(await webhooks.as(OWNER).handle({ ...request, path: "/elsewhere" })).toBeUndefined();
     expect((await call(OWNER, ["PATCH", "/webhooks"])).status).toBe(405);
     expect((await call(OWNER, ["POST", "/webhooks", { adress: URL_1 }])).status).toBe(400);
     const form = { "content-type": "text/plain" };
@@ -131,7 +130,7 @@ describe("handleAs", () => {
   ])("rejects %j, which is no subscriber", async (given) => {
     const { webhooks } = await startDoor();
     const request = { method: "GET", path: "/v1/webhooks", query: "", headers: {}, body: null, baseUrl: "" };
-    await expect(webhooks.handleAs(request, given as Subscriber)).rejects.toMatchObject({
+    await expect((async () => webhooks.as(given as Subscriber).handle(request))()).rejects.toMatchObject({
       code: "invalid_argument",
       field: expect.stringMatching(/^subscriber/),
     });

@@ -15,10 +15,14 @@ async function startLog(options: Partial<WebhooksOptions> = {}, answer = () => r
     options: { retry: { jitter: 0 }, delivery: { excerptCharacters: 20 }, ...options },
   });
   const read = async (path: string, query = "", as: Subscriber = OWNER) => {
-    const found = await harness.webhooks.handleAs(
-      { method: "GET", path: `/v1${path}`, query, headers: {}, body: null, baseUrl: "https://a.example" },
-      as,
-    );
+    const found = await harness.webhooks.as(as).handle({
+      method: "GET",
+      path: `/v1${path}`,
+      query,
+      headers: {},
+      body: null,
+      baseUrl: "https://a.example",
+    });
     if (typeof found?.body !== "string") throw new Error(`${path} has no text.`);
     return { status: found.status, json: JSON.parse(found.body) };
   };
@@ -64,7 +68,8 @@ describe("include=stats", () => {
   it("adds the subscription of each webhook, alone or with the statistics", async () => {
     const { webhooks, register, read } = await startLog();
     const all = await register();
-    const { webhook: some } = await webhooks.registrations.create(OWNER, {
+    const { webhook: some } = await webhooks.registrations.create({
+      subscriber: OWNER,
       url: "https://hooks.example.com/some",
       eventTypes: ["patient.*", "consent.created"],
     });
@@ -90,17 +95,14 @@ describe("include=stats", () => {
     const { json: record } = await read(`/webhooks/${id}`, "include=event_types");
     const colleague: Subscriber = { id: "key-2", account: OWNER.account };
     const put = async (body: object, as: Subscriber): Promise<unknown> => {
-      const response = await webhooks.handleAs(
-        {
-          method: "PUT",
-          path: `/v1/webhooks/${id}`,
-          query: "",
-          headers: { "content-type": "application/json" },
-          body: Buffer.from(JSON.stringify(body)),
-          baseUrl: "https://a.example",
-        },
-        as,
-      );
+      const response = await webhooks.as(as).handle({
+        method: "PUT",
+        path: `/v1/webhooks/${id}`,
+        query: "",
+        headers: { "content-type": "application/json" },
+        body: Buffer.from(JSON.stringify(body)),
+        baseUrl: "https://a.example",
+      });
       return response?.status;
     };
     expect(await put({ ...record, status: "DISABLED" }, colleague)).toBe(200);
@@ -154,7 +156,7 @@ describe("lists of deliveries", () => {
     const first = `${id}.${eventId}`;
     await run(HOUR);
     for (let count = 0; count < 11; count++) {
-      await webhooks.deliveries.resend(first);
+      await webhooks.deliveries.resend({ id: first });
       await run(HOUR);
     }
     const resent = Array.from({ length: 11 }, (_, index) => `${first}.${index + 1}`).reverse();
@@ -171,9 +173,7 @@ describe("lists of deliveries", () => {
       ids: all.slice(8),
       next: null,
     });
-    const [{ createdAt }] = (await webhooks.deliveries.list({ webhookId: id, limit: 1 })).deliveries as [
-      Delivery,
-    ];
+    const [{ createdAt }] = (await webhooks.deliveries.list({ webhookId: id, limit: 1 })).items as [Delivery];
     expect((await list(`event_id=${eventId}&since=${createdAt.toISOString()}`)).ids).toEqual([all[0]]);
     expect((await list(`event_id=${eventId}&until=${createdAt.toISOString()}`)).ids).toEqual(all.slice(1));
     expect((await list(`event_id=${eventId}&state=delivered&type=patient.updated`)).ids).toEqual(all);
@@ -181,7 +181,7 @@ describe("lists of deliveries", () => {
     expect((await list(`event_id=${eventId}&type=patient.created`)).ids).toEqual([]);
     expect(await list(`event_id=${ANY_ID}`)).toEqual({ ids: [], next: null });
     const elsewhere = await webhooks.deliveries.list({ webhookId: other.id, eventId });
-    expect(elsewhere.deliveries.map((delivery) => delivery.id)).toEqual([`${other.id}.${eventId}`]);
+    expect(elsewhere.items.map((delivery) => delivery.id)).toEqual([`${other.id}.${eventId}`]);
   });
 
   it.each([

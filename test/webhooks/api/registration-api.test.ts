@@ -2,13 +2,14 @@ import { describe, expect, it } from "vitest";
 import { PostbellError } from "../../../src/core/errors.js";
 import type { HttpRequest, ReadableBody } from "../../../src/http/types.js";
 import { manualClock } from "../../../src/testing/manual-clock.js";
-import type { Access, Subscriber } from "../../../src/webhooks/access.js";
+import { type Access, bearer, type Subscriber } from "../../../src/webhooks/access.js";
 import type { WebhooksOptions } from "../../../src/webhooks/config/webhooks-options.js";
 import type { WebhookStore } from "../../../src/webhooks/store.js";
 import {
   type Answer,
   type Api,
   access,
+  byKey,
   registrationApi,
   START,
   SUBSCRIBERS,
@@ -130,7 +131,7 @@ describe("creating a webhook", () => {
     expect(answer).toMatchObject(error(400, code, field));
     expect(answer.json).toMatchObject({ error: { message: expect.stringMatching(message) } });
     expect(answer.headers).toEqual(PRIVATE);
-    expect((await webhooks.registrations.list({ account: "acme" })).webhooks).toEqual([]);
+    expect((await webhooks.registrations.list({ account: "acme" })).items).toEqual([]);
   });
 
   it("repeats of a long unknown name no more than shows which it is", async () => {
@@ -410,7 +411,7 @@ describe("who may call", () => {
     ] as const) {
       expect(await call(method, path, { json: { url: URL_1 }, ...sent })).toEqual(nobody);
     }
-    expect((await webhooks.registrations.list({ account: "acme" })).webhooks).toEqual([]);
+    expect((await webhooks.registrations.list({ account: "acme" })).items).toEqual([]);
   });
 
   it("does not ask the host about what cannot be a key", async () => {
@@ -419,7 +420,7 @@ describe("who may call", () => {
       asked.push(apiKey);
       return { id: "first", account: "acme" };
     };
-    const { call } = registrationApi({ access: { ...access, authenticate } });
+    const { call } = registrationApi({ access: { ...access, authenticate: byKey(authenticate) } });
     const longest = "k".repeat(4_096);
     for (const key of [`${longest}k`, "two words", "kéy", "tab\t", "", "a, Bearer b"]) {
       expect((await call("GET", COLLECTION, { key })).status).toBe(401);
@@ -480,7 +481,7 @@ describe("who may call", () => {
   });
 
   it("waits for a host that answers later", async () => {
-    const later = registrationApi(asking(async (key: string) => SUBSCRIBERS[key]));
+    const later = registrationApi(asking(byKey(async (key) => SUBSCRIBERS[key])));
     expect((await later.call("GET", COLLECTION)).status).toBe(200);
     expect((await later.call("GET", COLLECTION, { key: "nobody" })).status).toBe(401);
   });
@@ -530,7 +531,7 @@ describe("who may call", () => {
   it("answers 503 where authenticate is silent for five seconds, and recovers with it", async () => {
     let isSilent = true;
     const { call, clock } = registrationApi(
-      asking((key: string) => (isSilent ? new Promise(() => {}) : SUBSCRIBERS[key])),
+      asking(byKey((key) => (isSilent ? new Promise(() => {}) : SUBSCRIBERS[key]))),
     );
     let status: number | undefined;
     const asked = call("GET", COLLECTION).then((answer) => {
@@ -635,7 +636,7 @@ describe("what the API defends itself against", () => {
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     const answer = await call("POST", COLLECTION, { body, headers });
     expect(answer).toMatchObject(error(415, "unsupported_media_type"));
-    expect((await webhooks.registrations.list({ account: "acme" })).webhooks).toEqual([]);
+    expect((await webhooks.registrations.list({ account: "acme" })).items).toEqual([]);
   });
 
   it("answers 429 with the seconds to wait once an account has sent too much, and 200 after them", async () => {
@@ -661,7 +662,10 @@ describe("what the API defends itself against", () => {
         asked.push(apiKey);
         return valid.get(apiKey);
       };
-      const api = registrationApi({ access: { ...access, authenticate }, limits: { requestsPerMinute } });
+      const api = registrationApi({
+        access: { ...access, authenticate: byKey(authenticate) },
+        limits: { requestsPerMinute },
+      });
       const statusOf = async (key: string | null): Promise<number> =>
         (await api.call("GET", COLLECTION, { key })).status;
       return { ...api, asked, valid, statusOf };
@@ -677,7 +681,7 @@ describe("what the API defends itself against", () => {
         open -= 1;
         return null;
       };
-      const { call } = registrationApi({ access: { ...access, authenticate } });
+      const { call } = registrationApi({ access: { ...access, authenticate: byKey(authenticate) } });
       const guesses = Array.from({ length: 1020 }, async (_, index) => {
         const answer = await call("GET", COLLECTION, { key: `guess-${index}` });
         return answer.status === 429 ? answer.headers["retry-after"] : answer.status;
@@ -710,7 +714,7 @@ describe("what the API defends itself against", () => {
           const found = isValid ? { id: apiKey, account: apiKey } : null;
           return new Promise((resolve) => clock.setTimeout(() => resolve(found), hostMs));
         };
-        const { call } = registrationApi({ clock, access: { ...access, authenticate } });
+        const { call } = registrationApi({ clock, access: { ...access, authenticate: byKey(authenticate) } });
         const statuses: Record<"guess" | "valid", number[]> = { guess: [], valid: [] };
         const ask = (who: "guess" | "valid", index: number): void =>
           void call("GET", COLLECTION, { key: `${who}-${index}` }).then(({ status }) =>
@@ -760,7 +764,7 @@ describe("what the API defends itself against", () => {
             );
           });
         };
-        const { call } = registrationApi({ clock, access: { ...access, authenticate } });
+        const { call } = registrationApi({ clock, access: { ...access, authenticate: byKey(authenticate) } });
         const statuses: number[] = [];
         const ask = async (key: string): Promise<void> => {
           const { status } = await call("GET", COLLECTION, { key });
@@ -792,7 +796,7 @@ describe("what the API defends itself against", () => {
       let isSilent = true;
       const authenticate = (apiKey: string) =>
         isSilent ? new Promise<null>(() => {}) : (SUBSCRIBERS[apiKey] ?? null);
-      const { call, clock } = registrationApi({ access: { ...access, authenticate } });
+      const { call, clock } = registrationApi({ access: { ...access, authenticate: byKey(authenticate) } });
       const asked = Array.from({ length: 40 }, (_, index) =>
         call("GET", COLLECTION, { key: `guess-${index}` }),
       );
@@ -803,12 +807,37 @@ describe("what the API defends itself against", () => {
       expect((await call("GET", COLLECTION)).status).toBe(200);
     });
 
-    it("asks about one key once for all that come with it meanwhile", async () => {
-      const { asked, statusOf } = stage(10);
-      const statuses = await Promise.all(Array.from({ length: 50 }, () => statusOf("guess")));
-      expect([new Set(statuses), asked]).toEqual([new Set([401]), ["guess"]]);
-      const valid = await Promise.all(Array.from({ length: 5 }, () => statusOf("key-a1")));
-      expect([new Set(valid), asked]).toEqual([new Set([200]), ["guess", "key-a1"]]);
+    it("asks about each request with the same key, which may come from different addresses", async () => {
+      const authenticate = async (request: HttpRequest) =>
+        bearer(request) === "key-a1" && request.headers["x-address"] === "10.0.0.1"
+          ? SUBSCRIBERS["key-a1"]
+          : null;
+      const { call } = registrationApi({ access: { ...access, authenticate } });
+      const addresses = Array.from({ length: 20 }, (_, index) => `10.0.0.${index % 2}`);
+      const answers = await Promise.all(
+        addresses.map((address) => call("GET", COLLECTION, { headers: { "x-address": address } })),
+      );
+      const allowed = answers.map(({ status }) => status === 200);
+      expect(allowed).toEqual(addresses.map((address) => address === "10.0.0.1"));
+    });
+
+    it("asks about requests without a key, for hosts with sessions or certificates, and counts wrong cookies", async () => {
+      let asked = 0;
+      const authenticate = async ({ headers }: HttpRequest) => {
+        asked += 1;
+        return headers["cookie"] === "session=1" ? SUBSCRIBERS["key-a1"] : undefined;
+      };
+      const { call } = registrationApi({
+        access: { ...access, authenticate },
+        limits: { requestsPerMinute: 2 },
+      });
+      const statusOf = async (headers: Record<string, string>) =>
+        (await call("GET", COLLECTION, { key: null, headers })).status;
+      expect(await statusOf({ cookie: "session=1" })).toBe(200);
+      const wrong = { cookie: "session=2" };
+      expect([await statusOf(wrong), await statusOf(wrong), await statusOf(wrong)]).toEqual([401, 401, 429]);
+      for (let count = 0; count < 5; count++) expect(await statusOf({})).toBe(401);
+      expect(asked).toBe(8);
     });
 
     it("lets keys go on meanwhile that were valid before, and asks the host about them each time", async () => {

@@ -33,7 +33,7 @@ interface RestAnswer {
 const createCaller =
   ({ webhooks }: Pick<Harness, "webhooks">, onCost?: (requests: number) => void) =>
   async (method: string, path: string, { query = "", json = undefined as unknown, as = SUBSCRIBER } = {}) => {
-    const answer = await webhooks.handleAs(
+    const answer = await webhooks.as(as).handle(
       {
         method,
         path: `/v1${path}`,
@@ -42,7 +42,6 @@ const createCaller =
         body: json === undefined ? null : Buffer.from(JSON.stringify(json)),
         baseUrl: "https://a.example",
       },
-      as,
       { onCost },
     );
     const body = typeof answer?.body === "string" ? (JSON.parse(answer.body) as unknown) : undefined;
@@ -85,7 +84,7 @@ const toIds = (rows: readonly Pick<Delivery, "id">[]): string[] => rows.map(({ i
 describe("deliveries.list of an account", () => {
   it("passes on the cursors of a storage, whatever their text", async () => {
     const { one, deliveries, store: real } = await startAccount();
-    const [delivery] = (await deliveries.list({ webhookId: one.id })).deliveries;
+    const [delivery] = (await deliveries.list({ webhookId: one.id })).items;
     const webhook = await real.getWebhook(one.id);
     if (delivery === undefined || webhook === undefined) throw new Error("There is no delivery.");
     const cursors: unknown[] = [];
@@ -109,14 +108,14 @@ describe("deliveries.list of an account", () => {
 
   it("has those of all its webhooks, newest first, in pages", async () => {
     const { deliveries, expected } = await startAccount();
-    const { deliveries: all, next } = await deliveries.list({ account: ACCOUNT });
+    const { items: all, next } = await deliveries.list({ account: ACCOUNT });
     expect([toIds(all), next]).toEqual([expected, null]);
     for (const limit of [1, 2, 4]) {
       const found: string[] = [];
       for (let cursor: string | null = "", pages = 0; cursor !== null && pages < 50; pages++) {
         const page = await deliveries.list({ account: ACCOUNT, limit, cursor: cursor || undefined });
-        expect(page.deliveries.length).toBeLessThanOrEqual(limit);
-        found.push(...toIds(page.deliveries));
+        expect(page.items.length).toBeLessThanOrEqual(limit);
+        found.push(...toIds(page.items));
         cursor = page.next;
       }
       expect(found).toEqual(expected);
@@ -127,7 +126,7 @@ describe("deliveries.list of an account", () => {
   it("takes the filters of the list of one webhook", async () => {
     const { deliveries, expected, events, webhooks, one, run } = await startAccount();
     const list = async (query: object) =>
-      toIds((await deliveries.list({ account: ACCOUNT, ...query })).deliveries);
+      toIds((await deliveries.list({ account: ACCOUNT, ...query })).items);
     const [first = "", second = "", third = ""] = events;
     const of = (...ids: string[]) => expected.filter((id) => ids.some((event) => id.endsWith(event)));
     expect(await list({ type: "patient.created" })).toEqual(of(first, third));
@@ -135,7 +134,7 @@ describe("deliveries.list of an account", () => {
     expect(await list({ until: new Date(START + SECOND) })).toEqual(of(first));
     expect(await list({ state: "failed" })).toEqual([]);
     expect(await list({ eventId: second })).toEqual(of(second));
-    await webhooks.registrations.update(one.id, { status: "DISABLED" });
+    await webhooks.registrations.update({ id: one.id, status: "DISABLED" });
     await run(15 * MINUTE);
     expect(await list({ state: "pending" })).toEqual(expected);
     const page = await deliveries.list({ account: ACCOUNT, eventId: second, limit: 1 });
@@ -145,11 +144,12 @@ describe("deliveries.list of an account", () => {
       limit: 1,
       cursor: page.next ?? "",
     });
-    expect([...toIds(page.deliveries), ...toIds(rest.deliveries), rest.next]).toEqual([...of(second), null]);
+    expect([...toIds(page.items), ...toIds(rest.items), rest.next]).toEqual([...of(second), null]);
   });
 
   it("takes either a webhook or an account, and an account of the caller", async () => {
-    const { deliveries, one, foreign } = await startAccount();
+    const { webhooks, one, foreign } = await startAccount();
+    const { deliveries } = webhooks;
     await expect(deliveries.list({ account: ACCOUNT, webhookId: one.id })).rejects.toMatchObject({
       code: "invalid_argument",
       field: "account",
@@ -158,13 +158,13 @@ describe("deliveries.list of an account", () => {
     await expect(deliveries.list({})).rejects.toMatchObject(neither);
     // @ts-expect-error Neither a webhook nor an account.
     await expect(deliveries.recover({ since })).rejects.toMatchObject(neither);
-    await expect(deliveries.list({ account: ACCOUNT, as: STRANGER })).rejects.toMatchObject({
+    await expect(webhooks.as(STRANGER).deliveries.list({ account: ACCOUNT })).rejects.toMatchObject({
       code: "not_found",
     });
     await expect(deliveries.list({ account: "" })).rejects.toMatchObject({ code: "invalid_argument" });
-    const { deliveries: own } = await deliveries.list({ account: STRANGER.account, as: STRANGER });
+    const { items: own } = await webhooks.as(STRANGER).deliveries.list({ account: STRANGER.account });
     expect(own.map(({ webhookId }) => webhookId)).toEqual([foreign.id]);
-    expect(await deliveries.list({ account: "nobody" })).toEqual({ deliveries: [], next: null });
+    expect(await deliveries.list({ account: "nobody" })).toEqual({ items: [], next: null });
   });
 
   it("makes at most 20 calls of the storage at once", async () => {
@@ -184,7 +184,7 @@ describe("deliveries.list of an account", () => {
     });
     for (let count = 0; count < 45; count++) await harness.register();
     await harness.emit();
-    const { deliveries } = await harness.webhooks.deliveries.list({ account: ACCOUNT, limit: 100 });
+    const { items: deliveries } = await harness.webhooks.deliveries.list({ account: ACCOUNT, limit: 100 });
     expect([deliveries.length, most]).toEqual([45, 20]);
   });
 
@@ -210,7 +210,7 @@ describe("deliveries.list of an account", () => {
         limit: 4,
         cursor: cursor || undefined,
       });
-      for (const { id } of page.deliveries) found.add(id);
+      for (const { id } of page.items) found.add(id);
       cursor = page.next;
     }
     expect(found.size).toBe(50);
@@ -233,7 +233,7 @@ describe("GET /v1/deliveries", () => {
 
   it("hides the details of webhooks that the key may not manage, and of them alone", async () => {
     const { call, webhooks, one, two, emit, run } = await startAccount();
-    await webhooks.registrations.transfer(two.id, { subscriberId: COLLEAGUE.id });
+    await webhooks.registrations.transfer({ id: two.id, subscriberId: COLLEAGUE.id });
     await emit();
     await run(SECOND);
     for (const [as, owned] of [
@@ -314,7 +314,7 @@ async function startFailed(options: Partial<WebhooksOptions> = {}, change?: Stor
   const harness = await startAccount({ retry, ...options }, change);
   const { webhooks, one, two, emit, run, respond } = harness;
   const both = async (status: "ENABLED" | "DISABLED") => {
-    for (const { id } of [one, two]) await webhooks.registrations.update(id, { status });
+    for (const { id } of [one, two]) await webhooks.registrations.update({ id, status });
   };
   await both("DISABLED");
   await emit({ type: "patient.updated" });
@@ -392,9 +392,9 @@ describe("recover of an account", () => {
 
   it("skips webhooks that are disabled or that the key may not manage, and says so", async () => {
     const { call, webhooks, one, two, register } = await startFailed();
-    await webhooks.registrations.transfer(two.id, { subscriberId: COLLEAGUE.id });
+    await webhooks.registrations.transfer({ id: two.id, subscriberId: COLLEAGUE.id });
     const off = await register();
-    await webhooks.registrations.update(off.id, { status: "DISABLED" });
+    await webhooks.registrations.update({ id: off.id, status: "DISABLED" });
     expect((await call("POST", RECOVER, body())).json).toEqual({
       count: 4,
       webhooks: [{ webhookId: one.id, count: 4 }],
@@ -407,11 +407,11 @@ describe("recover of an account", () => {
     expect(foreign.json.webhooks.map(({ webhookId }: { webhookId: string }) => webhookId)).not.toContain(
       one.id,
     );
-    await expect(
-      webhooks.deliveries.recover({ account: ACCOUNT, since, as: STRANGER }),
-    ).rejects.toMatchObject({
-      code: "not_found",
-    });
+    await expect(webhooks.as(STRANGER).deliveries.recover({ account: ACCOUNT, since })).rejects.toMatchObject(
+      {
+        code: "not_found",
+      },
+    );
   });
 
   it("changes nothing if it cannot be told what the key may manage", async () => {
@@ -462,7 +462,7 @@ describe("recover of an account", () => {
     async ({ from, counts, unavailable }) => {
       const { call, webhooks: service, register, one, two, run, sent } = await startRefusing(from);
       const off = await register();
-      await service.registrations.update(off.id, { status: "DISABLED" });
+      await service.registrations.update({ id: off.id, status: "DISABLED" });
       const { status, json } = await call("POST", RECOVER, body());
       const found: readonly { readonly count: number; readonly webhookId: string }[] = json.webhooks;
       const total = counts.reduce((sum, count) => sum + count, 0);

@@ -196,7 +196,7 @@ describe(`GET ${PATH}`, () => {
       body: null,
       baseUrl: "https://a.test",
     };
-    const session = await webhooks.handleAs(request, { id: "first", account: "acme" });
+    const session = await webhooks.as({ id: "first", account: "acme" }).handle(request);
     expect(session?.body).toBe(text);
   });
 

@@ -57,7 +57,7 @@ describe("delivery.perSecond", () => {
     expect(countBySecond(harness)).toEqual([10, 10, 5]);
     expect(harness.times().at(-1)).toBe("0:00:02");
     expect(new Set(harness.sent.map(({ eventId }) => eventId)).size).toBe(25);
-    const { deliveries } = await harness.webhooks.deliveries.list({ webhookId: id, limit: 100 });
+    const { items: deliveries } = await harness.webhooks.deliveries.list({ webhookId: id, limit: 100 });
     expect(deliveries.filter(({ state }) => state === "delivered")).toHaveLength(25);
   });
 
@@ -122,7 +122,7 @@ describe("delivery.perSecond", () => {
     harness.respond(() => 204);
     await harness.run(2 * MINUTE);
     expect(Math.max(...countBySecond(harness))).toBe(1);
-    const { deliveries } = await harness.webhooks.deliveries.list({ webhookId: id });
+    const { items: deliveries } = await harness.webhooks.deliveries.list({ webhookId: id });
     expect(deliveries.map(({ state }) => state)).toEqual(Array(4).fill("delivered"));
   });
 

@@ -80,7 +80,7 @@ describe("the log of deliveries", () => {
       ],
     };
     expect(await webhooks.deliveries.get(`${id}.${eventId}`)).toEqual(expected);
-    expect(await webhooks.deliveries.list({ webhookId: id })).toEqual({ deliveries: [expected], next: null });
+    expect(await webhooks.deliveries.list({ webhookId: id })).toEqual({ items: [expected], next: null });
   });
 
   it("shows a delivery that nobody has attempted yet as not started", async () => {
@@ -110,13 +110,13 @@ describe("the log of deliveries", () => {
     let cursor: string | undefined;
     do {
       const page = await deliveries.list({ webhookId: id, limit: 2, cursor });
-      expect(page.deliveries).toHaveLength(2);
-      seen.push(...page.deliveries.map(({ eventId }) => eventId));
+      expect(page.items).toHaveLength(2);
+      seen.push(...page.items.map(({ eventId }) => eventId));
       cursor = page.next ?? undefined;
     } while (cursor !== undefined);
     expect(seen).toEqual([pending, ...ids]);
     const of = async (filter: object): Promise<string[]> =>
-      (await deliveries.list({ webhookId: id, ...filter })).deliveries.map(({ eventId }) => eventId);
+      (await deliveries.list({ webhookId: id, ...filter })).items.map(({ eventId }) => eventId);
     expect(await of({ state: "pending" })).toEqual([pending]);
     expect(await of({ state: "delivered" })).toEqual(ids);
     expect(await of({ state: "delivered", type: "observation.created" })).toEqual([]);
@@ -147,7 +147,7 @@ describe("the log of deliveries", () => {
     const { deliveries } = webhooks;
     for (const unknown of ["", "x", id, `${id}.`, `${id}.${id}`, `${id}.${id}.1`]) {
       await expect(deliveries.get(unknown)).rejects.toMatchObject({ code: "not_found" });
-      await expect(deliveries.resend(unknown)).rejects.toMatchObject({ code: "not_found" });
+      await expect(deliveries.resend({ id: unknown })).rejects.toMatchObject({ code: "not_found" });
     }
     await expect(deliveries.list({ webhookId: "x" })).rejects.toMatchObject({ code: "not_found" });
     await expect(deliveries.recover({ webhookId: "x", since })).rejects.toMatchObject({ code: "not_found" });
@@ -163,7 +163,7 @@ describe("resend()", () => {
     const { id } = await register();
     const eventId = await emit();
     await run(5 * MINUTE);
-    expect(await webhooks.deliveries.resend(`${id}.${eventId}`)).toEqual({ id: `${id}.${eventId}` });
+    expect(await webhooks.deliveries.resend({ id: `${id}.${eventId}` })).toEqual({ id: `${id}.${eventId}` });
     await run(HOUR);
     expect(times()).toEqual(["0:00", "0:05", "0:15", "0:45"]);
     const { attempts } = await webhooks.deliveries.get(`${id}.${eventId}`);
@@ -181,7 +181,7 @@ describe("resend()", () => {
     const eventId = await emit();
     await run(5 * MINUTE);
     respond(() => 200);
-    await webhooks.deliveries.resend(`${id}.${eventId}`);
+    await webhooks.deliveries.resend({ id: `${id}.${eventId}` });
     await run(DAY);
     expect(times()).toEqual(["0:00", "0:05"]);
   });
@@ -190,10 +190,10 @@ describe("resend()", () => {
     const { register, emit, quiet, webhooks, sent } = openHarness({ answer: () => forever() });
     const { id } = await register();
     const eventId = await emit();
-    await webhooks.deliveries.resend(`${id}.${eventId}`);
+    await webhooks.deliveries.resend({ id: `${id}.${eventId}` });
     await webhooks.start();
     await quiet();
-    await expect(webhooks.deliveries.resend(`${id}.${eventId}`)).rejects.toMatchObject({
+    await expect(webhooks.deliveries.resend({ id: `${id}.${eventId}` })).rejects.toMatchObject({
       code: "attempt_in_flight",
     });
     await quiet();
@@ -205,12 +205,12 @@ describe("resend()", () => {
     const { id } = await register();
     const eventId = await emit();
     await quiet();
-    const resent = await webhooks.deliveries.resend(`${id}.${eventId}`, { force: true });
+    const resent = await webhooks.deliveries.resend({ id: `${id}.${eventId}`, force: true });
     expect(resent).toEqual({ id: `${id}.${eventId}.1` });
     await quiet();
     expect(sent.map((one) => one.eventId)).toEqual([eventId, eventId]);
     await expect(
-      webhooks.deliveries.resend(`${id}.${eventId}`, { force: "yes" as unknown as boolean }),
+      webhooks.deliveries.resend({ id: `${id}.${eventId}`, force: "yes" as unknown as boolean }),
     ).rejects.toMatchObject({ code: "invalid_request", field: "force" });
   });
 
@@ -220,14 +220,14 @@ describe("resend()", () => {
     const eventId = await emit();
     await run(HOUR);
     respond(() => 500);
-    const again = await webhooks.deliveries.resend(`${id}.${eventId}`);
+    const again = await webhooks.deliveries.resend({ id: `${id}.${eventId}` });
     expect(again).toEqual({ id: `${id}.${eventId}.1` });
     await run(HOUR);
     expect(times()).toEqual(["0:00", "1:00", "1:15", "1:45"]);
     expect(await webhooks.deliveries.get(`${id}.${eventId}`)).toMatchObject({ state: "delivered" });
     expect(await webhooks.deliveries.get(again.id)).toMatchObject({ state: "pending", eventId });
     // A new one is pending: that one is sent again.
-    expect(await webhooks.deliveries.resend(`${id}.${eventId}`)).toEqual(again);
+    expect(await webhooks.deliveries.resend({ id: `${id}.${eventId}` })).toEqual(again);
     await run(MINUTE);
     expect(times().at(-1)).toBe("2:00");
   });
@@ -236,7 +236,7 @@ describe("resend()", () => {
     const { webhooks, webhookId, deliveryId, respond, run, sent } = await failed();
     expect(await webhooks.deliveries.get(deliveryId)).toMatchObject({ state: "failed", reason: "exhausted" });
     respond(() => 200);
-    const { id } = await webhooks.deliveries.resend(deliveryId);
+    const { id } = await webhooks.deliveries.resend({ id: deliveryId });
     await run(SECOND);
     expect(await webhooks.deliveries.get(id)).toMatchObject({ webhookId, state: "delivered" });
     expect(sent).toHaveLength(15);
@@ -248,8 +248,8 @@ describe("resend()", () => {
     const { id } = await register();
     const eventId = await emit();
     await run(MINUTE);
-    await webhooks.registrations.update(id, { status: "DISABLED" });
-    await expect(webhooks.deliveries.resend(`${id}.${eventId}`)).rejects.toMatchObject({
+    await webhooks.registrations.update({ id, status: "DISABLED" });
+    await expect(webhooks.deliveries.resend({ id: `${id}.${eventId}` })).rejects.toMatchObject({
       code: "webhook_disabled",
     });
     await expect(webhooks.deliveries.recover({ webhookId: id, since })).rejects.toMatchObject({
@@ -265,7 +265,9 @@ describe("resend()", () => {
     });
     const { id } = await register();
     const eventId = await emit();
-    await expect(webhooks.deliveries.resend(`${id}.${eventId}`)).rejects.toMatchObject({ code: "not_found" });
+    await expect(webhooks.deliveries.resend({ id: `${id}.${eventId}` })).rejects.toMatchObject({
+      code: "not_found",
+    });
     await expect(webhooks.deliveries.recover({ webhookId: id, since })).rejects.toMatchObject({
       code: "not_found",
     });
@@ -293,7 +295,7 @@ describe("resend()", () => {
     const eventId = await emit();
     await run(5 * MINUTE);
     isSilent = true;
-    await webhooks.deliveries.resend(`${id}.${eventId}`);
+    await webhooks.deliveries.resend({ id: `${id}.${eventId}` });
     await run(silence - 2 * SECOND);
     isSilent = false;
     await run(15 * MINUTE);
@@ -324,21 +326,22 @@ describe("the log of a new webhook", () => {
 describe("recover()", () => {
   it("makes deliveries of what failed and of what came while the webhook was disabled, and of nothing else", async () => {
     const { emit, run, runUntil, respond, webhooks, sent } = await startHarness({ options: PUNCTUAL });
-    const { webhook } = await webhooks.registrations.create(
-      { id: "key-1", account: "clinic" },
-      { url: "https://hooks.example.com/a", eventTypes: ["patient.*"] },
-    );
+    const { webhook } = await webhooks.registrations.create({
+      subscriber: { id: "key-1", account: "clinic" },
+      url: "https://hooks.example.com/a",
+      eventTypes: ["patient.*"],
+    });
     const { id } = webhook;
     const delivered = await emit();
     await run(SECOND);
     respond(() => 500);
     const failedId = await emit();
     await runUntil(START + 71 * HOUR);
-    await webhooks.registrations.update(id, { status: "DISABLED" });
+    await webhooks.registrations.update({ id, status: "DISABLED" });
     const missed = await emit();
     const other = await emit(observation);
     await run(HOUR);
-    await webhooks.registrations.update(id, { status: "ENABLED" });
+    await webhooks.registrations.update({ id, status: "ENABLED" });
     const pending = await emit();
     await run(SECOND);
     respond(() => 200);
@@ -358,15 +361,15 @@ describe("recover()", () => {
   it("looks only at events stored at or after the time", async () => {
     const { register, emit, clock, webhooks } = await startHarness();
     const { id } = await register();
-    await webhooks.registrations.update(id, { status: "DISABLED" });
+    await webhooks.registrations.update({ id, status: "DISABLED" });
     await emit();
     await clock.advance(HOUR);
     const second = await emit();
-    await webhooks.registrations.update(id, { status: "ENABLED" });
+    await webhooks.registrations.update({ id, status: "ENABLED" });
     expect(await webhooks.deliveries.recover({ webhookId: id, since: "2026-01-01T02:00:00+01:00" })).toEqual({
       count: 1,
     });
-    const { deliveries } = await webhooks.deliveries.list({ webhookId: id });
+    const { items: deliveries } = await webhooks.deliveries.list({ webhookId: id });
     expect(deliveries.map(({ eventId }) => eventId)).toEqual([second]);
   });
 
@@ -376,20 +379,20 @@ describe("recover()", () => {
     await emit();
     await clock.advance(HOUR);
     const { id } = await register();
-    await webhooks.registrations.update(id, { status: "DISABLED" });
+    await webhooks.registrations.update({ id, status: "DISABLED" });
     const missed = await emit();
-    await webhooks.registrations.update(id, { status: "ENABLED" });
+    await webhooks.registrations.update({ id, status: "ENABLED" });
     expect(await webhooks.deliveries.recover({ webhookId: id, since })).toEqual({ count: 1 });
-    const { deliveries } = await webhooks.deliveries.list({ webhookId: id });
+    const { items: deliveries } = await webhooks.deliveries.list({ webhookId: id });
     expect(deliveries.map(({ eventId }) => eventId)).toEqual([missed]);
   });
 
   it("goes through any number of events, one every 50 ms, each delivered once, and new ones first", async () => {
     const { register, emit, run, webhooks, sent } = await startHarness();
     const { id } = await register();
-    await webhooks.registrations.update(id, { status: "DISABLED" });
+    await webhooks.registrations.update({ id, status: "DISABLED" });
     for (let count = 0; count < 250; count++) await emit();
-    await webhooks.registrations.update(id, { status: "ENABLED" });
+    await webhooks.registrations.update({ id, status: "ENABLED" });
     expect(await webhooks.deliveries.recover({ webhookId: id, since })).toEqual({ count: 250 });
     await run(SECOND);
     expect(sent).toHaveLength(20);
@@ -409,9 +412,9 @@ describe("recover()", () => {
     });
     const [first, second] = [await register(), await register()];
     const other = await register(undefined, "hospital");
-    for (const { id } of [first, second]) await webhooks.registrations.update(id, { status: "DISABLED" });
+    for (const { id } of [first, second]) await webhooks.registrations.update({ id, status: "DISABLED" });
     for (let count = 0; count < 1_200; count++) await emit();
-    for (const { id } of [first, second]) await webhooks.registrations.update(id, { status: "ENABLED" });
+    for (const { id } of [first, second]) await webhooks.registrations.update({ id, status: "ENABLED" });
     const recover = ({ id }: { readonly id: string }) =>
       webhooks.deliveries.recover({ webhookId: id, since });
     const refused = { code: "rate_limited", retryAfterSeconds: 61 };
@@ -460,9 +463,9 @@ describe("recover()", () => {
     const endpoint = holdingEndpoint();
     const { register, emit, run, webhooks, sent } = await startHarness({ answer: endpoint.answer });
     const { id } = await register();
-    await webhooks.registrations.update(id, { status: "DISABLED" });
+    await webhooks.registrations.update({ id, status: "DISABLED" });
     for (let count = 0; count < 100; count++) await emit();
-    await webhooks.registrations.update(id, { status: "ENABLED" });
+    await webhooks.registrations.update({ id, status: "ENABLED" });
     await webhooks.deliveries.recover({ webhookId: id, since });
     await run(10 * SECOND);
     expect(sent).toHaveLength(5);

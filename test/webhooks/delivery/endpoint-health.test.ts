@@ -135,8 +135,8 @@ describe("an endpoint that fails for days", () => {
     expect(times).not.toContain("96:07");
     expect(await webhooks.registrations.get(id)).toMatchObject({
       status: "DISABLED",
-      updatedDate: new Date(START + 96 * HOUR + 7 * MINUTE).toISOString(),
-      failingSince: new Date(START + 7 * MINUTE).toISOString(),
+      updatedAt: new Date(START + 96 * HOUR + 7 * MINUTE),
+      failingSince: new Date(START + 7 * MINUTE),
     });
     await runUntil(START + 60 * DAY);
     expect(told).toHaveLength(2);
@@ -246,8 +246,8 @@ describe("an endpoint that fails for days", () => {
     await emit();
     await runUntil(START + 73 * HOUR);
     expect(told).toHaveLength(1);
-    if ("status" in change) await webhooks.registrations.update(id, { status: "DISABLED" });
-    await webhooks.registrations.update(id, change);
+    if ("status" in change) await webhooks.registrations.update({ id, status: "DISABLED" });
+    await webhooks.registrations.update({ id, ...change });
     expect(await record(id)).toMatchObject({ failingSince: null, warnedAt: null, noticeAt: null });
     await runUntil(START + 10 * DAY);
     expect(told).toHaveLength(1);
@@ -264,7 +264,7 @@ describe("an endpoint that fails for days", () => {
     const other = await register("https://hooks.example.com/other");
     await emit();
     await runUntil(START + 71 * HOUR);
-    await webhooks.registrations.update(id, { status: "DISABLED" });
+    await webhooks.registrations.update({ id, status: "DISABLED" });
     await webhooks.registrations.remove(other.id);
     await runUntil(START + 10 * DAY);
     expect(told).toEqual([]);
@@ -274,7 +274,7 @@ describe("an endpoint that fails for days", () => {
     const { emit, runUntil, told, webhooks, id } = await failing();
     await emit();
     await runUntil(START + 5 * DAY);
-    await webhooks.registrations.update(id, { status: "ENABLED" });
+    await webhooks.registrations.update({ id, status: "ENABLED" });
     await emit();
     await runUntil(START + 7 * DAY);
     expect(told).toHaveLength(2);

@@ -3,6 +3,7 @@
 import { describe, expect, it } from "vitest";
 import type { Subscriber } from "../../../src/webhooks/access.js";
 import type { EventPage, FeedEvent } from "../../../src/webhooks/delivery/event-feed.js";
+import { byKey } from "../../support/registration-api.js";
 import {
   DAY,
   type Harness,
@@ -19,7 +20,7 @@ const KEYS: Record<string, Subscriber> = {
   "key-2": { id: "key-2", account: "clinic" },
   "key-b": { id: "key-1", account: "hospital" },
 };
-const authenticate = (key: string): Subscriber | null => KEYS[key] ?? null;
+const authenticate = byKey((key) => KEYS[key] ?? null);
 
 interface FeedBody extends Omit<EventPage, "items"> {
   events: (Omit<FeedEvent, "createdAt"> & { createdAt: string })[];
@@ -112,7 +113,7 @@ describe("the feed of a webhook", () => {
     const [id = ""] = await emitMany(feed, 1);
     await feed.webhooks.deliveries.test({ webhookId: feed.id });
     await feed.run(SECOND);
-    await feed.webhooks.deliveries.resend(`${feed.id}.${id}`);
+    await feed.webhooks.deliveries.resend({ id: `${feed.id}.${id}` });
     expect((await feed.readAll()).ids).toEqual([]);
     await feed.run(2 * MINUTE);
     const { ids, next } = await feed.readAll();

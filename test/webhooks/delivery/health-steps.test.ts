@@ -25,7 +25,7 @@ describe("a health step that is overtaken", () => {
     ["gives it a new url", { url: "https://hooks.example.com/new" }],
   ])("is not taken where %s in the last moment, and nothing is announced", async (_, change) => {
     const { webhooks, id, told } = await overtaken((service, webhook) =>
-      service.registrations.update(webhook, change),
+      service.registrations.update({ id: webhook, ...change }),
     );
     expect(told.map(([kind]) => kind)).toEqual(["warning"]);
     expect(await webhooks.registrations.get(id)).toMatchObject({ ...change, failingSince: null });
@@ -130,7 +130,7 @@ describe("a notifier of the host", () => {
     expect(told).toHaveLength(24 * 60 + 1);
     const alarm = "error a failing endpoint will be disabled though no notifier took the warning";
     expect(log.filter((line) => line === alarm)).toHaveLength(1);
-    const { health } = await webhooks.deliveries.stats({ webhookId: id });
+    const { health } = await webhooks.deliveries.stats(id);
     expect(health).toMatchObject({ status: "warned", disableAt: new Date(START + 120 * HOUR) });
     expect((await webhooks.registrations.get(id)).status).toBe("ENABLED");
     await runUntil(START + 120 * HOUR);
@@ -221,7 +221,7 @@ describe("two services on one storage", () => {
     await one.emit();
     await one.runUntil(START + 96 * HOUR);
     await one.stop(0);
-    await one.webhooks.registrations.update(one.id, { status: "ENABLED" });
+    await one.webhooks.registrations.update({ id: one.id, status: "ENABLED" });
     const two = await failing({ storage: one.storage, clock: one.clock });
     await two.run(10 * DAY);
     expect(two.told).toEqual([]);

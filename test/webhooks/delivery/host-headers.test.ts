@@ -207,7 +207,7 @@ describe("delivery.headers", () => {
     expect((await harness.record(id)).failingSince).toBeNull();
     await harness.run(80 * HOUR);
     expect(harness.sent).toEqual([]);
-    const { deliveries } = await harness.webhooks.deliveries.list({ webhookId: id });
+    const { items: deliveries } = await harness.webhooks.deliveries.list({ webhookId: id });
     expect(deliveries.find((one) => one.eventId === eventId)).toMatchObject({
       state: "failed",
       reason: "access_unknown",

@@ -41,7 +41,7 @@ describe("idle()", () => {
     expect(isIdle).toBe(false);
     endpoint.release();
     await idle;
-    expect((await webhooks.deliveries.list({ webhookId: id })).deliveries[0]?.state).toBe("delivered");
+    expect((await webhooks.deliveries.list({ webhookId: id })).items[0]?.state).toBe("delivered");
   });
 
   it("may be called by several at once, also while the storage takes its time", async () => {
@@ -111,9 +111,7 @@ describe("stop()", () => {
     await emit();
     await clock.advance(DAY);
     expect(sent).toHaveLength(1 + 5);
-    expect((await webhooks.deliveries.list({ webhookId: id, state: "delivered" })).deliveries).toHaveLength(
-      6,
-    );
+    expect((await webhooks.deliveries.list({ webhookId: id, state: "delivered" })).items).toHaveLength(6);
   });
 
   it("takes no longer than the grace, and gives back what it has sent, with its slots, at once", async () => {
@@ -129,7 +127,7 @@ describe("stop()", () => {
     expect(next.clock.now()).toBe(START + 3_000);
     expect(await next.store.stats()).toMatchObject({ pending: 0, leased: 0, ended: 6 });
     // A stop is no crash of the process, and no failure of the endpoint.
-    const { deliveries } = await next.webhooks.deliveries.list({ webhookId: id });
+    const { items: deliveries } = await next.webhooks.deliveries.list({ webhookId: id });
     expect(deliveries.map(({ attempts }) => attempts.map(({ status, step }) => [status, step]))).toEqual(
       Array(6).fill([[200, 0]]),
     );
@@ -148,7 +146,7 @@ describe("stop()", () => {
     expect(await harness.store.stats()).toMatchObject({ pending: 1, leased: 0 });
     const other = await startHarness({ storage: harness.storage, clock: harness.clock });
     expect(other.sent).toHaveLength(1);
-    const { deliveries } = await other.webhooks.deliveries.list({ webhookId: id });
+    const { items: deliveries } = await other.webhooks.deliveries.list({ webhookId: id });
     expect(deliveries[0]).toMatchObject({ state: "delivered", attempts: [{ step: 0 }] });
     mayRead.resolve(true);
     await harness.quiet();

@@ -290,7 +290,7 @@ describe("an endpoint that recovers", () => {
     const early = await emit();
     await webhooks.start();
     await run(10 * MINUTE);
-    const { deliveries } = await webhooks.deliveries.list({ webhookId: id });
+    const { items: deliveries } = await webhooks.deliveries.list({ webhookId: id });
     expect(deliveries.map(({ state, reason }) => `${state} ${reason}`)).toEqual([
       "pending null",
       "failed exhausted",
@@ -300,7 +300,7 @@ describe("an endpoint that recovers", () => {
     expect(sent).toHaveLength(3 + 3 + 1);
     await run(4 * DAY);
     expect(
-      (await webhooks.deliveries.list({ webhookId: id, type: "patient.updated" })).deliveries[0],
+      (await webhooks.deliveries.list({ webhookId: id, type: "patient.updated" })).items[0],
     ).toMatchObject({
       eventId: early,
       state: "failed",

@@ -141,7 +141,7 @@ describe("a process that dies during an attempt", () => {
     const eventId = await first.emit();
     await first.run(5 * MINUTE);
     isHanging = true;
-    await first.webhooks.deliveries.resend(`${id}.${eventId}`);
+    await first.webhooks.deliveries.resend({ id: `${id}.${eventId}` });
     await first.quiet();
     await first.die();
     const second = await startHarness({
@@ -167,7 +167,7 @@ describe("a process that stops before it has sent", () => {
     const eventId = await first.emit();
     await first.run(5 * MINUTE);
     isHanging = true;
-    await first.webhooks.deliveries.resend(`${id}.${eventId}`);
+    await first.webhooks.deliveries.resend({ id: `${id}.${eventId}` });
     await first.quiet();
     await first.stop(SECOND);
     const second = await startHarness({

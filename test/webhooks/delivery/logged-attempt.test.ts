@@ -43,12 +43,12 @@ async function shownWhere(resolve: Resolve) {
     expect([rest?.status, page?.status]).toEqual([200, 200]);
     return [rest, page].map((answer) => (typeof answer?.body === "string" ? answer.body : "")).join(" ");
   };
-  const { deliveries } = await webhooks.deliveries.list({ webhookId: id });
+  const { items: deliveries } = await webhooks.deliveries.list({ webhookId: id });
   const texts = [
     await ask(`/webhooks/${id}/deliveries`),
     await ask(`/webhooks/${id}`),
     await ask(`/webhooks/${id}/deliveries/${deliveries[0]?.id}`),
-    JSON.stringify(await webhooks.deliveries.stats({ webhookId: id })),
+    JSON.stringify(await webhooks.deliveries.stats(id)),
   ];
   await webhooks.stop();
   const shown = texts.join("\n").replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "<uuid>");

@@ -21,18 +21,15 @@ async function start(options: Partial<WebhooksOptions> = {}) {
   });
   const { id: webhookId } = await harness.register();
   const { webhooks } = harness;
-  const post = async (path: string, json: unknown, as = SUBSCRIBER) => {
-    const answer = await webhooks.handleAs(
-      {
-        method: "POST",
-        path: `/v1${path}`,
-        query: "",
-        headers: { "content-type": "application/json" },
-        body: Buffer.from(JSON.stringify(json)),
-        baseUrl: "https://a.example",
-      },
-      as,
-    );
+  const post = async (path: string, json: unknown, subscriber = SUBSCRIBER) => {
+    const answer = await webhooks.as(subscriber).handle({
+      method: "POST",
+      path: `/v1${path}`,
+      query: "",
+      headers: { "content-type": "application/json" },
+      body: Buffer.from(JSON.stringify(json)),
+      baseUrl: "https://a.example",
+    });
     return { status: answer?.status, json: JSON.parse(answer?.body as string) as Record<string, unknown> };
   };
   return { ...harness, webhookId, entries, post, deliveries: webhooks.deliveries };
@@ -62,17 +59,17 @@ describe("recover() of pending deliveries", () => {
     expect(sent.at(-1)?.eventId).toBe(fresh);
     await run(300 * 50);
     expect(sent.length - before).toBe(301);
-    expect((await deliveries.stats({ webhookId })).delivered).toBe(301);
+    expect((await deliveries.stats(webhookId)).delivered).toBe(301);
   });
 
   it("leaves the planned retry in place if the endpoint still fails", async () => {
     const { deliveries, webhookId, run, respond, sent, before } = await startRepaired(1);
-    const [waiting] = (await deliveries.list({ webhookId })).deliveries;
+    const [waiting] = (await deliveries.list({ webhookId })).items;
     respond(() => 500);
     expect(await deliveries.recover({ webhookId, state: "pending" })).toEqual({ count: 1 });
     await run(SECOND);
     expect(sent.length - before).toBe(1);
-    const [failedAgain] = (await deliveries.list({ webhookId })).deliveries;
+    const [failedAgain] = (await deliveries.list({ webhookId })).items;
     expect(failedAgain?.nextAttemptAt).toEqual(waiting?.nextAttemptAt);
     expect(failedAgain?.attempts.at(-1)).toMatchObject({ isExtra: true, code: "HTTP_500" });
   });
@@ -80,7 +77,7 @@ describe("recover() of pending deliveries", () => {
   it("of an account does so for each ENABLED webhook, and reports each call once", async () => {
     const { deliveries, webhooks, webhookId, entries, register } = await startRepaired(3);
     const { id: disabled } = await register("https://hooks.example.com/b");
-    await webhooks.registrations.update(disabled, { status: "DISABLED" });
+    await webhooks.registrations.update({ id: disabled, status: "DISABLED" });
     entries.length = 0;
     const account = SUBSCRIBER.account;
     expect(await deliveries.recover({ account, state: "pending" })).toEqual({
@@ -94,14 +91,14 @@ describe("recover() of pending deliveries", () => {
   it("is refused to strangers, to keys that may not manage the webhook, and while it is DISABLED", async () => {
     const { deliveries, webhooks, webhookId, post } = await startRepaired(1);
     const state = "pending" as const;
-    await expect(deliveries.recover({ webhookId, state, as: STRANGER })).rejects.toMatchObject({
+    await expect(webhooks.as(STRANGER).deliveries.recover({ webhookId, state })).rejects.toMatchObject({
       code: "not_found",
     });
-    await expect(deliveries.recover({ webhookId, state, as: COLLEAGUE })).rejects.toMatchObject({
+    await expect(webhooks.as(COLLEAGUE).deliveries.recover({ webhookId, state })).rejects.toMatchObject({
       code: "webhook_owned_by_another_key",
     });
     expect((await post(`/webhooks/${webhookId}/recover`, { state }, STRANGER)).status).toBe(404);
-    await webhooks.registrations.update(webhookId, { status: "DISABLED" });
+    await webhooks.registrations.update({ id: webhookId, status: "DISABLED" });
     await expect(deliveries.recover({ webhookId, state })).rejects.toMatchObject({
       code: "webhook_disabled",
     });
@@ -149,10 +146,7 @@ describe("replay()", () => {
     expect(sent.slice(before).map(({ eventId }) => eventId)).toEqual(ids.slice(2, 5));
     expect(entries).toMatchObject([{ action: "webhook.replayed", webhookId, count: 3 }]);
     const again = await deliveries.list({ webhookId, eventId: ids[2] });
-    expect(again.deliveries.map(({ id }) => id)).toEqual([
-      `${webhookId}.${ids[2]}.1`,
-      `${webhookId}.${ids[2]}`,
-    ]);
+    expect(again.items.map(({ id }) => id)).toEqual([`${webhookId}.${ids[2]}.1`, `${webhookId}.${ids[2]}`]);
   });
 
   it("selects by type and state", async () => {
@@ -190,27 +184,22 @@ describe("replay()", () => {
   });
 
   it("tells a subscriber nothing about a subject that it was not sent", async () => {
-    const { deliveries, webhookId, emit, run } = await startDelivered({
+    const { webhooks, webhookId, emit, run } = await startDelivered({
       access: { authenticate: () => null, canRead: (_, resource) => resource.id !== "secret" },
     });
     await emit({ resource: { resourceType: "Patient", id: "secret" } });
     await run(SECOND);
-    const count = async (subject: string, as?: Subscriber) => {
-      const request = { webhookId, since, until, subject, dryRun: true };
-      return (await deliveries.replay(as ? { ...request, as } : request)).count;
+    const count = async (subject: string, subscriber?: Subscriber) => {
+      const { deliveries } = subscriber === undefined ? webhooks : webhooks.as(subscriber);
+      return (await deliveries.replay({ webhookId, since, until, subject, dryRun: true })).count;
     };
     expect(await count("Patient/secret")).toBe(1);
     expect(await count("Patient/secret", SUBSCRIBER)).toBe(0);
     expect(await count("Patient/1", SUBSCRIBER)).toBe(10);
     await expect(
-      deliveries.replay({
-        webhookId,
-        since,
-        until,
-        subject: "Patient/1",
-        states: ["withheld"],
-        as: SUBSCRIBER,
-      }),
+      webhooks
+        .as(SUBSCRIBER)
+        .deliveries.replay({ webhookId, since, until, subject: "Patient/1", states: ["withheld"] }),
     ).rejects.toMatchObject({ field: "states[0]" });
   });
 
@@ -253,9 +242,9 @@ describe("replay()", () => {
       }),
     });
     const { id: webhookId } = await harness.register();
-    await harness.webhooks.registrations.update(webhookId, { status: "DISABLED" });
+    await harness.webhooks.registrations.update({ id: webhookId, status: "DISABLED" });
     for (let count = 0; count < 10_000; count++) await harness.emit();
-    await harness.webhooks.registrations.update(webhookId, { status: "ENABLED" });
+    await harness.webhooks.registrations.update({ id: webhookId, status: "ENABLED" });
     const span = { webhookId, since, until, dryRun: true };
     expect(await harness.webhooks.deliveries.replay(span)).toEqual({ count: 10_000 });
     expect(limits.length).toBe(20);

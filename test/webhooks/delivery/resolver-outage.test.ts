@@ -111,7 +111,7 @@ describe("while the DNS servers do not respond", () => {
     const { id } = await harness.register();
     await harness.webhooks.deliveries.test({ webhookId: id });
     await harness.webhooks.idle();
-    const { deliveries } = await harness.webhooks.deliveries.list({ webhookId: id });
+    const { items: deliveries } = await harness.webhooks.deliveries.list({ webhookId: id });
     expect(deliveries).toMatchObject([{ state: "failed", attempts: [{ code: "NO_USABLE_ADDRESS" }] }]);
     await harness.stop(0);
   });

@@ -52,7 +52,8 @@ function hasStandardSignature(sent: Harness["sent"][number] | undefined, secret:
 describe("a webhook", () => {
   it("is ENABLED when it is created, and its secret is given then and never again", async () => {
     const { webhooks } = openHarness();
-    const { webhook, secret } = await webhooks.registrations.create(SUBSCRIBER, {
+    const { webhook, secret } = await webhooks.registrations.create({
+      subscriber: SUBSCRIBER,
       url: "https://hooks.example.com/a",
     });
     expect(webhook.status).toBe("ENABLED");
@@ -60,7 +61,7 @@ describe("a webhook", () => {
     const shown = [
       await webhooks.registrations.get(webhook.id),
       await webhooks.registrations.list({ account: "clinic" }),
-      await webhooks.registrations.update(webhook.id, { status: "DISABLED" }),
+      await webhooks.registrations.update({ id: webhook.id, status: "DISABLED" }),
     ];
     expect(JSON.stringify(shown)).not.toContain("secret");
     expect(JSON.stringify(shown)).not.toContain(secret);
@@ -73,9 +74,9 @@ describe("a webhook", () => {
       const { id } = await harness.register();
       await harness.emit();
       await harness.runUntil(START + minutesOf(time) * MINUTE - SECOND);
-      await harness.webhooks.registrations.update(id, { status: "DISABLED" });
+      await harness.webhooks.registrations.update({ id, status: "DISABLED" });
       await harness.run(2 * SECOND);
-      await harness.webhooks.registrations.update(id, { status: "ENABLED" });
+      await harness.webhooks.registrations.update({ id, status: "ENABLED" });
       await harness.runUntil(START + 4 * DAY);
       expect(harness.times()).toEqual(ATTEMPT_TIMES.filter((each) => each !== time));
     },
@@ -85,10 +86,10 @@ describe("a webhook", () => {
     const { register, emit, webhooks, run, times } = openHarness({ options: PUNCTUAL });
     const { id } = await register();
     await emit();
-    await webhooks.registrations.update(id, { status: "DISABLED" });
+    await webhooks.registrations.update({ id, status: "DISABLED" });
     await webhooks.start();
     await run(MINUTE);
-    await webhooks.registrations.update(id, { status: "ENABLED" });
+    await webhooks.registrations.update({ id, status: "ENABLED" });
     await run(DAY);
     expect(times()).toEqual(["0:15"]);
   });
@@ -98,9 +99,9 @@ describe("a webhook", () => {
     const { id } = await register();
     await emit();
     await runUntil(START + 16 * MINUTE);
-    await webhooks.registrations.update(id, { status: "DISABLED" });
+    await webhooks.registrations.update({ id, status: "DISABLED" });
     await runUntil(START + 44 * MINUTE);
-    await webhooks.registrations.update(id, { status: "ENABLED" });
+    await webhooks.registrations.update({ id, status: "ENABLED" });
     await runUntil(START + 4 * DAY);
     expect(times()).toEqual(ATTEMPT_TIMES);
   });
@@ -110,7 +111,7 @@ describe("a webhook", () => {
     const { id } = await harness.register();
     const eventId = await harness.emit();
     await harness.runUntil(START + MINUTE);
-    await harness.webhooks.registrations.update(id, { status: "DISABLED" });
+    await harness.webhooks.registrations.update({ id, status: "DISABLED" });
     await harness.runUntil(START + 71 * HOUR);
     expect(await deliveryOf(harness, id, eventId)).toMatchObject({ state: "pending" });
     await harness.runUntil(START + 4 * DAY);
@@ -126,11 +127,11 @@ describe("a webhook", () => {
   it("is enabled again only where fewer than fifteen others are", async () => {
     const { register, webhooks } = openHarness();
     const { id } = await register();
-    await webhooks.registrations.update(id, { status: "DISABLED" });
+    await webhooks.registrations.update({ id, status: "DISABLED" });
     const others = [];
     for (let count = 0; count < 15; count++)
       others.push(await register(`https://hooks.example.com/${count}`));
-    const enable = (): Promise<unknown> => webhooks.registrations.update(id, { status: "ENABLED" });
+    const enable = (): Promise<unknown> => webhooks.registrations.update({ id, status: "ENABLED" });
     await expect(enable()).rejects.toMatchObject({ code: "webhook_limit_reached" });
     expect((await webhooks.registrations.get(id)).status).toBe("DISABLED");
     await webhooks.registrations.remove(others[0]?.id ?? "");
@@ -152,7 +153,7 @@ describe("a webhook", () => {
     const timesOfLate = (): string[] =>
       sent.filter(({ eventId }) => eventId === late).map(({ at }) => clockTime(at - START - 95 * HOUR));
     expect(timesOfLate()).toEqual(["0:00", "0:15", "0:45"]);
-    await webhooks.registrations.update(id, { status: "ENABLED" });
+    await webhooks.registrations.update({ id, status: "ENABLED" });
     await runUntil(START + 140 * HOUR);
     expect(timesOfLate()).toEqual(["0:00", "0:15", "0:45", "31:45", "39:45"]);
   });
@@ -162,7 +163,7 @@ describe("a webhook", () => {
     const { id } = await register();
     const eventId = await emit();
     await run(MINUTE);
-    await webhooks.registrations.update(id, { status });
+    await webhooks.registrations.update({ id, status });
     await webhooks.registrations.remove(id);
     await run(10 * DAY);
     expect(sent).toHaveLength(1);
@@ -195,7 +196,7 @@ describe("a webhook", () => {
     const { id } = await harness.register();
     const eventId = await harness.emit();
     await harness.quiet();
-    await harness.webhooks.registrations.update(id, { status: "DISABLED" });
+    await harness.webhooks.registrations.update({ id, status: "DISABLED" });
     answer.resolve(unreachable);
     await harness.run(20 * MINUTE);
     expect(await deliveryOf(harness, id, eventId)).toMatchObject({
@@ -203,7 +204,7 @@ describe("a webhook", () => {
       attempts: [{ kind: "connect", step: 0 }],
       nextAttemptAt: new Date(START + 45 * MINUTE),
     });
-    await harness.webhooks.registrations.update(id, { status: "ENABLED" });
+    await harness.webhooks.registrations.update({ id, status: "ENABLED" });
     harness.respond(() => 200);
     await harness.run(DAY);
     expect(harness.times()).toEqual(["0:00", "0:45"]);
@@ -215,7 +216,7 @@ describe("a webhook", () => {
     const { id } = await harness.register();
     const eventId = await harness.emit();
     await harness.quiet();
-    await harness.webhooks.registrations.update(id, { status: "DISABLED" });
+    await harness.webhooks.registrations.update({ id, status: "DISABLED" });
     answer.resolve(response(200));
     await harness.quiet();
     expect(await deliveryOf(harness, id, eventId)).toMatchObject({ state: "delivered" });
@@ -226,7 +227,7 @@ describe("a webhook", () => {
     const { id } = await register("https://hooks.example.com/old");
     await emit();
     await run(20 * MINUTE);
-    await webhooks.registrations.update(id, { url: "https://hooks.example.com/new" });
+    await webhooks.registrations.update({ id, url: "https://hooks.example.com/new" });
     await run(DAY);
     expect([...new Set(sent.slice(0, 2).map(({ url }) => url))]).toEqual(["https://hooks.example.com/old"]);
     expect([...new Set(sent.slice(2).map(({ url }) => url))]).toEqual(["https://hooks.example.com/new"]);
@@ -238,7 +239,7 @@ describe("a webhook", () => {
     const { id } = await register("https://hooks.example.com/old");
     await emit();
     await quiet();
-    await webhooks.registrations.update(id, { url: "https://hooks.example.com/new" });
+    await webhooks.registrations.update({ id, url: "https://hooks.example.com/new" });
     answer.resolve(unreachable);
     await quiet();
     expect(await record(id)).toMatchObject({ failingSince: null, noticeAt: null });
@@ -252,7 +253,7 @@ describe("a webhook", () => {
     const { id } = await harness.register("https://hooks.example.com/old");
     const eventId = await harness.emit();
     await harness.quiet();
-    await harness.webhooks.registrations.update(id, { url: "https://hooks.example.com/new" });
+    await harness.webhooks.registrations.update({ id, url: "https://hooks.example.com/new" });
     await harness.emit();
     await harness.quiet();
     answer.resolve(response(200));
@@ -419,9 +420,9 @@ describe("an event emitted while the webhook is disabled", () => {
   it("is not delivered when it is enabled again, and can be recovered, once", async () => {
     const { register, emit, webhooks, run, sent } = await startHarness();
     const { id } = await register();
-    await webhooks.registrations.update(id, { status: "DISABLED" });
+    await webhooks.registrations.update({ id, status: "DISABLED" });
     const eventId = await emit();
-    await webhooks.registrations.update(id, { status: "ENABLED" });
+    await webhooks.registrations.update({ id, status: "ENABLED" });
     await run(DAY);
     expect(sent).toEqual([]);
     const since = new Date(START);
@@ -443,7 +444,7 @@ describe("a secret that is rotated", () => {
   it("goes on signing until the time for the new one has come", async () => {
     const harness = await startHarness();
     const { id, secret: old } = await harness.register();
-    const { secret } = await harness.webhooks.registrations.rotateSecret(id, { overlapMs: HOUR });
+    const { secret } = await harness.webhooks.registrations.rotateSecret({ id, overlapMs: HOUR });
     expect(secret).not.toBe(old);
     const signers = [];
     for (const wait of [0, HOUR - 1, 1, DAY]) {
@@ -458,7 +459,7 @@ describe("a secret that is rotated", () => {
   it("lists both signatures of Standard Webhooks until then, so that either secret verifies", async () => {
     const harness = await startHarness({ options: { signature: { standardWebhooks: true } } });
     const { id, secret: old } = await harness.register();
-    const { secret } = await harness.webhooks.registrations.rotateSecret(id, { overlapMs: HOUR });
+    const { secret } = await harness.webhooks.registrations.rotateSecret({ id, overlapMs: HOUR });
     const verified = [];
     for (const wait of [0, HOUR - 1, 1]) {
       await harness.run(wait);
@@ -478,12 +479,12 @@ describe("a secret that is rotated", () => {
   it("is replaced at once when the rotation is finished, also in retries of earlier events", async () => {
     const harness = await failingHarness();
     const { id, secret: old } = await harness.register();
-    const { secret } = await harness.webhooks.registrations.rotateSecret(id);
+    const { secret } = await harness.webhooks.registrations.rotateSecret({ id });
     await harness.emit();
     await harness.run(MINUTE);
     expect(signer(harness, { old, new: secret })).toBe("old");
     await harness.webhooks.registrations.finishRotation(id);
-    expect((await harness.webhooks.deliveries.stats({ webhookId: id })).rotatesAt).toBeNull();
+    expect((await harness.webhooks.deliveries.stats(id)).rotatesAt).toBeNull();
     await harness.run(20 * MINUTE);
     expect(signer(harness, { old, new: secret })).toBe("new");
   });
@@ -494,7 +495,7 @@ describe("a secret that is rotated", () => {
     await harness.emit();
     await harness.run(MINUTE);
     expect(signer(harness, { old })).toBe("old");
-    const { secret } = await harness.webhooks.registrations.rotateSecret(id, { overlapMs: 0 });
+    const { secret } = await harness.webhooks.registrations.rotateSecret({ id, overlapMs: 0 });
     await harness.run(20 * MINUTE);
     expect(harness.sent).toHaveLength(2);
     expect(signer(harness, { old, new: secret })).toBe("new");
@@ -503,9 +504,9 @@ describe("a secret that is rotated", () => {
   it("goes on signing for the first one's time where it is rotated again before", async () => {
     const harness = await startHarness();
     const { id, secret: old } = await harness.register();
-    await harness.webhooks.registrations.rotateSecret(id);
+    await harness.webhooks.registrations.rotateSecret({ id });
     await harness.run(HOUR);
-    const { secret } = await harness.webhooks.registrations.rotateSecret(id);
+    const { secret } = await harness.webhooks.registrations.rotateSecret({ id });
     await harness.emit();
     await harness.quiet();
     expect(signer(harness, { old, new: secret })).toBe("old");

@@ -68,12 +68,12 @@ describe("emitting an event", () => {
   it("makes a delivery for each ENABLED webhook of the account that subscribes to the type", async () => {
     const { emit, webhooks } = stage();
     const { registrations } = webhooks;
-    const all = await registrations.create(ACME, { url: URL_1 });
-    const some = await registrations.create(ACME, { url: URL_2, eventTypes: ["patient.*"] });
-    await registrations.create(ACME, { url: URL_2, eventTypes: ["patient.created"] });
-    const { webhook: disabled } = await registrations.create(ACME, { url: URL_1 });
-    await registrations.update(disabled.id, { status: "DISABLED" });
-    await registrations.create({ id: "first", account: "bolt" }, { url: URL_1 });
+    const all = await registrations.create({ subscriber: ACME, url: URL_1 });
+    const some = await registrations.create({ subscriber: ACME, url: URL_2, eventTypes: ["patient.*"] });
+    await registrations.create({ subscriber: ACME, url: URL_2, eventTypes: ["patient.created"] });
+    const { webhook: disabled } = await registrations.create({ subscriber: ACME, url: URL_1 });
+    await registrations.update({ id: disabled.id, status: "DISABLED" });
+    await registrations.create({ subscriber: { id: "first", account: "bolt" }, url: URL_1 });
 
     const emitted = await emit();
     expect(emitted).toEqual({
@@ -103,7 +103,7 @@ describe("emitting an event", () => {
       return { kind: "response", status: 204, headers: {}, body: new Uint8Array(0), complete: true };
     };
     const { emit, webhooks } = stage({ delivery: { send } });
-    await webhooks.registrations.create(ACME, { url: URL_1 });
+    await webhooks.registrations.create({ subscriber: ACME, url: URL_1 });
     await emit({ id: ID });
     expect(sent).toEqual([]);
     await webhooks.start();
@@ -123,7 +123,7 @@ describe("emitting an event", () => {
     const url = `https://127.0.0.1:${endpoint.port}/hook`;
     for (const ca of [authority.cert, Buffer.from(authority.cert), undefined]) {
       const { emit, webhooks, clock } = stage({ destinations: { allowPrivateNetworks: true, ca } });
-      const { webhook, secret } = await webhooks.registrations.create(ACME, { url });
+      const { webhook, secret } = await webhooks.registrations.create({ subscriber: ACME, url });
       const [delivery] = (await emit()).deliveries;
       await webhooks.start();
       await webhooks.idle();
@@ -188,7 +188,7 @@ describe("an event that cannot be used", () => {
     ["one without a type among them", { related: [{ id: "1" }] }, "related[0].resourceType"],
   ])("is refused with %s, by its path, and nothing is stored", async (_, change, field) => {
     const { emit, webhooks, appended } = stage();
-    await webhooks.registrations.create(ACME, { url: URL_1 });
+    await webhooks.registrations.create({ subscriber: ACME, url: URL_1 });
     await expect(emit(change)).rejects.toMatchObject(invalid(field));
     await expect(webhooks.emit([event, { ...event, ...change } as EventInput])).rejects.toMatchObject(
       invalid(`[1].${field}`),
@@ -318,10 +318,10 @@ describe("occurredAt", () => {
 describe("emitting the same id again", () => {
   it("adds nothing, and gives the first result, in whatever case the id is written", async () => {
     const { emit, webhooks, stats, clock } = stage();
-    await webhooks.registrations.create(ACME, { url: URL_1 });
+    await webhooks.registrations.create({ subscriber: ACME, url: URL_1 });
     const first = await emit({ id: ID.toUpperCase() });
     expect(first).toMatchObject({ id: ID, duplicate: false });
-    await webhooks.registrations.create(ACME, { url: URL_2 });
+    await webhooks.registrations.create({ subscriber: ACME, url: URL_2 });
     await clock.advance(DAY - 1);
     expect(await emit({ id: ID })).toEqual({ ...first, duplicate: true, webhooks: 2 });
     expect(await stats()).toMatchObject({ events: 1, pending: 1 });
@@ -329,7 +329,7 @@ describe("emitting the same id again", () => {
 
   it("makes one event of concurrent calls", async () => {
     const { emit, webhooks, stats } = stage();
-    await webhooks.registrations.create(ACME, { url: URL_1 });
+    await webhooks.registrations.create({ subscriber: ACME, url: URL_1 });
     const results = await Promise.all(Array.from({ length: 20 }, () => emit({ id: ID })));
     expect(results.filter(({ duplicate }) => !duplicate)).toHaveLength(1);
     expect(await stats()).toMatchObject({ events: 1, pending: 1 });
@@ -342,7 +342,7 @@ describe("emitting the same id again", () => {
     ["other related records", { related: [organization] }],
   ])("is a conflict with %s, and the first event stays as it is", async (_, change) => {
     const { emit, webhooks, stats } = stage();
-    await webhooks.registrations.create(ACME, { url: URL_1 });
+    await webhooks.registrations.create({ subscriber: ACME, url: URL_1 });
     await emit({ id: ID });
     await expect(emit({ id: ID }, change)).rejects.toMatchObject({ code: "event_conflict", field: "id" });
     expect(await emit({ id: ID })).toMatchObject({ duplicate: true });
@@ -449,11 +449,11 @@ describe("a storage that refuses", () => {
   it("full: the emitter is told, nothing of the event is stored, and there is room again later", async () => {
     const storage = memoryStorage({ limits: { pendingPerAccount: 3 } });
     const { webhooks } = registrationApi({ storage });
-    const { webhook } = await webhooks.registrations.create(ACME, { url: URL_1 });
-    await webhooks.registrations.create(ACME, { url: URL_2 });
+    const { webhook } = await webhooks.registrations.create({ subscriber: ACME, url: URL_1 });
+    await webhooks.registrations.create({ subscriber: ACME, url: URL_2 });
     await webhooks.emit(event);
     await expect(webhooks.emit({ ...event, id: ID })).rejects.toMatchObject({ code: "storage_full" });
-    expect((await webhooks.deliveries.list({ webhookId: webhook.id })).deliveries).toHaveLength(1);
+    expect((await webhooks.deliveries.list({ webhookId: webhook.id })).items).toHaveLength(1);
     const listed = webhooks.emit([event, event]);
     await expect(listed).rejects.toMatchObject({ code: "storage_full", field: "[0]" });
     await expect(listed).rejects.toThrow(/\. 0 of 2 events were stored\.$/);

@@ -33,7 +33,10 @@ async function open() {
     },
   });
   for (const account of ["shop-7", "shop-8"])
-    await webhooks.registrations.create({ id: "key-1", account }, { url: "https://hooks.example.com/in" });
+    await webhooks.registrations.create({
+      subscriber: { id: "key-1", account },
+      url: "https://hooks.example.com/in",
+    });
   const sent = async (): Promise<unknown[]> => {
     await webhooks.start();
     await webhooks.idle();

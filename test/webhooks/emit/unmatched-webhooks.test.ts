@@ -25,8 +25,8 @@ function createService(options: Partial<WebhooksOptions> = {}, isDebug = true) {
   }));
   const { webhooks, clock } = registrationApi({ storage, logger, ...options });
   const register = async (eventTypes?: readonly string[], isEnabled = true): Promise<string> => {
-    const { webhook } = await webhooks.registrations.create(KEY, { url: URL_1, eventTypes });
-    if (!isEnabled) await webhooks.registrations.update(webhook.id, { status: "DISABLED" });
+    const { webhook } = await webhooks.registrations.create({ subscriber: KEY, url: URL_1, eventTypes });
+    if (!isEnabled) await webhooks.registrations.update({ id: webhook.id, status: "DISABLED" });
     return webhook.id;
   };
   const emit = async (): Promise<Emitted> => {

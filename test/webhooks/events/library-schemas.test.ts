@@ -33,7 +33,10 @@ async function open(entry: PlainEventType, options: Partial<WebhooksOptions> = {
       },
     },
   });
-  await webhooks.registrations.create({ id: "key-1", account }, { url: "https://hooks.example.com/in" });
+  await webhooks.registrations.create({
+    subscriber: { id: "key-1", account },
+    url: "https://hooks.example.com/in",
+  });
   const emit = (data: unknown) => webhooks.emit({ type: "order.paid", account, data });
   const sent = async (): Promise<unknown[]> => {
     await webhooks.start();
@@ -219,7 +222,7 @@ describe("a library that fails", () => {
       effect: "none",
       message: expect.stringContaining(words),
     });
-    expect((await webhooks.deliveries.list({ account })).deliveries).toEqual([]);
+    expect((await webhooks.deliveries.list({ account })).items).toEqual([]);
   });
 
   it("has limits.hookMs, when its promise never settles", async () => {
@@ -237,7 +240,7 @@ describe("a library that fails", () => {
     expect(isSettled).toBe(false);
     await clock.advance(1);
     expect(await call).toMatchObject({ code: "schema_unavailable", effect: "none" });
-    expect((await webhooks.deliveries.list({ account })).deliveries).toEqual([]);
+    expect((await webhooks.deliveries.list({ account })).items).toEqual([]);
     expect(clock.nextTimerAt()).toBeUndefined();
   });
 

@@ -62,7 +62,7 @@ function open<const C extends EventCatalogue>(
     ...options,
   });
   const register = (eventTypes?: readonly string[]) =>
-    webhooks.registrations.create(KEY, { url: "https://hooks.example.com/in", eventTypes });
+    webhooks.registrations.create({ subscriber: KEY, url: "https://hooks.example.com/in", eventTypes });
   const deliver = async (): Promise<readonly string[]> => {
     await webhooks.start();
     await webhooks.idle();
@@ -175,7 +175,7 @@ describe("a plain event", () => {
       field,
       expect.stringContaining(field),
     ]);
-    expect((await webhooks.deliveries.list({ webhookId: webhook.id })).deliveries).toEqual([]);
+    expect((await webhooks.deliveries.list({ webhookId: webhook.id })).items).toEqual([]);
   });
 
   it("is refused if it is larger than a notification may be", async () => {

@@ -47,7 +47,11 @@ describe("create with the secret of another sender", () => {
       expect(receiver.verify("{}", names)).toEqual({});
       // After: a delivery of this service.
       const { webhooks, emit, quiet, sent } = await startSender();
-      const created = await webhooks.registrations.create(SUBSCRIBER, { ...REGISTRATION, secret });
+      const created = await webhooks.registrations.create({
+        subscriber: SUBSCRIBER,
+        ...REGISTRATION,
+        secret,
+      });
       expect(created.secret).toBe(secret);
       const id = await emit();
       await quiet();
@@ -63,12 +67,16 @@ describe("create with the secret of another sender", () => {
     const { registrations } = registrationApi().webhooks;
     const secret = newKey(24);
     const request = { url: URL_1, idempotencyKey: "k1", secret };
-    const first = await registrations.create(ACME, request);
-    expect(await registrations.create(ACME, request)).toEqual(first);
+    const first = await registrations.create({ subscriber: ACME, ...request });
+    expect(await registrations.create({ subscriber: ACME, ...request })).toEqual(first);
     const reused = expect.objectContaining({ code: "idempotency_key_reused" });
-    await expect(registrations.create(ACME, { ...request, secret: newKey(24) })).rejects.toEqual(reused);
-    await expect(registrations.create(ACME, { url: URL_1, idempotencyKey: "k1" })).rejects.toEqual(reused);
-    expect((await registrations.list({ account: "acme" })).webhooks).toHaveLength(1);
+    await expect(registrations.create({ subscriber: ACME, ...request, secret: newKey(24) })).rejects.toEqual(
+      reused,
+    );
+    await expect(
+      registrations.create({ subscriber: ACME, url: URL_1, idempotencyKey: "k1" }),
+    ).rejects.toEqual(reused);
+    expect((await registrations.list({ account: "acme" })).items).toHaveLength(1);
   });
 });
 
@@ -77,7 +85,7 @@ describe("rotateSecret with a secret of another sender", () => {
     const { webhooks, register, emit, quiet, run, sent } = await startSender();
     const { id, secret: old } = await register();
     const secret = newKey(24);
-    const rotated = await webhooks.registrations.rotateSecret(id, { secret, overlapMs: HOUR });
+    const rotated = await webhooks.registrations.rotateSecret({ id, secret, overlapMs: HOUR });
     expect(rotated.secret).toBe(secret);
     await emit();
     await quiet();
@@ -132,10 +140,10 @@ describe("a secret in another form", () => {
   it.each(WRONG)("is refused, never quoted and stores nothing: %s", async (_, secret) => {
     const { webhooks, log } = registrationApi();
     const { registrations } = webhooks;
-    const { webhook, secret: known } = await registrations.create(ACME, { url: URL_1 });
+    const { webhook, secret: known } = await registrations.create({ subscriber: ACME, url: URL_1 });
     const calls = [
-      registrations.create(ACME, { url: URL_1, secret: secret as string }),
-      registrations.rotateSecret(webhook.id, { secret: secret as string }),
+      registrations.create({ subscriber: ACME, url: URL_1, secret: secret as string }),
+      registrations.rotateSecret({ id: webhook.id, secret: secret as string }),
     ];
     for (const result of await Promise.allSettled(calls)) {
       if (result.status === "fulfilled") throw new Error("It was accepted.");
@@ -144,8 +152,8 @@ describe("a secret in another form", () => {
       expect(message).toBe("secret must be whsec_ and 24 to 64 bytes in standard Base64 with its padding.");
     }
     expect(log).toEqual([]);
-    expect((await registrations.list({ account: "acme" })).webhooks).toEqual([webhook]);
-    const again = await registrations.rotateSecret(webhook.id, { overlapMs: 0 });
+    expect((await registrations.list({ account: "acme" })).items).toEqual([webhook]);
+    const again = await registrations.rotateSecret({ id: webhook.id, overlapMs: 0 });
     expect(again.secret).not.toBe(known);
   });
 });

@@ -16,7 +16,7 @@ const statuses = (answers: readonly Answer[]): Record<number, number> => {
   return counts;
 };
 const fill = (registrations: Registrations, count = 15): Promise<WebhookWithSecret[]> =>
-  Promise.all(times(count, () => registrations.create(ACME, { url: URL_1 })));
+  Promise.all(times(count, () => registrations.create({ subscriber: ACME, url: URL_1 })));
 
 const LIMIT_REACHED = { status: 409, json: { error: { code: "webhook_limit_reached" } } };
 
@@ -33,7 +33,7 @@ describe("the limit of fifteen ENABLED webhooks", () => {
     expect(statuses(answers)).toEqual({ 201: 15, 409: 35 });
     const refused = answers.filter(({ status }) => status === 409);
     for (const answer of refused) expect(answer).toMatchObject(LIMIT_REACHED);
-    const { webhooks: stored } = await webhooks.registrations.list({ account: "acme" });
+    const { items: stored } = await webhooks.registrations.list({ account: "acme" });
     expect(stored).toHaveLength(15);
     expect(stored.every(({ status }) => status === "ENABLED")).toBe(true);
   });
@@ -53,7 +53,7 @@ describe("the limit of fifteen ENABLED webhooks", () => {
     expect(await call("POST", COLLECTION, { json: { url: URL_1 } })).toMatchObject(LIMIT_REACHED);
     await call("DELETE", `${COLLECTION}/${two?.webhook.id}`);
     expect((await call("POST", COLLECTION, { json: { url: URL_1 } })).status).toBe(201);
-    expect((await webhooks.registrations.list({ account: "acme" })).webhooks).toHaveLength(16 - 1 + 1);
+    expect((await webhooks.registrations.list({ account: "acme" })).items).toHaveLength(16 - 1 + 1);
   });
 
   it("lets an ENABLED one be updated at the limit, and a DISABLED one be updated as long as it stays so", async () => {
@@ -75,7 +75,7 @@ describe("the limit of fifteen ENABLED webhooks", () => {
     const { call, webhooks } = registrationApi();
     const resting = await fill(webhooks.registrations, 10);
     for (const { webhook } of resting) {
-      await webhooks.registrations.update(webhook.id, { status: "DISABLED" });
+      await webhooks.registrations.update({ id: webhook.id, status: "DISABLED" });
     }
     await fill(webhooks.registrations, 14);
     const answers = await Promise.all(
@@ -86,14 +86,14 @@ describe("the limit of fifteen ENABLED webhooks", () => {
     );
     const { 200: enabled = 0, 201: created = 0, 409: refused = 0 } = statuses(answers);
     expect([enabled + created, refused]).toEqual([1, 19]);
-    const { webhooks: all } = await webhooks.registrations.list({ account: "acme" });
+    const { items: all } = await webhooks.registrations.list({ account: "acme" });
     expect(all.filter(({ status }) => status === "ENABLED")).toHaveLength(15);
   });
 
   it("is what the host sets it to", async () => {
     const { webhooks } = registrationApi({ limits: { enabledWebhooks: 2 } });
     const outcomes = await Promise.allSettled(
-      times(5, () => webhooks.registrations.create(ACME, { url: URL_1 })),
+      times(5, () => webhooks.registrations.create({ subscriber: ACME, url: URL_1 })),
     );
     expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(2);
     expect(outcomes).toContainEqual(
@@ -122,14 +122,14 @@ describe("Idempotency-Key", () => {
     const answer = await call("POST", COLLECTION, keyed("k1"));
     await clock.advance(TEN_MINUTES - 1);
     expect(await call("POST", COLLECTION, keyed("k1"))).toEqual(answer);
-    expect((await webhooks.registrations.list({ account: "acme" })).webhooks).toHaveLength(1);
+    expect((await webhooks.registrations.list({ account: "acme" })).items).toHaveLength(1);
   });
 
   it("makes one webhook of concurrent creates", async () => {
     const { call, webhooks } = registrationApi();
     const answers = await Promise.all(times(20, () => call("POST", COLLECTION, keyed("k1"))));
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
-    expect((await webhooks.registrations.list({ account: "acme" })).webhooks).toHaveLength(1);
+    expect((await webhooks.registrations.list({ account: "acme" })).items).toHaveLength(1);
   });
 
   it("gives the answer again also where the limit has been reached since", async () => {
@@ -181,7 +181,7 @@ describe("Idempotency-Key", () => {
       status: 400,
       json: { error: { code: "invalid_request", field: "Idempotency-Key" } },
     });
-    expect((await webhooks.registrations.list({ account: "acme" })).webhooks).toEqual([]);
+    expect((await webhooks.registrations.list({ account: "acme" })).items).toEqual([]);
   });
 
   it("may be 255 characters long", async () => {
@@ -192,18 +192,21 @@ describe("Idempotency-Key", () => {
   it("works in-process too", async () => {
     const { registrations } = registrationApi().webhooks;
     const made = { url: URL_1, idempotencyKey: "k1" };
-    expect(await registrations.create(ACME, made)).toEqual(await registrations.create(ACME, made));
+    expect(await registrations.create({ subscriber: ACME, ...made })).toEqual(
+      await registrations.create({ subscriber: ACME, ...made }),
+    );
   });
 });
 
 describe("registrations in-process", () => {
   it("show what the REST record leaves out, and are the same webhooks", async () => {
     const { call, webhooks } = registrationApi();
-    const { webhook } = await webhooks.registrations.create(ACME, {
+    const { webhook } = await webhooks.registrations.create({
+      subscriber: ACME,
       url: URL_1,
       eventTypes: ["patient.created"],
     });
-    const date = new Date(START).toISOString();
+    const date = new Date(START);
     expect(webhook).toEqual({
       id: webhook.id,
       account: "acme",
@@ -211,8 +214,8 @@ describe("registrations in-process", () => {
       url: URL_1,
       status: "ENABLED",
       eventTypes: ["patient.created"],
-      createdDate: date,
-      updatedDate: date,
+      createdAt: date,
+      updatedAt: date,
       failingSince: null,
       description: null,
       metadata: null,
@@ -223,26 +226,26 @@ describe("registrations in-process", () => {
 
   it("keep the list of one account from another", async () => {
     const { registrations } = registrationApi().webhooks;
-    const { webhook } = await registrations.create(ACME, { url: URL_1 });
-    await registrations.create(BOLT, { url: URL_1 });
-    expect(await registrations.list({ account: "acme" })).toEqual({ webhooks: [webhook], next: null });
-    expect(await registrations.list({ account: "nobody" })).toEqual({ webhooks: [], next: null });
+    const { webhook } = await registrations.create({ subscriber: ACME, url: URL_1 });
+    await registrations.create({ subscriber: BOLT, url: URL_1 });
+    expect(await registrations.list({ account: "acme" })).toEqual({ items: [webhook], next: null });
+    expect(await registrations.list({ account: "nobody" })).toEqual({ items: [], next: null });
   });
 
   it("change what an update gives, and nothing else", async () => {
     const { registrations } = registrationApi().webhooks;
-    const { webhook } = await registrations.create(ACME, { url: URL_1 });
-    const later = expect.not.stringMatching(webhook.updatedDate);
-    expect(await registrations.update(webhook.id, { url: URL_2 })).toEqual({
+    const { webhook } = await registrations.create({ subscriber: ACME, url: URL_1 });
+    const later = expect.toSatisfy((date: Date) => date > webhook.updatedAt);
+    expect(await registrations.update({ id: webhook.id, url: URL_2 })).toEqual({
       ...webhook,
       url: URL_2,
-      updatedDate: later,
+      updatedAt: later,
     });
-    expect(await registrations.update(webhook.id, { eventTypes: ["*"] })).toMatchObject({
+    expect(await registrations.update({ id: webhook.id, eventTypes: ["*"] })).toMatchObject({
       url: URL_2,
       eventTypes: ["*"],
     });
-    expect(await registrations.update(webhook.id, { status: "DISABLED" })).toMatchObject({
+    expect(await registrations.update({ id: webhook.id, status: "DISABLED" })).toMatchObject({
       url: URL_2,
       eventTypes: ["*"],
       status: "DISABLED",
@@ -254,35 +257,38 @@ describe("registrations in-process", () => {
     const bad: unknown[] = ["", "a".repeat(257), "a\u0000b", "t\ud800", "\udc00t", 7, null, undefined];
     for (const value of bad) {
       for (const field of ["id", "account"]) {
-        await expect(registrations.create({ ...ACME, [field]: value }, { url: URL_1 })).rejects.toMatchObject(
-          { code: "invalid_argument", field: `subscriber.${field}` },
-        );
+        await expect(
+          registrations.create({ subscriber: { ...ACME, [field]: value }, url: URL_1 }),
+        ).rejects.toMatchObject({ code: "invalid_argument", field: `subscriber.${field}` });
       }
     }
-    await registrations.create({ id: "a".repeat(256), account: "文\n\u{1f600}" }, { url: URL_1 });
+    await registrations.create({ subscriber: { id: "a".repeat(256), account: "文\n\u{1f600}" }, url: URL_1 });
   });
 
   it("refuse an account with a lone surrogate in every call, and say what is wrong with it", async () => {
     const { webhooks } = registrationApi();
-    const { registrations, deliveries } = webhooks;
+    const { registrations } = webhooks;
     // In UTF-8, the account below would be this one.
-    const { webhook } = await registrations.create({ id: "first", account: "t\ufffd" }, { url: URL_1 });
+    const { webhook } = await registrations.create({
+      subscriber: { id: "first", account: "t\ufffd" },
+      url: URL_1,
+    });
     const [account, { id }] = ["t\ud800", webhook];
     const as = { id: "first", account };
     const event = { type: "patient.updated", account, resource: { resourceType: "Patient" } } as const;
-    const calls: Readonly<Record<string, () => Promise<unknown>>> = {
+    const calls: Readonly<Record<string, () => PromiseLike<unknown>>> = {
       account: () => registrations.list({ account }),
-      "as.account": () => registrations.get(id, { as }),
-      "as.id": () => deliveries.stats({ webhookId: id, as: { id: account, account: "t\ufffd" } }),
-      subscriberId: () => registrations.transfer(id, { subscriberId: account }),
-      idempotencyKey: () => registrations.create(ACME, { url: URL_1, idempotencyKey: account }),
+      "subscriber.account": async () => webhooks.as(as).registrations.get(id),
+      "subscriber.id": async () => webhooks.as({ id: account, account: "t\ufffd" }).deliveries.stats(id),
+      subscriberId: () => registrations.transfer({ id, subscriberId: account }),
+      idempotencyKey: () => registrations.create({ subscriber: ACME, url: URL_1, idempotencyKey: account }),
     };
     const emit = () => webhooks.emit(event);
     for (const [field, call] of [...Object.entries(calls), ["account", emit] as const]) {
       const message = `${field} must be a string of 1 to 256 characters without NUL and lone surrogates (got one with a lone surrogate).`;
       await expect(call()).rejects.toMatchObject({ code: "invalid_argument", field, message });
     }
-    expect((await registrations.list({ account: "t\ufffd" })).webhooks).toHaveLength(1);
+    expect((await registrations.list({ account: "t\ufffd" })).items).toHaveLength(1);
   });
 
   it("refuse a limit that is no page size", async () => {
@@ -300,9 +306,9 @@ describe("registrations in-process", () => {
     const id = "3d3f1c1e-6f5b-4b5a-9a52-0a4cf3f6a111";
     for (const call of [
       registrations.get(id),
-      registrations.update(id, { url: URL_1 }),
+      registrations.update({ id, url: URL_1 }),
       registrations.remove(id),
-      registrations.rotateSecret(id),
+      registrations.rotateSecret({ id }),
     ]) {
       await expect(call).rejects.toMatchObject({ code: "not_found" });
     }
@@ -311,7 +317,7 @@ describe("registrations in-process", () => {
   it("are frozen, and hand out nothing through which a stored record could be changed", async () => {
     const { registrations } = registrationApi().webhooks;
     const given = ["patient.created"];
-    const { webhook } = await registrations.create(ACME, { url: URL_1, eventTypes: given });
+    const { webhook } = await registrations.create({ subscriber: ACME, url: URL_1, eventTypes: given });
     given.push("no.such");
     Object.assign(webhook, { url: URL_2 });
     expect(() => (webhook.eventTypes as string[]).push("no.such")).toThrow(TypeError);
@@ -326,38 +332,39 @@ describe("registrations in-process", () => {
 describe("rotating a secret", () => {
   it("gives a new one each time and dates the webhook, whatever the overlap", async () => {
     const { registrations } = registrationApi().webhooks;
-    const { webhook, secret } = await registrations.create(ACME, { url: URL_1 });
+    const { webhook, secret } = await registrations.create({ subscriber: ACME, url: URL_1 });
     const secrets = [secret];
     for (const options of [undefined, {}, { overlapMs: 0 }, { overlapMs: 7 * DAY }]) {
-      secrets.push((await registrations.rotateSecret(webhook.id, options)).secret);
+      secrets.push((await registrations.rotateSecret({ id: webhook.id, ...options })).secret);
     }
     expect(new Set(secrets).size).toBe(5);
     for (const one of secrets) expect(one).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
-    const { updatedDate, ...rest } = await registrations.get(webhook.id);
-    expect(updatedDate > webhook.updatedDate).toBe(true);
-    expect({ ...rest, updatedDate: webhook.updatedDate }).toEqual(webhook);
+    const { updatedAt, ...rest } = await registrations.get(webhook.id);
+    expect(updatedAt > webhook.updatedAt).toBe(true);
+    expect({ ...rest, updatedAt: webhook.updatedAt }).toEqual(webhook);
   });
 
   it("dates the webhook when a rotation is finished, but not if none is in progress", async () => {
     const { webhooks, clock } = registrationApi();
     const { registrations } = webhooks;
-    const { webhook } = await registrations.create(ACME, { url: URL_1 });
-    const dates = [webhook.updatedDate];
+    const { webhook } = await registrations.create({ subscriber: ACME, url: URL_1 });
+    const dates = [webhook.updatedAt];
     const finish = async (waitMs: number) => {
       await clock.advance(waitMs);
-      await registrations.finishRotation(webhook.id, { as: ACME });
-      dates.push((await registrations.get(webhook.id)).updatedDate);
+      await webhooks.as(ACME).registrations.finishRotation(webhook.id);
+      dates.push((await registrations.get(webhook.id)).updatedAt);
     };
     await finish(1_000);
-    await registrations.rotateSecret(webhook.id, { overlapMs: 60_000 });
+    await registrations.rotateSecret({ id: webhook.id, overlapMs: 60_000 });
     await finish(1_000);
-    await registrations.rotateSecret(webhook.id, { overlapMs: 60_000 });
-    const { updatedDate } = await registrations.get(webhook.id);
+    await registrations.rotateSecret({ id: webhook.id, overlapMs: 60_000 });
+    const { updatedAt } = await registrations.get(webhook.id);
     await finish(60_000);
     const [created, idle, finished, over] = dates;
-    expect([idle === created, finished !== created, over === updatedDate]).toEqual([true, true, true]);
+    expect([idle, over]).toEqual([created, updatedAt]);
+    expect(finished).not.toEqual(created);
     const other = { id: "key-9", account: ACME.account };
-    await expect(registrations.finishRotation(webhook.id, { as: other })).rejects.toMatchObject({
+    await expect(webhooks.as(other).registrations.finishRotation(webhook.id)).rejects.toMatchObject({
       code: "webhook_owned_by_another_key",
     });
   });
@@ -366,9 +373,9 @@ describe("rotating a secret", () => {
     "refuses an overlap of %s",
     async (overlapMs) => {
       const { registrations } = registrationApi().webhooks;
-      const { webhook } = await registrations.create(ACME, { url: URL_1 });
+      const { webhook } = await registrations.create({ subscriber: ACME, url: URL_1 });
       await expect(
-        registrations.rotateSecret(webhook.id, { overlapMs: overlapMs as number }),
+        registrations.rotateSecret({ id: webhook.id, overlapMs: overlapMs as number }),
       ).rejects.toMatchObject({ code: "invalid_request", field: "overlapMs" });
     },
   );
@@ -387,28 +394,32 @@ describe("a misspelt argument in-process", () => {
     async (call, slip, meant) => {
       const { webhooks } = registrationApi();
       const { registrations, deliveries } = webhooks;
-      const { webhook } = await registrations.create(ACME, { url: URL_1, eventTypes: ["patient.created"] });
-      const given = { [slip]: ["patient.created"] } as never;
+      const { webhook } = await registrations.create({
+        subscriber: ACME,
+        url: URL_1,
+        eventTypes: ["patient.created"],
+      });
+      const given: object = { [slip]: ["patient.created"] };
       const calls = {
-        create: () => registrations.create(ACME, given),
-        update: () => registrations.update(webhook.id, given),
-        list: () => registrations.list(given),
-        rotateSecret: () => registrations.rotateSecret(webhook.id, given),
-        "deliveries.list": () => deliveries.list(given),
-        "deliveries.recover": () => deliveries.recover(given),
+        create: () => registrations.create({ subscriber: ACME, url: URL_1, ...given }),
+        update: () => registrations.update({ id: webhook.id, ...given }),
+        list: () => registrations.list(given as never),
+        rotateSecret: () => registrations.rotateSecret({ id: webhook.id, ...given }),
+        "deliveries.list": () => deliveries.list(given as never),
+        "deliveries.recover": () => deliveries.recover(given as never),
       };
       await expect(calls[call]()).rejects.toMatchObject({
         code: "invalid_argument",
         field: slip,
         message: expect.stringMatching(new RegExp(`did you mean '${meant}'|it takes .*'${meant}'`)),
       });
-      expect((await registrations.list({ account: webhook.account })).webhooks).toEqual([webhook]);
+      expect((await registrations.list({ account: webhook.account })).items).toEqual([webhook]);
     },
   );
 
   it.each([undefined, null, "x", 5])("and an argument that is no object: %s", async (given) => {
     const { registrations } = registrationApi().webhooks;
-    await expect(registrations.create(ACME, given as never)).rejects.toMatchObject({
+    await expect(registrations.create(given as never)).rejects.toMatchObject({
       code: "invalid_argument",
     });
     await expect(registrations.list(given as never)).rejects.toMatchObject({ code: "invalid_argument" });
@@ -429,7 +440,10 @@ describe("a misspelt argument in-process", () => {
     const { registrations } = webhooks;
     const { webhook } = await create();
     const messages: string[] = [];
-    for (const attempt of [registrations.create(ACME, { url }), registrations.update(webhook.id, { url })]) {
+    for (const attempt of [
+      registrations.create({ subscriber: ACME, url }),
+      registrations.update({ id: webhook.id, url }),
+    ]) {
       const error: unknown = await attempt.catch((thrown: unknown) => thrown);
       expect(error).toMatchObject({ code: "invalid_url", field: "url" });
       messages.push((error as Error).message);
@@ -452,7 +466,7 @@ describe("a misspelt argument in-process", () => {
       destinations: { allow: ["10.20.0.0/16", "hooks.internal"] },
     });
     for (const url of ["https://10.20.0.1/h", "https://hooks.internal/h", "https://HOOKS.internal.:8443/h"])
-      await webhooks.registrations.create(ACME, { url });
+      await webhooks.registrations.create({ subscriber: ACME, url });
     const statusOf = async (url: string) => (await call("POST", COLLECTION, { json: { url } })).status;
     expect(await statusOf("https://10.20.255.255/h")).toBe(201);
     for (const url of ["https://10.21.0.1/", "https://a.hooks.internal/", "https://169.254.169.254/"])
@@ -462,9 +476,9 @@ describe("a misspelt argument in-process", () => {
 
   it("names the fields that a call takes, where none is near to the one given", async () => {
     const { webhooks } = registrationApi();
-    const { registrations } = webhooks;
-    await expect(registrations.get("id", { account: "acme" } as never)).rejects.toThrow(
-      "get() has no field 'account'; it takes 'as'.",
+    const { registrations, deliveries } = webhooks;
+    await expect(deliveries.inspect({ webhook: "id" } as never)).rejects.toThrow(
+      "inspect() has no field 'webhook'; it takes 'id', 'includeBody'.",
     );
     await expect(registrations.list({ acount: "acme" } as never)).rejects.toThrow(
       "list() has no field 'acount'; did you mean 'account'?",

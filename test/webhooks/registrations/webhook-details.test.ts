@@ -20,29 +20,31 @@ async function readRecords({ call }: Api, id: string) {
 describe("description and metadata in-process", () => {
   it("are null unless they are given, and stay until they are named", async () => {
     const { registrations } = registrationApi().webhooks;
-    expect((await registrations.create(ACME, { url: URL_1 })).webhook).toMatchObject(NONE);
-    const { webhook } = await registrations.create(ACME, { url: URL_1, ...DETAILS });
+    expect((await registrations.create({ subscriber: ACME, url: URL_1 })).webhook).toMatchObject(NONE);
+    const { webhook } = await registrations.create({ subscriber: ACME, url: URL_1, ...DETAILS });
     expect(webhook).toMatchObject(DETAILS);
     expect(await registrations.get(webhook.id)).toEqual(webhook);
-    expect((await registrations.list({ account: "acme" })).webhooks[1]).toEqual(webhook);
-    expect(await registrations.update(webhook.id, { url: URL_2, status: "DISABLED" })).toMatchObject(DETAILS);
-    expect(await registrations.update(webhook.id, { description: "Ward 4" })).toMatchObject({
+    expect((await registrations.list({ account: "acme" })).items[1]).toEqual(webhook);
+    expect(await registrations.update({ id: webhook.id, url: URL_2, status: "DISABLED" })).toMatchObject(
+      DETAILS,
+    );
+    expect(await registrations.update({ id: webhook.id, description: "Ward 4" })).toMatchObject({
       description: "Ward 4",
       metadata: DETAILS.metadata,
     });
-    const replaced = await registrations.update(webhook.id, { metadata: { only: "this" } });
+    const replaced = await registrations.update({ id: webhook.id, metadata: { only: "this" } });
     expect(replaced).toMatchObject({ description: "Ward 4", metadata: { only: "this" }, url: URL_2 });
-    expect(await registrations.update(webhook.id, NONE)).toMatchObject(NONE);
+    expect(await registrations.update({ id: webhook.id, ...NONE })).toMatchObject(NONE);
     expect(await registrations.get(webhook.id)).toMatchObject(NONE);
   });
 
   it("do not change with an object that the host changes later", async () => {
     const { registrations } = registrationApi().webhooks;
     const metadata: Record<string, string> = { team: "ward" };
-    const { webhook } = await registrations.create(ACME, { url: URL_1, metadata });
+    const { webhook } = await registrations.create({ subscriber: ACME, url: URL_1, metadata });
     metadata["team"] = "lab";
     expect((await registrations.get(webhook.id)).metadata).toEqual({ team: "ward" });
-    await registrations.update(webhook.id, { metadata });
+    await registrations.update({ id: webhook.id, metadata });
     metadata["team"] = "archive";
     expect((await registrations.get(webhook.id)).metadata).toEqual({ team: "lab" });
   });
@@ -50,15 +52,19 @@ describe("description and metadata in-process", () => {
   it("are part of what an idempotency key repeats", async () => {
     const { registrations } = registrationApi().webhooks;
     const request = { url: URL_1, idempotencyKey: "k", ...DETAILS };
-    const first = await registrations.create(ACME, request);
-    await registrations.update(first.webhook.id, { description: "Later" });
-    expect(await registrations.create(ACME, request)).toEqual(first);
+    const first = await registrations.create({ subscriber: ACME, ...request });
+    await registrations.update({ id: first.webhook.id, description: "Later" });
+    expect(await registrations.create({ subscriber: ACME, ...request })).toEqual(first);
     const reordered = Object.fromEntries(Object.entries(DETAILS.metadata).toReversed());
-    expect(await registrations.create(ACME, { ...request, metadata: reordered })).toEqual(first);
-    await expect(registrations.create(ACME, { ...request, description: "Other" })).rejects.toMatchObject({
+    expect(await registrations.create({ subscriber: ACME, ...request, metadata: reordered })).toEqual(first);
+    await expect(
+      registrations.create({ subscriber: ACME, ...request, description: "Other" }),
+    ).rejects.toMatchObject({
       code: "idempotency_key_reused",
     });
-    await expect(registrations.create(ACME, { url: URL_1, idempotencyKey: "k" })).rejects.toMatchObject({
+    await expect(
+      registrations.create({ subscriber: ACME, url: URL_1, idempotencyKey: "k" }),
+    ).rejects.toMatchObject({
       code: "idempotency_key_reused",
     });
   });
@@ -156,7 +162,7 @@ describe("description and metadata over REST", () => {
     const update = `"url":"${URL_2}","status":"DISABLED"`;
     expect(await send("PUT", `${COLLECTION}/${webhook.id}`, update)).toMatchObject(refused);
     expect((await readRecords(api, webhook.id)).detailed).toEqual(detailed);
-    expect((await api.webhooks.registrations.list({ account: "acme" })).webhooks).toHaveLength(1);
+    expect((await api.webhooks.registrations.list({ account: "acme" })).items).toHaveLength(1);
   });
 
   it("take every other name that an object has as a name like any other", async () => {
@@ -172,7 +178,9 @@ describe("description and metadata over REST", () => {
     async (metadata) => {
       const { registrations } = registrationApi().webhooks;
       const request = { url: URL_1, metadata: metadata as unknown as Record<string, string> };
-      await expect(registrations.create(ACME, request)).rejects.toMatchObject({ field: METADATA });
+      await expect(registrations.create({ subscriber: ACME, ...request })).rejects.toMatchObject({
+        field: METADATA,
+      });
     },
   );
 });

@@ -19,6 +19,7 @@ import type { RunningHost } from "../../contracts/adapter.js";
 import { HOSTS } from "../../support/hosts.js";
 import { send } from "../../support/http-client.js";
 import { freshPrefix, redisUrl } from "../../support/redis.js";
+import { byKey } from "../../support/registration-api.js";
 import { response } from "../../support/webhook-harness.js";
 
 const URL_OF_OWNER = "https://owner.example.com/in";
@@ -67,10 +68,10 @@ const serviceOn = (storage: Storage, options: Partial<WebhooksOptions> = {}): We
     storage,
     access: {
       // `owner@account`
-      authenticate(apiKey) {
+      authenticate: byKey((apiKey) => {
         const [id = "", account = ""] = apiKey.split("@");
         return { id, account };
-      },
+      }),
       canRead: () => true,
       canActFor: ({ id }, owner) => id === "deputy" && owner.id === "owner",
     },
@@ -92,36 +93,45 @@ let accounts = 0;
 async function stageFor(webhooks: Webhooks, operation: Operation, actor: Actor): Promise<Stage> {
   const account = `account-${++accounts}`;
   const owner = { id: "owner", account };
-  const { webhook } = await webhooks.registrations.create(owner, { url: URL_OF_OWNER });
+  const { webhook } = await webhooks.registrations.create({ subscriber: owner, url: URL_OF_OWNER });
   const resource = { resourceType: "Patient", id: "1" };
   const { deliveries } = await webhooks.emit({ type: "patient.updated", account, resource });
-  if (operation === "enable") await webhooks.registrations.update(webhook.id, { status: "DISABLED" });
+  if (operation === "enable") await webhooks.registrations.update({ id: webhook.id, status: "DISABLED" });
   const subscriber = { id: actor, account: actor === "foreign" ? "elsewhere" : account };
   return { webhooks, id: webhook.id, deliveryId: deliveries[0]?.id ?? "", subscriber };
+}
+
+/** Returns the error that a call throws. */
+function codeAndField(call: () => unknown): unknown {
+  try {
+    return call();
+  } catch (error) {
+    return error;
+  }
 }
 
 /** Tries an operation: `done`, or the code of the error. */
 type Try = (operation: Operation, stage: Stage) => Promise<string>;
 
-const inProcess: Try = async (operation, { webhooks, id, deliveryId, subscriber: as }) => {
-  const { registrations, deliveries } = webhooks;
+const inProcess: Try = async (operation, { webhooks, id, deliveryId, subscriber }) => {
+  const { registrations, deliveries } = webhooks.as(subscriber);
   const url = URL_OF_OTHER;
-  const calls: Readonly<Record<Operation, () => Promise<unknown>>> = {
-    read: () => registrations.get(id, { as }),
-    "list deliveries": () => deliveries.list({ webhookId: id, as }),
-    "read a delivery": () => deliveries.get(deliveryId, { as }),
-    "read the figures": () => deliveries.stats({ webhookId: id, as }),
-    disable: () => registrations.update(id, { status: "DISABLED" }, { as }),
-    delete: () => registrations.remove(id, { as }),
-    "change the url": () => registrations.update(id, { url }, { as }),
-    "change the url while disabling": () => registrations.update(id, { url, status: "DISABLED" }, { as }),
-    "change the event types": () => registrations.update(id, { eventTypes: ["*"] }, { as }),
-    enable: () => registrations.update(id, { status: "ENABLED" }, { as }),
-    "read the request": () => deliveries.request(deliveryId, { as }),
-    rotate: () => registrations.rotateSecret(id, { as }),
-    test: () => deliveries.test({ webhookId: id, as }),
-    resend: () => deliveries.resend(deliveryId, { as }),
-    recover: () => deliveries.recover({ webhookId: id, since: SINCE, as }),
+  const calls: Readonly<Record<Operation, () => PromiseLike<unknown>>> = {
+    read: () => registrations.get(id),
+    "list deliveries": () => deliveries.list({ webhookId: id }),
+    "read a delivery": () => deliveries.get(deliveryId),
+    "read the figures": () => deliveries.stats(id),
+    disable: () => registrations.update({ id, status: "DISABLED" }),
+    delete: () => registrations.remove(id),
+    "change the url": () => registrations.update({ id, url }),
+    "change the url while disabling": () => registrations.update({ id, url, status: "DISABLED" }),
+    "change the event types": () => registrations.update({ id, eventTypes: ["*"] }),
+    enable: () => registrations.update({ id, status: "ENABLED" }),
+    "read the request": () => deliveries.inspect({ id: deliveryId }),
+    rotate: () => registrations.rotateSecret({ id }),
+    test: () => deliveries.test({ webhookId: id }),
+    resend: () => deliveries.resend({ id: deliveryId }),
+    recover: () => deliveries.recover({ webhookId: id, since: SINCE }),
   };
   return calls[operation]().then(
     () => "done",
@@ -254,38 +264,19 @@ describe.each(STORAGES)("who may manage a webhook on %s", (_, storageOf) => {
   it("a call in-process that names nobody acts as the host, with full authority", async () => {
     const { id, deliveryId } = await stageFor(webhooks, "resend", "owner");
     const { registrations, deliveries } = webhooks;
-    await deliveries.resend(deliveryId);
-    await registrations.rotateSecret(id);
-    await registrations.update(id, { url: URL_OF_OTHER, status: "ENABLED", eventTypes: ["*"] });
+    await deliveries.resend({ id: deliveryId });
+    await registrations.rotateSecret({ id });
+    await registrations.update({ id, url: URL_OF_OTHER, status: "ENABLED", eventTypes: ["*"] });
     await deliveries.recover({ webhookId: id, since: SINCE });
     await deliveries.test({ webhookId: id });
     expect(await registrations.get(id)).toMatchObject({ url: URL_OF_OTHER, subscriberId: "owner" });
   });
 
   it.each([undefined, null, "owner", {}, { id: "owner" }, { id: "", account: "a" }])(
-    "a call in-process as %j is refused: only leaving it out means the host",
-    async (given) => {
-      const { id, deliveryId } = await stageFor(webhooks, "resend", "owner");
-      const as = given as Subscriber;
-      const { registrations, deliveries } = webhooks;
-      for (const call of [
-        () => registrations.get(id, { as }),
-        () => registrations.update(id, { url: URL_OF_OTHER }, { as }),
-        () => registrations.rotateSecret(id, { as }),
-        () => registrations.remove(id, { as }),
-        () => deliveries.list({ webhookId: id, as }),
-        () => deliveries.get(deliveryId, { as }),
-        () => deliveries.request(deliveryId, { as }),
-        () => deliveries.resend(deliveryId, { as }),
-        () => deliveries.recover({ webhookId: id, since: SINCE, as }),
-        () => deliveries.test({ webhookId: id, as }),
-        () => deliveries.stats({ webhookId: id, as }),
-      ])
-        await expect(call()).rejects.toMatchObject({
-          code: "invalid_argument",
-          field: expect.stringMatching(/^as/),
-        });
-      expect(await registrations.get(id)).toMatchObject({ url: URL_OF_OWNER });
+    "a call in-process as %j is refused, so that it never acts as the host",
+    (given) => {
+      const refusal = { code: "invalid_argument", field: expect.stringMatching(/^subscriber/) };
+      expect(codeAndField(() => webhooks.as(given as Subscriber))).toMatchObject(refusal);
     },
   );
 
@@ -305,8 +296,8 @@ describe.each(STORAGES)("who may manage a webhook on %s", (_, storageOf) => {
         excerptCharacters: 100,
       },
     });
-    const { registrations, deliveries } = service;
-    const { webhook } = await registrations.create(wide, { url: URL_OF_OWNER });
+    const { registrations } = service;
+    const { webhook } = await registrations.create({ subscriber: wide, url: URL_OF_OWNER });
     const resource = { resourceType: "Patient", id: "1", name: [{ text: "Evelyn" }] };
     await service.start();
     onTestFinished(() => service.stop());
@@ -335,8 +326,8 @@ describe.each(STORAGES)("who may manage a webhook on %s", (_, storageOf) => {
     expect(sent).toHaveLength(2);
 
     const excerpts = async (as: Subscriber) => {
-      const { deliveries: listed } = await deliveries.list({ webhookId: webhook.id, as });
-      const one = await deliveries.get(deliveryId, { as });
+      const { items: listed } = await service.as(as).deliveries.list({ webhookId: webhook.id });
+      const one = await service.as(as).deliveries.get(deliveryId);
       return [...listed, one].flatMap(({ attempts }) => attempts.map(({ excerpt }) => excerpt));
     };
     expect(new Set(await excerpts(wide))).toEqual(new Set(["an echo: Evelyn"]));
@@ -359,9 +350,9 @@ describe.each(STORAGES)("who may manage a webhook on %s", (_, storageOf) => {
     const { registrations } = service;
     const first = { id: "key-1", account };
     const given = { url: URL_OF_OWNER, idempotencyKey: "5f0c" };
-    const { webhook } = await registrations.create(first, given);
+    const { webhook } = await registrations.create({ subscriber: first, ...given });
     await service.emit({ type: "patient.updated", account, resource: { resourceType: "Patient", id: "1" } });
-    expect(await registrations.transfer(webhook.id, { subscriberId: "key-2" })).toMatchObject({
+    expect(await registrations.transfer({ id: webhook.id, subscriberId: "key-2" })).toMatchObject({
       url: URL_OF_OWNER,
       subscriberId: "key-2",
     });
@@ -370,9 +361,11 @@ describe.each(STORAGES)("who may manage a webhook on %s", (_, storageOf) => {
     await service.idle();
     expect(asked).toEqual(["key-2"]);
     const refusal = { code: "webhook_owned_by_another_key" };
-    await expect(registrations.rotateSecret(webhook.id, { as: first })).rejects.toMatchObject(refusal);
-    await expect(registrations.create(first, given)).rejects.toMatchObject(refusal);
-    await registrations.rotateSecret(webhook.id, { as: { id: "key-2", account } });
+    await expect(service.as(first).registrations.rotateSecret({ id: webhook.id })).rejects.toMatchObject(
+      refusal,
+    );
+    await expect(registrations.create({ subscriber: first, ...given })).rejects.toMatchObject(refusal);
+    await service.as({ id: "key-2", account }).registrations.rotateSecret({ id: webhook.id });
   });
 
   it("answers a repeated registration over REST with 409 once the secret was rotated or the webhook deleted, with 403 after a transfer", async () => {
@@ -397,10 +390,10 @@ describe.each(STORAGES)("who may manage a webhook on %s", (_, storageOf) => {
       [201, undefined],
       [201, undefined],
     ]);
-    const [webhook] = (await webhooks.registrations.list({ account })).webhooks;
-    await webhooks.registrations.rotateSecret(webhook?.id ?? "");
+    const [webhook] = (await webhooks.registrations.list({ account })).items;
+    await webhooks.registrations.rotateSecret({ id: webhook?.id ?? "" });
     expect(await register()).toEqual([409, "secret_rotated"]);
-    await webhooks.registrations.transfer(webhook?.id ?? "", { subscriberId: "key-2" });
+    await webhooks.registrations.transfer({ id: webhook?.id ?? "", subscriberId: "key-2" });
     expect(await register()).toEqual([403, "webhook_owned_by_another_key"]);
     await webhooks.registrations.remove(webhook?.id ?? "");
     expect(await register()).toEqual([409, "webhook_deleted"]);
@@ -431,32 +424,40 @@ describe.each(STORAGES)("who may manage a webhook on %s", (_, storageOf) => {
           };
         },
       };
-      const { registrations } = serviceOn(slow);
+      const service = serviceOn(slow);
+      const { registrations } = service;
       const account = `account-${++accounts}`;
       const owner = { id: "owner", account };
-      const { webhook, secret } = await registrations.create(owner, { url: URL_OF_OWNER });
+      const { webhook, secret } = await registrations.create({ subscriber: owner, url: URL_OF_OWNER });
       const meanwhile = (other: () => Promise<unknown>): void => {
         change = other;
       };
-      return { registrations, id: webhook.id, secret, owner, other: { id: "other", account }, meanwhile };
+      return {
+        registrations,
+        id: webhook.id,
+        secret,
+        owner: service.as(owner).registrations,
+        other: service.as({ id: "other", account }).registrations,
+        meanwhile,
+      };
     };
 
     it("another key that disables it writes the status only, and does not put back the url", async () => {
       const { registrations, id, owner, other, meanwhile } = await raced();
-      meanwhile(() => registrations.update(id, { url: URL_OF_OTHER }, { as: owner }));
-      await registrations.update(id, { url: URL_OF_OWNER, status: "DISABLED" }, { as: other });
+      meanwhile(() => owner.update({ id, url: URL_OF_OTHER }));
+      await other.update({ id, url: URL_OF_OWNER, status: "DISABLED" });
       expect(await registrations.get(id)).toMatchObject({ url: URL_OF_OTHER, status: "DISABLED" });
     });
 
     it("a change or rotation of a key that stops being the owner is refused", async () => {
       const { registrations, id, owner, meanwhile } = await raced();
       const refusal = { code: "webhook_owned_by_another_key" };
-      meanwhile(() => registrations.transfer(id, { subscriberId: "key-2" }));
-      const redirect = registrations.update(id, { url: URL_OF_OTHER }, { as: owner });
+      meanwhile(() => registrations.transfer({ id, subscriberId: "key-2" }));
+      const redirect = owner.update({ id, url: URL_OF_OTHER });
       await expect(redirect).rejects.toMatchObject(refusal);
-      await registrations.transfer(id, { subscriberId: "owner" });
-      meanwhile(() => registrations.transfer(id, { subscriberId: "key-2" }));
-      await expect(registrations.rotateSecret(id, { as: owner })).rejects.toMatchObject(refusal);
+      await registrations.transfer({ id, subscriberId: "owner" });
+      meanwhile(() => registrations.transfer({ id, subscriberId: "key-2" }));
+      await expect(owner.rotateSecret({ id })).rejects.toMatchObject(refusal);
       expect(await registrations.get(id)).toMatchObject({ url: URL_OF_OWNER, subscriberId: "key-2" });
     });
   });
@@ -466,24 +467,24 @@ describe.each(STORAGES)("who may manage a webhook on %s", (_, storageOf) => {
     const owner = { id: "owner", account };
     const { registrations } = webhooks;
     const given = { url: URL_OF_OWNER, idempotencyKey: "5f0c" };
-    const first = await registrations.create(owner, given);
-    await registrations.update(first.webhook.id, { url: URL_OF_OTHER, status: "DISABLED" });
-    expect(await registrations.create(owner, given)).toEqual(first);
-    await registrations.rotateSecret(first.webhook.id);
-    await expect(registrations.create(owner, given)).rejects.toMatchObject({
+    const first = await registrations.create({ subscriber: owner, ...given });
+    await registrations.update({ id: first.webhook.id, url: URL_OF_OTHER, status: "DISABLED" });
+    expect(await registrations.create({ subscriber: owner, ...given })).toEqual(first);
+    await registrations.rotateSecret({ id: first.webhook.id });
+    await expect(registrations.create({ subscriber: owner, ...given })).rejects.toMatchObject({
       code: "secret_rotated",
       field: "Idempotency-Key",
       message: expect.stringContaining(first.webhook.id),
     });
     await registrations.remove(first.webhook.id);
     for (let count = 0; count < 2; count++)
-      await expect(registrations.create(owner, given)).rejects.toMatchObject({
+      await expect(registrations.create({ subscriber: owner, ...given })).rejects.toMatchObject({
         code: "webhook_deleted",
         field: "Idempotency-Key",
       });
-    expect((await registrations.list({ account })).webhooks).toEqual([]);
+    expect((await registrations.list({ account })).items).toEqual([]);
     const other = { ...given, url: URL_OF_OTHER };
-    await expect(registrations.create(owner, other)).rejects.toMatchObject({
+    await expect(registrations.create({ subscriber: owner, ...other })).rejects.toMatchObject({
       code: "idempotency_key_reused",
     });
   });
@@ -502,15 +503,15 @@ describe("access.canActFor", () => {
   ])("that %s has nothing done, over REST 503; its message reaches nobody", async (_, canActFor) => {
     const webhooks = serviceOn(memoryStorage(), {
       access: {
-        authenticate: (key) => ({ id: key, account: "clinic" }),
+        authenticate: byKey((key) => ({ id: key, account: "clinic" })),
         canRead: () => true,
         canActFor,
       },
     });
-    const { webhook } = await webhooks.registrations.create(
-      { id: "owner", account: "clinic" },
-      { url: URL_OF_OWNER },
-    );
+    const { webhook } = await webhooks.registrations.create({
+      subscriber: { id: "owner", account: "clinic" },
+      url: URL_OF_OWNER,
+    });
     const answer = await webhooks.handle({
       method: "POST",
       path: `/v1/webhooks/${webhook.id}/rotate`,
@@ -522,18 +523,18 @@ describe("access.canActFor", () => {
     expect([answer?.status, answer?.headers["retry-after"]]).toEqual([503, "5"]);
     expect(textOf(answer)).not.toContain("database");
     const as = { id: "other", account: "clinic" };
-    await expect(webhooks.registrations.rotateSecret(webhook.id, { as })).rejects.toMatchObject({
+    await expect(webhooks.as(as).registrations.rotateSecret({ id: webhook.id })).rejects.toMatchObject({
       code: "access_unavailable",
     });
     // Whatever the hook does, every key may stop what is sent.
-    await webhooks.registrations.update(webhook.id, { status: "DISABLED" }, { as });
+    await webhooks.as(as).registrations.update({ id: webhook.id, status: "DISABLED" });
   });
 
   it("that fails keeps nobody from reading the log, only from its excerpts; a list asks it once", async () => {
     let asked = 0;
     const webhooks = serviceOn(memoryStorage(), {
       access: {
-        authenticate: (key) => ({ id: key, account: "clinic" }),
+        authenticate: byKey((key) => ({ id: key, account: "clinic" })),
         canRead: () => true,
         canActFor: () => {
           asked += 1;
@@ -542,10 +543,10 @@ describe("access.canActFor", () => {
       },
       delivery: { send: async () => response(500, {}, "an echo"), excerptCharacters: 100 },
     });
-    const { webhook } = await webhooks.registrations.create(
-      { id: "owner", account: "clinic" },
-      { url: URL_OF_OWNER },
-    );
+    const { webhook } = await webhooks.registrations.create({
+      subscriber: { id: "owner", account: "clinic" },
+      url: URL_OF_OWNER,
+    });
     await webhooks.start();
     onTestFinished(() => webhooks.stop());
     const resource = { resourceType: "Patient", id: "1" };
@@ -566,7 +567,7 @@ describe("access.canActFor", () => {
     expect(asked).toBe(1);
     expect(await read(`/${emitted.deliveries[0]?.id}`)).toEqual([200, true, false]);
     const as = { id: "other", account: "clinic" };
-    const { deliveries } = await webhooks.deliveries.list({ webhookId: webhook.id, as });
+    const { items: deliveries } = await webhooks.as(as).deliveries.list({ webhookId: webhook.id });
     expect(deliveries.flatMap(({ attempts }) => attempts.map(({ excerpt }) => excerpt))).toEqual([null]);
     expect(asked).toBe(3);
   });
