@@ -29,6 +29,7 @@ const shared: Options = {
     prometheus: "adapters/prometheus.ts",
     orm: "adapters/orm.ts",
     outbox: "storage/outbox/index.ts",
+    received: "storage/received/index.ts",
   },
   platform: "node",
   target: "node20.19",

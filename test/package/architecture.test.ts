@@ -226,6 +226,7 @@ describe("the house", () => {
       "images",
       "orm",
       "outbox",
+      "received",
       "portal",
       "prometheus",
       "receiver",
@@ -293,7 +294,7 @@ describe("the house", () => {
 
   it("does nothing at import or construction: a process that only makes a service ends at once", () => {
     const script = `
-      for (const entry of ["", "/content", "/storage", "/express", "/koa", "/fastify", "/node", "/fetch", "/memory", "/images", "/orm", "/outbox", "/portal", "/receiver", "/smtp", "/testing", "/opentelemetry", "/prometheus"]) await import("postbell" + entry);
+      for (const entry of ["", "/content", "/storage", "/express", "/koa", "/fastify", "/node", "/fetch", "/memory", "/images", "/orm", "/outbox", "/portal", "/received", "/receiver", "/smtp", "/testing", "/opentelemetry", "/prometheus"]) await import("postbell" + entry);
       const { createWebhooks } = await import("postbell");
       const { memoryStorage } = await import("postbell/memory");
       createWebhooks({ storage: memoryStorage(), access: { authenticate: () => null, canRead: () => true } });
