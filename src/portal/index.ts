@@ -186,10 +186,7 @@ export function createPortal(options: PortalOptions): Service {
   ];
   const site = createRouter(routes, {
     context: (request) => request,
-    onError(thrown) {
-      const { status, message, headers } = toPortalError(thrown, logger);
-      return page.respondWithMessage(status, message, headers);
-    },
+    onError: (thrown, request) => page.respondWithError(request, toPortalError(thrown, logger)),
   });
 
   return Object.freeze<Service>({

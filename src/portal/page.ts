@@ -79,7 +79,8 @@ interface PageNames {
   theme: string;
 }
 
-const buildHtml = (title: string, base: string, names: PageNames): string => `<!doctype html>
+/** The head of every page. Its files are public: they show nothing of the host. */
+const buildHead = (title: string, base: string, names: PageNames): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -89,10 +90,26 @@ const buildHtml = (title: string, base: string, names: PageNames): string => `<!
 <link rel="icon" type="image/svg+xml" href="${base}favicon.svg">
 <link rel="stylesheet" href="${base}${names.style}">
 <link rel="stylesheet" href="${base}${names.theme}">
+`;
+
+const buildHtml = (title: string, base: string, names: PageNames): string => `${buildHead(title, base, names)}
 <script type="module" src="${base}${names.script}"></script>
 </head>
 <body>
 <noscript><p>This page needs JavaScript.</p></noscript>
+</body>
+</html>
+`;
+
+/** The page of an error, such as 401. It has the colours of the host, and no script. */
+const buildErrorHtml = (status: number, message: string, base: string, names: PageNames): string =>
+  `${buildHead(String(status), base, names)}
+</head>
+<body class="error-page">
+<main class="card">
+<h1>${escapeMarkup(message)}</h1>
+<p class="quiet">Status ${status}</p>
+</main>
 </body>
 </html>
 `;
@@ -230,15 +247,14 @@ export function createPage(settings: PageSettings) {
       headers,
       body: buildHtml(settings.title, escapeMarkup(getBasePath(request)), names),
     }),
-    /** A page without script or style, for who may not see the other. */
-    respondWithMessage: (
-      status: number,
-      message: string,
-      further: HttpResponse["headers"],
+    /** A page without script, for who may not see the other. */
+    respondWithError: (
+      request: HttpRequest,
+      { status, message, headers: further }: HttpError,
     ): HttpResponse => ({
       status,
       headers: { ...headers, ...further },
-      body: `<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>${status}</title>\n<h1>${escapeMarkup(message)}</h1>\n</html>\n`,
+      body: buildErrorHtml(status, message, escapeMarkup(getBasePath(request)), names),
     }),
   };
 }

@@ -67,6 +67,10 @@ describe("the portal's guard", () => {
     const page = await ask("GET", "/", { user: "" });
     expect([page.status, page.headers["content-type"]]).toEqual([401, "text/html; charset=utf-8"]);
     expect(page.text).not.toContain("<script");
+    // It looks like the portal, and its files are public.
+    const [, style = ""] =
+      /<link rel="stylesheet" href="(?:\.|[^"]*)\/(app-[\w-]{22}\.css)">/.exec(page.text) ?? [];
+    expect((await ask("GET", `/${style}`, { user: "" })).status).toBe(200);
     const api = await ask("GET", "/api/session", { user: "" });
     expect([api.status, api.json]).toEqual([
       401,

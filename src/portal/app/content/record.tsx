@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import type { ContentResponseJson, EditorJson, RecordJson } from "../../content-shapes.js";
 import { type Api, ApiError } from "../api.js";
 import { ActionButton, useConfirmation } from "../components/button.js";
-import { Form } from "../components/form.js";
+import { Form, FormButton } from "../components/form.js";
 import { Facts, Heading } from "../components/small.js";
 import { useLeaveSignal, usePage } from "../page-context.js";
 import { useResource } from "../use-resource.js";
@@ -236,17 +236,28 @@ export function NewRecord({ kind }: { kind: Kind }) {
   const path = `content/${kind.name}`;
   const [typed, setTyped] = useState<FieldTexts>(useEarlierDraft(path)?.typed ?? {});
   useDraft(path, Object.values(typed).some((text) => text !== "") ? { typed } : undefined);
-  const act = async (): Promise<void> => {
-    const { body } = await api.within(left).send<ContentResponseJson<RecordJson>>("POST", path, typed);
+  const create = async (status: "draft" | "publish"): Promise<void> => {
+    const record = status === "draft" ? typed : { ...typed, status };
+    const { body } = await api.within(left).send<ContentResponseJson<RecordJson>>("POST", path, record);
     setTyped({});
-    say("Saved as a draft.");
+    say(status === "draft" ? "Saved as a draft." : "Published.");
     go(`/${kind.name}/${body.id}`);
   };
   const title = `New ${kind.one}`;
   return (
     <>
       <Heading title={title} />
-      <Form label={title} submit="Save as draft" act={act}>
+      <Form
+        label={title}
+        submit="Save as draft"
+        kind="plain"
+        act={() => create("draft")}
+        more={
+          <FormButton kind="primary" act={() => create("publish")}>
+            Publish
+          </FormButton>
+        }
+      >
         {NAMES.map((name) => (
           <RecordFieldInput
             key={name}

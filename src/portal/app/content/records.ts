@@ -92,8 +92,21 @@ export const getText = ({ raw, rendered }: TextJson): string => raw ?? plain(ren
 
 export const getTitle = ({ title, id }: RecordJson): string => getText(title) || `(no title, ID ${id})`;
 
-/** Formats a time of the site, `2026-11-22T09:00:00`, as `2026-11-22 09:00`. */
-export const formatSiteTime = (date: string): string => date.slice(0, 16).replace("T", " ");
+const siteTime = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  year: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  hourCycle: "h23",
+  timeZone: "UTC",
+});
+
+/** Formats a time of the site, `2026-11-22T09:00:00`, as `22 Nov 2026, 09:00`. */
+export function formatSiteTime(date: string): string {
+  const ms = Date.parse(`${date}Z`);
+  return Number.isNaN(ms) ? date : siteTime.format(ms);
+}
 
 /** True if the visitor may change a record of a list. */
 export function mayEdit({ _links }: RecordJson): boolean {
