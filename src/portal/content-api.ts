@@ -25,6 +25,7 @@ const PARAMETERS: Set<string> = new Set([
   "status",
   "orderby",
   "force",
+  "media_type",
   "_fields",
   "_embed",
 ]);

@@ -54,6 +54,8 @@ export interface RecordJson {
   link: string;
   content?: TextJson;
   excerpt?: TextJson;
+  /** The id of a file; 0 without one. */
+  featured_media?: number;
   alt_text?: string;
   caption?: TextJson;
   description?: TextJson;

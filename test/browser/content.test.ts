@@ -126,7 +126,7 @@ describe("posts", () => {
     const page = await host.visit("editor", `/posts/${id}`);
     await page.getByLabel("Date").fill("2199-01-02T03:04");
     await press(page, "Publish");
-    await said(page, "Saved. Scheduled for 2199-01-02 03:04.");
+    await said(page, "Saved. Scheduled for 2 Jan 2199, 03:04.");
     expect(await host.request("editor", `GET /posts/${id}`)).toMatchObject({
       status: "future",
       date: "2199-01-02T03:04:00",
@@ -339,6 +339,39 @@ describe("media", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Delete permanently" }).click();
     await said(page, "“heart” was deleted.");
     await page.getByText("0 files.").waitFor();
+  });
+
+  it("are put into a text and shown as the featured picture, from the library or by an upload", async () => {
+    const page = await host.visit("author", "/media");
+    await upload(page, png);
+    await said(page, "heart.png: Uploaded");
+    await page.goto(`${host.origin}/portal/#/posts/new`);
+    await page.getByLabel("Title").fill("With a picture");
+    await page.getByLabel("Content").fill("Before.");
+    await press(page, "Insert a picture");
+    const dialog = page.getByRole("dialog", { name: "Choose a picture" });
+    await dialog.getByLabel("Search the pictures").fill("nothing like it");
+    await dialog.getByText("No picture is found.").waitFor();
+    await dialog.getByLabel("Search the pictures").fill("heart");
+    await dialog.getByRole("button", { name: "heart" }).click();
+    await press(page, "Choose the featured picture");
+    await dialog.locator("input[type=file]").setInputFiles({ ...png, name: "cover.png" });
+    await page.getByRole("region", { name: "Featured picture" }).getByRole("img").waitFor();
+    await press(page, "Publish");
+    await said(page, "Published.");
+    const id = Number(new URL(page.url()).hash.split("/")[2]);
+    const [cover, heart] = await host.request("author", "GET /media");
+    expect(await host.request("author", `GET /posts/${id}`)).toMatchObject({
+      status: "publish",
+      featured_media: cover.id,
+      content: {
+        raw: `Before.\n\n<!-- wp:image {"id":${heart.id}} -->\n<figure class="wp-block-image"><img src="${heart.source_url}" alt="" class="wp-image-${heart.id}"/></figure>\n<!-- /wp:image -->`,
+      },
+    });
+    await press(page, "Remove it");
+    await press(page, "Save");
+    await said(page, "Saved. Published.");
+    expect(await host.request("author", `GET /posts/${id}`)).toMatchObject({ featured_media: 0 });
   });
 
   const filled = (files: readonly { name: string; type: string; base64: string }[]): string =>

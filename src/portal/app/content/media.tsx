@@ -4,7 +4,7 @@
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { RecordJson } from "../../content-shapes.js";
+import type { ContentResponseJson, RecordJson } from "../../content-shapes.js";
 import { type Api, parseError } from "../api.js";
 import { Field, FieldError, Form, TextField } from "../components/form.js";
 import { FileText, TriangleAlert } from "../components/icons.js";
@@ -23,13 +23,16 @@ interface Upload {
   cancel: () => void;
 }
 
-/** Uploads a file. `fetch` reports no progress. Rejects with a message for the visitor. */
-function sendFile(
+/**
+ * Uploads a file and returns its record. `fetch` reports no progress. Rejects with a message for the
+ * visitor.
+ */
+export function sendFile(
   file: File,
   { url, headers }: Api,
   signal: AbortSignal,
   onProgress: (share: number) => void,
-): Promise<void> {
+): Promise<RecordJson> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     const form = new FormData();
@@ -38,7 +41,9 @@ function sendFile(
     for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
     request.upload.onprogress = ({ loaded, total }) => onProgress(total === 0 ? 0 : loaded / total);
     request.onload = () =>
-      request.status < 300 ? resolve() : reject(parseError(request.status, request.responseText));
+      request.status < 300
+        ? resolve((JSON.parse(request.responseText) as ContentResponseJson<RecordJson>).body)
+        : reject(parseError(request.status, request.responseText));
     request.onerror = () => reject(new Error("The connection was lost, or the file is too large."));
     request.onabort = () => reject(new Error("Cancelled"));
     signal.addEventListener("abort", () => request.abort());

@@ -9,6 +9,7 @@ import type { Api } from "../api.js";
 import { Field, Form, FormButton, SelectField, TextField } from "../components/form.js";
 import { announce } from "../components/live.js";
 import { usePage } from "../page-context.js";
+import { buildImageBlock, FeaturedPicture, PictureButton } from "./pictures.js";
 import {
   type FieldName,
   formatSiteTime,
@@ -244,7 +245,7 @@ function getStatusOptions(record: RecordJson): [status: string, label: string][]
 /** Returns the text of a field as its input shows it: a date without seconds if they are 0. */
 function readFieldText(record: RecordJson, name: FieldName): string {
   const value = record[name] ?? "";
-  const text = typeof value === "string" ? value : (value.raw ?? "");
+  const text = typeof value === "object" ? (value.raw ?? "") : String(value);
   return name === "date" && text.endsWith(":00") ? text.slice(0, -3) : text;
 }
 
@@ -258,10 +259,12 @@ export const getChanges = (record: RecordJson, typed: FieldTexts): FieldTexts =>
  * Returns the body of a request that saves `texts`. The API needs the seconds of a date, which the
  * input omits if they are 0; an empty date becomes null, which lets the service choose.
  */
-function toRequestBody({ date, ...texts }: FieldTexts): object {
-  if (date === undefined) return texts;
-  if (date === "") return { ...texts, date: null };
-  return { ...texts, date: date.length === 16 ? `${date}:00` : date };
+export function toRequestBody({ date, featured_media: picture, ...texts }: FieldTexts): object {
+  const body: { [name: string]: unknown } = { ...texts };
+  if (picture !== undefined) body["featured_media"] = Number(picture);
+  if (date === "") body["date"] = null;
+  else if (date !== undefined) body["date"] = date.length === 16 ? `${date}:00` : date;
+  return body;
 }
 
 export function RecordFieldInput({
@@ -277,6 +280,7 @@ export function RecordFieldInput({
   record?: RecordJson;
 }) {
   const zone = useSiteZone();
+  const area = useRef<HTMLTextAreaElement>(null);
   const dateHint = `The site’s time${zone === "" ? "" : `, ${zone}`}. A published post with a future date is scheduled.`;
   const shared = {
     label: HTML_FIELDS.has(name) ? `${LABELS[name]} (HTML)` : LABELS[name],
@@ -285,19 +289,42 @@ export function RecordFieldInput({
   };
   if (name === "status" && record !== undefined)
     return <SelectField {...shared} value={value} onChange={onChange} options={getStatusOptions(record)} />;
+  if (name === "featured_media") return <FeaturedPicture value={value} onChange={onChange} />;
   const rows = ROWS[name];
   const type = name === "date" ? ({ type: "datetime-local", step: 1 } as const) : { class: "wide" };
   if (rows === undefined) return <TextField {...shared} {...type} value={value} onChange={onChange} />;
   return (
-    <Field {...shared}>
-      {(attributes) => (
-        <textarea
-          {...attributes}
-          rows={rows}
-          value={value}
-          onInput={(event) => onChange(event.currentTarget.value)}
-        />
+    <>
+      <Field {...shared}>
+        {(attributes) => (
+          <textarea
+            {...attributes}
+            ref={area}
+            rows={rows}
+            value={value}
+            onInput={(event) => onChange(event.currentTarget.value)}
+          />
+        )}
+      </Field>
+      {name === "content" && (
+        <p class="row">
+          <PictureButton
+            label="Insert a picture"
+            onChoose={(picture) => {
+              const at = area.current?.selectionStart ?? value.length;
+              onChange(insertBlock(value, at, buildImageBlock(picture)));
+            }}
+          />
+        </p>
       )}
-    </Field>
+    </>
   );
+}
+
+/** Inserts a block after the line at `at`, with a blank line on each side. */
+function insertBlock(text: string, at: number, block: string): string {
+  const end = text.indexOf("\n", at);
+  const place = end === -1 ? text.length : end;
+  const [before, after] = [text.slice(0, place).trimEnd(), text.slice(place).trimStart()];
+  return [before, block, after].filter((part) => part !== "").join("\n\n");
 }

@@ -16,6 +16,7 @@ import {
   RecordFieldInput,
   type RecordSession,
   type ShownRecord,
+  toRequestBody,
 } from "./record-editor.js";
 import {
   formatSiteTime,
@@ -217,7 +218,7 @@ function RecordSummary({ kind, record }: RecordProps) {
 function RecordTexts({ kind, record }: RecordProps) {
   return kind.fields.map((name) => {
     const value = record[name];
-    if (name === "title" || value === undefined || typeof value === "string") return null;
+    if (name === "title" || typeof value !== "object") return null;
     const text = getText(value);
     return text === "" ? null : (
       <section key={name}>
@@ -228,7 +229,7 @@ function RecordTexts({ kind, record }: RecordProps) {
   });
 }
 
-const NAMES = ["title", "content", "excerpt"] as const;
+const NAMES = ["title", "content", "excerpt", "featured_media"] as const;
 
 export function NewRecord({ kind }: { kind: Kind }) {
   const { api, say, go } = usePage();
@@ -237,7 +238,7 @@ export function NewRecord({ kind }: { kind: Kind }) {
   const [typed, setTyped] = useState<FieldTexts>(useEarlierDraft(path)?.typed ?? {});
   useDraft(path, Object.values(typed).some((text) => text !== "") ? { typed } : undefined);
   const create = async (status: "draft" | "publish"): Promise<void> => {
-    const record = status === "draft" ? typed : { ...typed, status };
+    const record = toRequestBody(status === "draft" ? typed : { ...typed, status });
     const { body } = await api.within(left).send<ContentResponseJson<RecordJson>>("POST", path, record);
     setTyped({});
     say(status === "draft" ? "Saved as a draft." : "Published.");

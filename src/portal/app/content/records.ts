@@ -21,6 +21,7 @@ export type FieldName =
   | "title"
   | "content"
   | "excerpt"
+  | "featured_media"
   | "status"
   | "date"
   | "slug"
@@ -32,6 +33,7 @@ export const LABELS: Record<FieldName, string> = {
   title: "Title",
   content: "Content",
   excerpt: "Excerpt",
+  featured_media: "Featured picture",
   status: "Status",
   date: "Date",
   slug: "Slug",
@@ -40,7 +42,7 @@ export const LABELS: Record<FieldName, string> = {
   description: "Description",
 };
 
-const written = ["title", "content", "excerpt", "status", "date", "slug"] as const;
+const written = ["title", "content", "excerpt", "featured_media", "status", "date", "slug"] as const;
 
 export const kinds: Kind[] = [
   { name: "posts", many: "Posts", one: "post", capability: "edit_posts", hasTrash: true, fields: written },

@@ -1,0 +1,162 @@
+/** Chooses a picture of the media library, for the text of a post or as its featured picture. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { ContentResponseJson, RecordJson } from "../../content-shapes.js";
+import { ErrorMessage, Loading } from "../components/small.js";
+import { usePage } from "../page-context.js";
+import { useResource } from "../use-resource.js";
+import { sendFile } from "./media.js";
+import { getPicture, getTitle } from "./records.js";
+
+const FIELDS = "id,title,alt_text,source_url,mime_type,media_details";
+const PER_PAGE = 24;
+const SEARCH_LENGTH = 200;
+
+const escapeMarkup = (text: string): string =>
+  text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");
+
+/** Returns a picture as the block editor writes it into a content. */
+export const buildImageBlock = ({ id, source_url: url = "", alt_text: alt = "" }: RecordJson): string =>
+  `<!-- wp:image {"id":${id}} -->
+<figure class="wp-block-image"><img src="${escapeMarkup(url)}" alt="${escapeMarkup(alt)}" class="wp-image-${id}"/></figure>
+<!-- /wp:image -->`;
+
+interface PickerProps {
+  onChoose: (picture: RecordJson) => void;
+  onClose: () => void;
+}
+
+/** The newest pictures of the library, or those that a search finds. A file that is chosen is uploaded. */
+function PictureDialog({ onChoose, onClose }: PickerProps) {
+  const { api, fail } = usePage();
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [search, setSearch] = useState("");
+  const [isUploading, setUploading] = useState(false);
+  useEffect(() => dialog.current?.showModal(), []);
+  const { data, error } = useResource(
+    (reader) =>
+      reader.get<ContentResponseJson<RecordJson[]>>("content/media", {
+        media_type: "image",
+        search: search.trim() || undefined,
+        per_page: PER_PAGE,
+        _fields: FIELDS,
+      }),
+    [search.trim()],
+  );
+  const upload = async (file: File | undefined): Promise<void> => {
+    if (file === undefined) return;
+    setUploading(true);
+    try {
+      onChoose(await sendFile(file, api, new AbortController().signal, () => {}));
+    } finally {
+      setUploading(false);
+    }
+  };
+  const pictures = data?.body ?? [];
+  return (
+    <dialog ref={dialog} class="pictures" aria-labelledby="pictures-title" onClose={onClose}>
+      <h2 id="pictures-title">Choose a picture</h2>
+      <div class="row">
+        <input
+          type="search"
+          aria-label="Search the pictures"
+          placeholder="Title or description"
+          maxLength={SEARCH_LENGTH}
+          value={search}
+          onInput={(event) => setSearch(event.currentTarget.value)}
+        />
+        <label class="button">
+          {isUploading ? "Uploading …" : "Upload one"}
+          <input
+            type="file"
+            class="unseen"
+            accept="image/*"
+            disabled={isUploading}
+            onChange={(event) => void upload(event.currentTarget.files?.[0]).catch(fail)}
+          />
+        </label>
+      </div>
+      {error !== undefined && <ErrorMessage error={error} />}
+      {data === undefined && error === undefined && <Loading />}
+      {data !== undefined && pictures.length === 0 && (
+        <p class="empty">
+          {search.trim() === "" ? "The library has no picture yet." : "No picture is found."}
+        </p>
+      )}
+      <ul class="media">
+        {pictures.map((picture) => (
+          <li key={picture.id}>
+            <button type="button" class="bare" onClick={() => onChoose(picture)}>
+              <img src={api.url(getPicture(picture, "thumbnail") ?? "")} alt="" loading="lazy" />
+              <span class="address">{getTitle(picture)}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      <button type="button" class="plain" onClick={() => dialog.current?.close()}>
+        Cancel
+      </button>
+    </dialog>
+  );
+}
+
+/** A button that asks for a picture. */
+export function PictureButton({
+  label,
+  onChoose,
+}: {
+  label: string;
+  onChoose: (picture: RecordJson) => void;
+}) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <button type="button" class="plain" aria-haspopup="dialog" onClick={() => setOpen(true)}>
+        {label}
+      </button>
+      {isOpen && (
+        <PictureDialog
+          onClose={() => setOpen(false)}
+          onChoose={(picture) => {
+            setOpen(false);
+            onChoose(picture);
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+/** The featured picture of a post. `value`: the id of the file, `0` or empty without one. */
+export function FeaturedPicture({ value, onChange }: { value: string; onChange: (id: string) => void }) {
+  const { api } = usePage();
+  const hasPicture = value !== "" && value !== "0";
+  const { data } = useResource(
+    async (reader) =>
+      hasPicture
+        ? (await reader.get<ContentResponseJson<RecordJson>>(`content/media/${value}`, { _fields: FIELDS }))
+            .body
+        : null,
+    [value],
+  );
+  const picture = data === undefined || data === null ? undefined : getPicture(data, "thumbnail");
+  return (
+    <section class="field featured" aria-label="Featured picture">
+      <h2>Featured picture</h2>
+      {picture !== undefined && (
+        <img src={api.url(picture)} alt={data?.alt_text || "Without an alternative text"} />
+      )}
+      <p class="row">
+        <PictureButton
+          label={hasPicture ? "Choose another picture" : "Choose the featured picture"}
+          onChoose={({ id }) => onChange(String(id))}
+        />
+        {hasPicture && (
+          <button type="button" class="plain" onClick={() => onChange("0")}>
+            Remove it
+          </button>
+        )}
+      </p>
+    </section>
+  );
+}
