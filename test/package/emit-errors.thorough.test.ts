@@ -15,7 +15,7 @@ const MODES: Readonly<Record<string, ts.CompilerOptions>> = {
   "not strict": { strict: false },
 };
 
-const PRELUDE = `import { type ClinicalEvents, type ClinicalEventType, type Emitted, type EventCatalogue, type EventInput, type FhirResource, type Webhooks, clinicalEvents, createWebhooks } from "../../src/index.js";
+const PRELUDE = `import { type ClinicalEvents, type ClinicalEventType, type Emitted, type EventCatalogue, type EventData, type EventInput, type FhirResource, type Webhooks, clinicalEvents, createWebhooks } from "../../src/index.js";
 import type { Encounter, Patient } from "fhir/r4.js";
 import * as z from "zod";
 declare const required: Parameters<typeof createWebhooks>[0];
@@ -29,7 +29,9 @@ const webhooks = createWebhooks({ storage, access });
 const own = createWebhooks({ storage, access, events: { "invoice.paid": "Invoice", "person.merged": ["Person", "Patient"] } });
 const both = createWebhooks({ storage, access, events: { ...clinicalEvents, "invoice.paid": "Invoice" } });
 const schema = z.object({ order: z.string(), total: z.int() });
-const shop = createWebhooks({ storage, access: { authenticate: () => null, canRead: () => true }, events: { "order.paid": { schema }, "order.noted": {} } });
+const shopEvents = { "order.paid": { schema }, "order.noted": {} };
+const mixedEvents = { ...shopEvents, "invoice.paid": "Invoice" } as const;
+const shop = createWebhooks({ storage, access: { authenticate: () => null, canRead: () => true }, events: shopEvents });
 const data = { order: "A-1", total: 4200 };
 `;
 
@@ -159,17 +161,30 @@ const OWN_MISTAKES: readonly (readonly [what: string, statement: string, firstLi
     'shop.emit({ type: "order.paid", account, data: { ...data, paid: true } });',
     "Object literal may only specify known properties, and 'paid' does not exist in type '{ order: string; total: number; }'.",
   ],
-  ["a plain event without data", 'shop.emit({ type: "order.paid", account });', "x"],
+  [
+    "a plain event without data",
+    'shop.emit({ type: "order.paid", account });',
+    'Argument of type \'{ type: "order.paid"; account: string; }\' is not assignable to parameter of type \'PlainEventInput<"order.paid" | "order.noted", { order: string; total: number; }>\'.',
+  ],
   [
     "a plain event with a resource",
     'shop.emit({ type: "order.paid", account, data, resource: patient });',
-    'Argument of type \'{ type: "order.paid"; account: string; }\' is not assignable to parameter of type \'PlainEventInput<"order.paid" | "order.noted", { order: string; total: number; }>\'.',
+    "Object literal may only specify known properties, and 'resource' does not exist in type 'PlainEventInput<\"order.paid\" | \"order.noted\", { order: string; total: number; }>'.",
   ],
-  ["an unknown type of plain events", 'shop.emit({ type: "order.payd", account, data });', "x"],
+  [
+    "an unknown type of plain events",
+    'shop.emit({ type: "order.payd", account, data });',
+    'Type \'"order.payd"\' is not assignable to type \'"order.paid" | "order.noted"\'. Did you mean \'"order.paid"\'?',
+  ],
   [
     "a list with other data",
     'shop.emit([{ type: "order.noted", account, data: 1 }, { type: "order.paid", account, data: { order: 1, total: 1 } }]);',
-    "Object literal may only specify known properties, and 'resource' does not exist in type 'PlainEventInput<\"order.paid\" | \"order.noted\", { order: string; total: number; }>'.",
+    "Type 'number' is not assignable to type 'string'.",
+  ],
+  [
+    "canRead of a type that there is not",
+    'createWebhooks({ storage, events: shopEvents, access: { authenticate: () => null, canRead: (_, event) => event.type === "order.payd" } });',
+    'This comparison appears to be unintentional because the types \'"order.paid" | "order.noted"\' and \'"order.payd"\' have no overlap.',
   ],
   [
     "a catalogue with a number",
@@ -191,7 +206,7 @@ export async function correct(ids: string[], any: any[], either: EventInput<Clin
   const input: EventInput<ClinicalEventType> = { type: "consent.updated", account, resource: { resourceType: "Consent" } };
   const typed: Emitted = await webhooks.emit(input);
   await webhooks.emit({ ...event, occurredAt: new Date(), id: undefined, related: undefined });
-  await webhooks.emit({ ...event, occurredAt: "2026-01-01T00:00:00Z" }, { transaction: {} });
+  await webhooks.emit({ ...event, occurredAt: "2026-01-01T00:00:00Z" }, { transaction: parsed });
   const list: EventInput<ClinicalEventType>[] = [input];
   const listed: readonly Emitted[] = await webhooks.emit(list);
   // The compiler knows only that it is some text.
@@ -214,6 +229,18 @@ export async function correct(ids: string[], any: any[], either: EventInput<Clin
   const held: [Webhooks, Webhooks, Webhooks, Webhooks] = [webhooks, own, both, shop];
   const clinical: Webhooks<ClinicalEvents> = webhooks;
   await clinical.emit(event);
+  const typed2: Webhooks<typeof shopEvents> = shop;
+  // For any type of a catalogue, of plain events alone or of both kinds.
+  function publish<T extends keyof typeof shopEvents>(name: T, value: EventData<typeof shopEvents, T>): Promise<Emitted> {
+    return typed2.emit({ type: name, account, data: value, idempotencyKey: name }, { transaction: parsed });
+  }
+  await publish("order.paid", data);
+  await publish("order.noted", [1]);
+  const mixed = createWebhooks({ storage, access: parsed, events: mixedEvents });
+  function note<T extends "order.paid" | "order.noted">(name: T, value: EventData<typeof mixedEvents, T>): Promise<readonly Emitted[]> {
+    return mixed.emit([{ type: name, account, data: value }, { type: "invoice.paid", account, resource: { resourceType: "Invoice" } }]);
+  }
+  await note("order.paid", data);
   const same: Webhooks<ClinicalEvents> = createWebhooks({ storage, access, events: clinicalEvents });
   return [one, many, spread, typed, listed, mapped, fromJson, fromJsons, half, none, held, same];
 }
