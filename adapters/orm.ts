@@ -89,7 +89,8 @@ export interface DrizzleSqlite {
  * @example
  * await db.transaction(async (tx) => {
  *   await tx.insert(orders).values(order);
- *   await webhooks.emit({ type: "order.paid", account, data: order }, { transaction: fromDrizzle(tx) });
+ *   const event = { type: "order.paid", account, data } as const;
+ *   await webhooks.emit(event, { transaction: fromDrizzle(tx) });
  * });
  */
 export function fromDrizzle(transaction: DrizzleTransaction): SqlConnection;
@@ -124,7 +125,8 @@ export interface PrismaTransaction {
  * @example
  * await prisma.$transaction(async (tx) => {
  *   await tx.order.create({ data: order });
- *   await webhooks.emit({ type: "order.paid", account, data: order }, { transaction: fromPrisma(tx) });
+ *   const event = { type: "order.paid", account, data } as const;
+ *   await webhooks.emit(event, { transaction: fromPrisma(tx) });
  * });
  */
 export function fromPrisma(transaction: PrismaTransaction): SqlConnection {
@@ -152,7 +154,8 @@ export interface KyselyTransaction {
  * @example
  * await db.transaction().execute(async (trx) => {
  *   await trx.insertInto("orders").values(order).execute();
- *   await webhooks.emit({ type: "order.paid", account, data: order }, { transaction: fromKysely(trx) });
+ *   const event = { type: "order.paid", account, data } as const;
+ *   await webhooks.emit(event, { transaction: fromKysely(trx) });
  * });
  */
 export function fromKysely(transaction: KyselyTransaction): SqlConnection {
@@ -190,7 +193,8 @@ export interface KnexTransaction {
  * @example
  * await knex.transaction(async (trx) => {
  *   await trx("orders").insert(order);
- *   await webhooks.emit({ type: "order.paid", account, data: order }, { transaction: fromKnex(trx) });
+ *   const event = { type: "order.paid", account, data } as const;
+ *   await webhooks.emit(event, { transaction: fromKnex(trx) });
  * });
  */
 export function fromKnex(transaction: KnexTransaction): SqlConnection {
@@ -209,7 +213,7 @@ export function fromKnex(transaction: KnexTransaction): SqlConnection {
  * await knex.transaction(async (trx) => {
  *   await trx("orders").insert(order);
  *   const transaction = await fromKnexSqlite(trx);
- *   await webhooks.emit({ type: "order.paid", account, data: order }, { transaction });
+ *   await webhooks.emit({ type: "order.paid", account, data }, { transaction });
  * });
  */
 export async function fromKnexSqlite(transaction: KnexTransaction): Promise<SqliteConnection> {
@@ -240,7 +244,8 @@ export interface TypeOrmTransaction {
  * @example
  * await dataSource.transaction(async (manager) => {
  *   await manager.save(order);
- *   await webhooks.emit({ type: "order.paid", account, data }, { transaction: fromTypeOrm(manager) });
+ *   const event = { type: "order.paid", account, data } as const;
+ *   await webhooks.emit(event, { transaction: fromTypeOrm(manager) });
  * });
  */
 export function fromTypeOrm(transaction: TypeOrmTransaction): SqlConnection {
@@ -268,7 +273,8 @@ export interface SequelizeTransaction {
  * @example
  * await sequelize.transaction(async (transaction) => {
  *   await Order.create(order, { transaction });
- *   await webhooks.emit({ type: "order.paid", account, data }, { transaction: fromSequelize(transaction) });
+ *   const event = { type: "order.paid", account, data } as const;
+ *   await webhooks.emit(event, { transaction: fromSequelize(transaction) });
  * });
  */
 export function fromSequelize(transaction: SequelizeTransaction): SqlConnection {
@@ -299,7 +305,8 @@ export interface MikroOrmTransaction {
  * @example
  * await em.transactional(async (em) => {
  *   em.persist(order);
- *   await webhooks.emit({ type: "order.paid", account, data }, { transaction: fromMikroOrm(em) });
+ *   const event = { type: "order.paid", account, data } as const;
+ *   await webhooks.emit(event, { transaction: fromMikroOrm(em) });
  * });
  */
 export function fromMikroOrm(manager: MikroOrmTransaction): SqlConnection {
@@ -325,7 +332,8 @@ export interface PostgresJsTransaction {
  * @example
  * await sql.begin(async (sql) => {
  *   await sql`INSERT INTO orders ${sql(order)}`;
- *   await webhooks.emit({ type: "order.paid", account, data: order }, { transaction: fromPostgresJs(sql) });
+ *   const event = { type: "order.paid", account, data } as const;
+ *   await webhooks.emit(event, { transaction: fromPostgresJs(sql) });
  * });
  */
 export function fromPostgresJs(sql: PostgresJsTransaction): SqlConnection {

@@ -158,17 +158,17 @@ export interface Webhooks<C extends EventCatalogue = AnyCatalogue> {
    */
   stop(options?: { readonly graceMs?: number | undefined }): Promise<void>;
   /**
-   * Attempts what is due, without `start()`, until nothing is due, the time is over or the number is
-   * reached. For processes that live for one request or one job: serverless functions and cron.
+   * Attempts what is due, without `start()`, until nothing is due, the time is over or the number
+   * is reached. For processes that live for one request or one job: serverless functions and cron.
    *
-   * It resolves when its attempts are settled, at most `delivery.deadlineMs` and a few seconds after
-   * `forMs`. What it has claimed and not attempted is given back. Any number of processes may drain
-   * at the same time, and others may be started. `stop()` ends it early.
+   * It resolves when its attempts are settled, at most `delivery.deadlineMs` and a few seconds
+   * after `forMs`. What it has claimed and not attempted is given back. Any number of processes
+   * may drain at the same time, and others may be started. `stop()` ends it early.
    *
-   * @param options.forMs after this time, in milliseconds, no further attempt begins. Default
-   * 20 000, at most an hour.
-   * @param options.deliveries how many deliveries are taken at most. Default 10 000, at most
-   * 1 000 000.
+   * @param options.forMs after this time, in milliseconds, no further attempt begins. Default 20
+   * 000, at most an hour.
+   * @param options.deliveries how many deliveries are taken at most. Default 10 000, at most 1 000
+   * 000.
    *
    * @returns `attempted`: how many requests were sent, whatever became of them. `isEmpty`: true if
    * nothing was due any more; false if the time or the number was reached first, so that more may

@@ -1,4 +1,4 @@
-/** Transactions that a host has begun: their types, and what to say about values that are none. */
+/** Transactions that a host has begun: their types, and the errors for other values. */
 
 import { PostbellError } from "../core/errors.js";
 
@@ -23,7 +23,7 @@ export interface SqliteConnection {
 /** A transaction that you have begun, in which `emit` writes its events. */
 export type HostTransaction = SqlConnection | SqliteConnection;
 
-/** What identifies a library's object: methods and fields of its type, none of which is called. */
+/** The fields that identify a library's object, and what to pass instead. No field is read. */
 const LIBRARIES: readonly (readonly [name: string, fields: readonly string[], action: string])[] = [
   ["Drizzle", ["execute", "session", "dialect"], "pass fromDrizzle(tx)"],
   ["Prisma", ["$queryRawUnsafe"], "pass fromPrisma(tx)"],
@@ -36,14 +36,16 @@ const LIBRARIES: readonly (readonly [name: string, fields: readonly string[], ac
   ["postgres", ["unsafe", "savepoint"], "pass fromPostgresJs(sql)"],
 ];
 
-/** What has the fields of a pool: each statement would run on another connection. */
+/** The same for pools, which would run each statement on another connection. */
 const POOLS: readonly (readonly [name: string, fields: readonly string[], action: string])[] = [
   ["a pool of pg", ["totalCount", "idleCount"], "pass the client that pool.connect() has lent"],
   ["postgres", ["unsafe", "begin"], "pass fromPostgresJs(sql) with the sql that begin() gives its function"],
   ["a pool of mysql2", ["getConnection"], "pass the connection that pool.getConnection() has lent"],
 ];
 
-/** True if a value has all of these fields. Reads none of them, because a getter may do anything. */
+/**
+ * True if a value has all of these fields. Reads none of them, because a getter may do anything.
+ */
 function hasFields(value: object, fields: readonly string[]): boolean {
   try {
     return fields.every((field) => field in value);

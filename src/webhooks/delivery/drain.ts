@@ -1,4 +1,6 @@
-/** Delivers what is due within bounds, for hosts whose processes live for one request or one job. */
+/**
+ * Delivers what is due within bounds, for hosts whose processes live for one request or one job.
+ */
 
 import type { Clock } from "../../core/clock.js";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
@@ -58,7 +60,9 @@ export class DrainLimit {
     return this.#left === 0;
   }
 
-  /** The room for a claim: each lane may use up what is left, because the other may have nothing. */
+  /**
+   * The room for a claim: each lane may use up what is left, because the other may have nothing.
+   */
   limit({ fast, slow }: FreeSlots): FreeSlots {
     return { fast: Math.min(fast, this.#left), slow: Math.min(slow, this.#left) };
   }

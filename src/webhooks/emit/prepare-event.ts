@@ -25,10 +25,10 @@ export type EmitResult<E> = unknown extends E
 /** The options of one call of `emit`. */
 export interface EmitOptions {
   /**
-   * The transaction that you have begun, in the database of the storage: a client of `pg`, an object
-   * with `query(text, values)`, `fromDrizzle(tx)` and its like of `postbell/orm`, or another open
-   * database of the same SQLite file. The event is written in it. It is delivered if you commit, and
-   * never existed if you roll back, also to a savepoint.
+   * The transaction that you have begun, in the database of the storage: a client of `pg`, an
+   * object with `query(text, values)`, `fromDrizzle(tx)` and its like of `postbell/orm`, or
+   * another open database of the same SQLite file. The event is written in it. It is delivered if
+   * you commit, and never existed if you roll back, also to a savepoint.
    *
    * If the connection ends, the next statement on it rejects. A client of `pg` gets a listener of
    * `error`, so that this does not end the process.

@@ -25,9 +25,9 @@ import { createPrismaClient } from "./prisma-client.js";
 
 /** A transaction of a library, as a host uses it. */
 export interface OrmTransaction {
-  /** The result of the function of `postbell/orm`. */
+  /** Its form for `emit`, from the function of `postbell/orm`. */
   readonly connection: SqlConnection;
-  /** What the library gives, which nobody but that function understands. */
+  /** The library's own object. */
   readonly raw: unknown;
   /** Runs a statement with the library. */
   readonly run: (text: string) => Promise<unknown>;
@@ -37,7 +37,7 @@ export interface OrmTransaction {
 
 export interface Orm {
   readonly transaction: (work: (transaction: OrmTransaction) => Promise<unknown>) => Promise<unknown>;
-  /** What a host may pass by mistake instead of a transaction, and the function it belongs to. */
+  /** Calls the function with an object of the library on which no transaction is open. */
   readonly outside: () => unknown;
   /**
    * True for postgres 3.4.9: a statement on a transaction whose connection has ended throws in a

@@ -1,6 +1,6 @@
 /**
- * A client of Prisma, as `prisma generate` writes it for a schema without models. The command itself
- * wants to download an engine that generating does not use, and its package weighs 300 MB.
+ * A client of Prisma, as `prisma generate` writes it for a schema without models. The command
+ * itself wants to download an engine that generating does not use, and its package weighs 300 MB.
  */
 
 import { PrismaPg } from "@prisma/adapter-pg";
