@@ -33,8 +33,13 @@ export interface PostgresStatements {
   nameOf(text: string): string | undefined;
 }
 
-/** Parameters of functions that are JSON, which a connection of the host has to be told. */
-const JSON_PARAMETERS = new Set(["p_events", "p_assumed", "p_endpoints", "p_deliveries"]);
+/** Types of parameters that are JSON, which a connection of the host has to be told. */
+const JSON_PARAMETERS = new Map([
+  ["p_events", "json"],
+  ["p_assumed", "json"],
+  ["p_endpoints", "jsonb"],
+  ["p_deliveries", "jsonb"],
+]);
 
 const isTable = (value: unknown): value is SqlTable =>
   typeof value === "object" && value !== null && "columns" in value;
@@ -151,7 +156,8 @@ export function createPostgresStatements(schema: string, isPrepared: boolean): P
     }),
     call: memoize((name, parameters) => {
       const list = parameters.map((parameter, index) => {
-        return `${parameter} => $${index + 1}${JSON_PARAMETERS.has(parameter) ? "::json" : ""}`;
+        const type = JSON_PARAMETERS.get(parameter);
+        return `${parameter} => $${index + 1}${type === undefined ? "" : `::${type}`}`;
       });
       return `SELECT * FROM ${toName(name)}(${list.join(", ")})`;
     }),
