@@ -50,6 +50,8 @@ export type { Emittable, EventAbout, EventHint, ResourceOf } from "./webhooks/em
 export type { EmitResult } from "./webhooks/emit/prepare-event.js";
 export { subscribes } from "./webhooks/event-types/catalogue.js";
 export type { EventName, ResourceTypeOf } from "./webhooks/event-types/event-data.js";
+export type { EventFilter, FilterCondition } from "./webhooks/event-types/event-filter.js";
+export { createFilterTest } from "./webhooks/events/notification.js";
 export type { ParsedResource, ResourceHead } from "./webhooks/fhir.js";
 export { type DeliveryKey, formatDeliveryId, parseDeliveryId } from "./webhooks/store/records.js";
 export {

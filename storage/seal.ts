@@ -1,6 +1,6 @@
 /**
- * Seals the secrets of webhooks with AES-256-GCM under the host's keys. Without keys they stay as
- * they are.
+ * Seals the secrets and the secret headers of webhooks with AES-256-GCM under the host's keys.
+ * Without keys they stay as they are.
  */
 
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
@@ -68,6 +68,14 @@ export function createSeal(keys: readonly Buffer[]): Seal {
     },
   };
 }
+
+/** Seals the secret headers of a webhook, in a place of their own. */
+export const closeHeaders = (seal: Seal, headers: Readonly<Record<string, string>>, id: string): string =>
+  seal.close(JSON.stringify(headers), `${id}/headers`);
+
+/** Errors: as {@link Seal.open}. */
+export const openHeaders = (seal: Seal, stored: string, id: string): Record<string, string> =>
+  JSON.parse(seal.open(stored, `${id}/headers`)) as Record<string, string>;
 
 /** Returns `undefined` if `given` is not a key. */
 function readSealKey(given: unknown): Buffer | undefined {

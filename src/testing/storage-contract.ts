@@ -3,7 +3,7 @@
 import { closeStorages } from "./close-storages.js";
 import { testAccountList, testAccountPages, testFailingAccounts } from "./storage-contract/account-list.js";
 import { testEndpointLimit, testLanes, testTurns } from "./storage-contract/claim-order.js";
-import { testClaimRate, testCountedClaims } from "./storage-contract/claim-rate.js";
+import { testClaimRate, testCountedClaims, testEndpointRate } from "./storage-contract/claim-rate.js";
 import { testClaims, testLeases } from "./storage-contract/claims.js";
 import { testAccountLog, testDeliveryLists, testDeliveryLookup } from "./storage-contract/delivery-log.js";
 import { testEndpointReports } from "./storage-contract/endpoint-health.js";
@@ -18,6 +18,7 @@ import { testEventFeed } from "./storage-contract/event-feed.js";
 import { testEventIds } from "./storage-contract/event-ids.js";
 import { testEventKeyRemoval, testEventKeys } from "./storage-contract/event-keys.js";
 import { testFanOut, testPayloads, testWebhookCounts } from "./storage-contract/events.js";
+import { testFilters, testRecoveryFilters } from "./storage-contract/filters.js";
 import { createScenario, type DeclareTest, type StorageUnderTest } from "./storage-contract/fixture.js";
 import { testHealthClaims, testHealthSettlements } from "./storage-contract/health-notifications.js";
 import { testHourlyStats } from "./storage-contract/hourly-stats.js";
@@ -72,6 +73,7 @@ const SUITES = [
   testTurns,
   testClaimRate,
   testCountedClaims,
+  testEndpointRate,
   testOutcomes,
   testAttempts,
   testBatches,
@@ -89,6 +91,8 @@ const SUITES = [
   testRecoverySelection,
   testRecoveryOfWaiting,
   testReplay,
+  testFilters,
+  testRecoveryFilters,
   testRetention,
   testNoRetention,
   testHealthClaims,

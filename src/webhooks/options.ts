@@ -102,6 +102,11 @@ export const webhooksOptions = {
     standardWebhooks: flag(false),
     ed25519: { ...listOf("private keys", MAX_SIGNING_KEYS, checkSigningKey), isSecret: true },
   },
+  registrations: {
+    filters: flag(false),
+    headers: flag(false),
+    perSecond: flag(false),
+  },
   endpoints: {
     warnAfterMs: wholeNumber("ms", 72 * HOUR, { min: 1 }),
     disableAfterMs: wholeNumber("ms", 96 * HOUR, { min: 1 }),

@@ -128,6 +128,23 @@ export function buildRequest(
   };
 }
 
+/**
+ * Adds the secret headers of the webhook and those of the host to a signed request. Postbell's own
+ * headers replace both, and those of the host replace the webhook's, in whatever case.
+ */
+export function addHeaders(
+  signed: OutboundRequest,
+  { headers: own }: WebhookRecord,
+  host: HostHeaders | null,
+): OutboundRequest {
+  if (own === undefined && host === null) return signed;
+  const others = { ...host, ...signed.headers };
+  if (own === undefined) return { ...signed, headers: others };
+  const names = new Set(Object.keys(others).map((name) => name.toLowerCase()));
+  const added = Object.entries(own).filter(([name]) => !names.has(name));
+  return { ...signed, headers: { ...Object.fromEntries(added), ...others } };
+}
+
 /** The headers of `delivery.headers` for one attempt, checked. Secret: never log or store them. */
 export type HostHeaders = Record<string, string>;
 
@@ -139,14 +156,17 @@ const MAX_HEADERS_LENGTH = 16_384;
 const HEADER_VALUE = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/;
 
 /** Returns why a header cannot be sent. Names it, but never its value. */
-function findHeaderFault(name: string, value: unknown, signatureName: string): string | undefined {
+export function findHeaderFault(
+  name: string,
+  value: unknown,
+  { signatureName, maxLength }: { signatureName: string; maxLength: number },
+): string | undefined {
   if (name.length > MAX_NAME_LENGTH || !HEADER_NAME.test(name))
     return `a header name must be an RFC 9110 token of at most ${MAX_NAME_LENGTH} characters`;
   const isOurs = isDeliveryHeader(name) || /^proxy-/i.test(name) || name.toLowerCase() === signatureName;
   if (isOurs) return `the header ${name} is set by Postbell: leave it out`;
-  if (typeof value === "string" && value.length <= MAX_VALUE_LENGTH && HEADER_VALUE.test(value))
-    return undefined;
-  return `the header ${name} must be visible ASCII of at most ${MAX_VALUE_LENGTH} characters`;
+  if (typeof value === "string" && value.length <= maxLength && HEADER_VALUE.test(value)) return undefined;
+  return `the header ${name} must be visible ASCII of at most ${maxLength} characters`;
 }
 
 /** False for instances of a class: the headers of a `Headers` or a `Map` are not its properties. */
@@ -166,7 +186,8 @@ function readHostHeaders(result: unknown, signatureHeaderName: string): HostHead
   let length = 0;
   for (const name of names) {
     const value = result[name];
-    const fault = findHeaderFault(name, value, signatureHeaderName.toLowerCase());
+    const signatureName = signatureHeaderName.toLowerCase();
+    const fault = findHeaderFault(name, value, { signatureName, maxLength: MAX_VALUE_LENGTH });
     if (fault !== undefined) return fault;
     if (seen.has(name.toLowerCase())) return `the header ${name} is there twice, in another case`;
     seen.add(name.toLowerCase());

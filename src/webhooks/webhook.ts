@@ -1,5 +1,6 @@
 /** A webhook, and what was done to it, as the host and its subscribers see them. */
 
+import type { EventFilter } from "./event-types/event-filter.js";
 import type { List } from "./list.js";
 import type { WebhookRecord, WebhookStatus } from "./store.js";
 
@@ -21,6 +22,12 @@ export interface Webhook {
   readonly description: string | null;
   /** Texts by name; `null` if it has none. */
   readonly metadata: Readonly<Record<string, string>> | null;
+  /** The conditions on the data of events that it gets. Absent if it has none. */
+  readonly filter?: EventFilter;
+  /** The names of its secret headers, in lower case. Absent if it has none. */
+  readonly headerNames?: readonly string[];
+  /** The rate of its own. Absent if it has none. */
+  readonly perSecond?: number;
 }
 
 /** Converts a stored record to what a host may see: without secrets. */
@@ -36,6 +43,9 @@ export const toWebhook = (record: WebhookRecord): Webhook => ({
   failingSince: record.failingSince === null ? null : new Date(record.failingSince),
   description: record.description ?? null,
   metadata: record.metadata ?? null,
+  ...(record.filter !== undefined && { filter: record.filter }),
+  ...(record.headers !== undefined && { headerNames: Object.keys(record.headers) }),
+  ...(record.perSecond !== undefined && { perSecond: record.perSecond }),
 });
 
 /** An action that the audit log reports. */

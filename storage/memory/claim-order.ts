@@ -40,7 +40,7 @@ function putInLine(context: MemoryStoreContext, endpoint: MemoryEndpoint, now: n
   const readyAt = findReadyTime(
     endpoint.queue.headAt() ?? null,
     countFreeSlots(endpoint.slowStart, endpoint.inFlight, perEndpoint),
-    findOpenTime(perSecond, endpoint.claimed, now),
+    findOpenTime(endpoint.record.perSecond ?? perSecond, endpoint.claimed, now),
   );
   if (readyAt === null) line.delete(endpoint);
   else line.set(endpoint, readyAt);
@@ -114,7 +114,8 @@ function take(
   { now, room }: { now: number; room: number },
 ): number {
   const { queue, claimed, slowStart, inFlight } = endpoint;
-  const { perEndpoint, perSecond } = context;
+  const { perEndpoint } = context;
+  const perSecond = endpoint.record.perSecond ?? context.perSecond;
   const before = claims.length;
   const free = countFreeSlots(slowStart, inFlight, perEndpoint);
   const end = before + Math.min(room, free, countLeft(perSecond, claimed, now));

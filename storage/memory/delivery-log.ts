@@ -1,6 +1,7 @@
 /** The delivery log in memory: list, resend, recover. */
 
 import { subscribes } from "../../src/webhooks/event-types/catalogue.js";
+import { createFilterTest } from "../../src/webhooks/events/notification.js";
 import { MAX_RESENT, RECOVERED_STATES } from "../../src/webhooks/store/records.js";
 import type {
   Attempt,
@@ -30,6 +31,9 @@ import {
 
 /** The most events that one `recover` examines, because it blocks the event loop meanwhile. */
 const MAX_RECOVERED = 500;
+
+/** The same with a filter, which has to parse the events. */
+const MAX_FILTERED = 100;
 
 /** The most deliveries that one call examines: an event may have a hundred to each webhook. */
 const MAX_DELIVERIES = 1_000;
@@ -75,19 +79,24 @@ function getStanding(deliveries: MemoryDelivery[]): EventStanding {
   });
 }
 
-/** True if `endpoint` subscribes to `event`, which is what the request asks for and no test. */
+/**
+ * True if `endpoint` subscribes to `event`, and its filter lets it pass. The event is what the
+ * request asks for, and no test.
+ */
 function isSelected(
   { isTest, storedAt, record }: MemoryEvent,
   endpoint: MemoryEndpoint,
   { until, types, subject }: Pick<RecoverRequest, "until" | "types" | "subject">,
 ): boolean {
-  const { type } = record;
+  const { type, payload } = record;
+  const { eventTypes, filter } = endpoint.record;
   return (
     !isTest &&
     (until === undefined || storedAt < until) &&
     (types === undefined || types.includes(type)) &&
     (subject === undefined || subject === record.subject) &&
-    subscribes(endpoint.record.eventTypes, type)
+    subscribes(eventTypes, type) &&
+    (filter === undefined || createFilterTest(payload)(filter))
   );
 }
 
@@ -252,11 +261,12 @@ export function createMemoryDeliveryLog(
     async deliveryStats(webhookId, now) {
       const endpoint = state.endpoints.get(webhookId);
       if (!endpoint) return undefined;
-      const { counts, failedTests, recent, pastHours, queue, lastAttempt } = endpoint;
+      const { counts, failedTests, filtered, recent, pastHours, queue, lastAttempt } = endpoint;
       const head = queue.head();
       return {
         ...counts,
         failedTests,
+        filtered,
         ...summariseAttempts(recent, pastHours, now),
         nextDueAt: head ? (head.extraAt ?? head.dueAt) : null,
         lastAttempt: lastAttempt && toSummary(lastAttempt),
@@ -290,7 +300,8 @@ export function createMemoryDeliveryLog(
       const { events } = endpoint.account;
       const after = Math.max(parsePageStart(cursor) ?? 0, events.firstSince(since) - 1);
       const end = until === undefined ? Number.POSITIVE_INFINITY : events.firstSince(until);
-      const found = collectPage(takeBefore(events.after(after), end), Math.min(limit, MAX_RECOVERED));
+      const most = endpoint.record.filter === undefined ? MAX_RECOVERED : MAX_FILTERED;
+      const found = collectPage(takeBefore(events.after(after), end), Math.min(limit, most));
       const rows = takeWithinBudget(found.rows);
       const next = rows.length < found.rows.length ? String(rows.at(-1)?.order) : found.next;
       const repairs = planRepairs(rows, endpoint, request);

@@ -12,7 +12,14 @@ import type {
   SettleResult,
   WebhookStore,
 } from "../../src/webhooks/store.js";
-import { compareKnown, copyEvent, isKept, receives } from "../queue/append.js";
+import {
+  applyFilters,
+  compareKnown,
+  copyEvent,
+  type FilteredReceivers,
+  isKept,
+  receives,
+} from "../queue/append.js";
 import { MAX_ATTEMPTS, MAX_HOURS } from "../queue/constants.js";
 import { applyReport, classifySettlement } from "../queue/endpoint.js";
 import { addRecentAttempts, toAddedAttempts } from "../queue/recent-attempts.js";
@@ -50,12 +57,15 @@ function findEarlier(
 }
 
 /** Lists the ENABLED webhooks that get an event. `webhookId`: the only one that gets a test. */
-const listReceivers = (
+function listReceivers(
   account: Account | undefined,
-  type: string,
+  { type, payload }: EventRecord,
   webhookId: string | undefined,
-): MemoryEndpoint[] =>
-  [...(account?.endpoints.after(0) ?? [])].filter(({ record }) => receives(record, type, webhookId));
+): FilteredReceivers<MemoryEndpoint> {
+  const endpoints = [...(account?.endpoints.after(0) ?? [])];
+  const subscribed = endpoints.filter(({ record }) => receives(record, type, webhookId));
+  return applyFilters(subscribed, { getFilter: ({ record }) => record.filter, payload, target: webhookId });
+}
 
 /** Adds an event to its account, without deliveries. The caller has checked that there is room. */
 function addEvent(
@@ -160,6 +170,10 @@ export function addDelivery(
   return delivery;
 }
 
+function countFiltered(endpoints: MemoryEndpoint[]): void {
+  for (const endpoint of endpoints) endpoint.filtered += 1;
+}
+
 /** @throws `storage_full`. */
 function appendEvent(context: MemoryStoreContext, event: EventRecord, request: AppendRequest): AppendResult {
   const { state, retention } = context;
@@ -172,11 +186,12 @@ function appendEvent(context: MemoryStoreContext, event: EventRecord, request: A
     if (result === "conflict") return { result };
     return { result, deliveries: listDeliveries(event.id, earlier.receivers), webhooks };
   }
-  const endpoints = listReceivers(account, event.type, webhookId);
+  const { receivers: endpoints, filtered } = listReceivers(account, event, webhookId);
   const receivers = endpoints.map(({ id }) => id);
   const deliveries = listDeliveries(event.id, receivers);
   const isTest = webhookId !== undefined;
   if (!account || !isKept({ isTest, receivers: receivers.length, webhooks, retentionMs: retention.ms })) {
+    countFiltered(filtered);
     const remembered = { digest: event.digest, receivers, expiresAt: now + rememberMs };
     state.remembered.set(scoped(event.account, event.id), remembered);
     return { result: "stored", deliveries, webhooks };
@@ -189,6 +204,7 @@ function appendEvent(context: MemoryStoreContext, event: EventRecord, request: A
   resize(state, stored, bytes);
   for (const endpoint of endpoints) addDelivery(context, endpoint, stored);
   if (endpoints.length === 0) completeEvent(context, stored, now);
+  countFiltered(filtered);
   return { result: "stored", deliveries, webhooks };
 }
 

@@ -75,6 +75,8 @@ export interface MemoryEndpoint {
   counts: Record<DeliveryState, number>;
   /** How many of the `failed` ones are failed tests. */
   failedTests: number;
+  /** How many events its filter has refused. */
+  filtered: number;
   /** The newest hour with attempts. */
   recent: RecentHour | null;
   /** The hours before, oldest first. */

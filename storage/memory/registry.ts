@@ -75,6 +75,7 @@ function addEndpoint(state: State, webhook: WebhookRecord): MemoryEndpoint {
     lane: "slow",
     counts: { pending: 0, delivered: 0, failed: 0, withheld: 0 },
     failedTests: 0,
+    filtered: 0,
     recent: null,
     pastHours: [],
     lastAttempt: null,
@@ -119,10 +120,11 @@ function changeEndpoint(
     ...(startsAgain && { generation: record.generation + 1 }),
     ...((startsAgain || isDisabled) && HEALTHY),
   });
-  if (!startsAgain) return;
-  endpoint.slowStart = null;
-  moveToLane(context.state, endpoint, "slow");
-  offer(context, endpoint, now);
+  if (startsAgain) {
+    endpoint.slowStart = null;
+    moveToLane(context.state, endpoint, "slow");
+  }
+  if (startsAgain || change.perSecond !== undefined) offer(context, endpoint, now);
 }
 
 /** Removes an endpoint. Its deliveries are freed later. */

@@ -5,6 +5,8 @@
  */
 
 import { subscribes } from "../../src/webhooks/event-types/catalogue.js";
+import type { EventFilter } from "../../src/webhooks/event-types/event-filter.js";
+import { createFilterTest } from "../../src/webhooks/events/notification.js";
 import type { EventRecord, WebhookStatus } from "../../src/webhooks/store.js";
 
 /** The fields of a webhook that decide if it gets an event. */
@@ -25,6 +27,42 @@ export const receives = (
   type: string,
   target: string | undefined,
 ): boolean => status === "ENABLED" && (target === undefined ? subscribes(eventTypes, type) : id === target);
+
+/** The webhooks that an event is for, and how it stands with the filters of others. */
+export interface FilteredReceivers<W> {
+  receivers: W[];
+  /** Those that would get it without their filter. */
+  filtered: W[];
+}
+
+/**
+ * Splits the webhooks that {@link receives} selects by their filters. Without a filter among them
+ * it reads nothing. A test passes every filter.
+ */
+export function applyFilters<W>(
+  webhooks: W[],
+  {
+    getFilter,
+    payload,
+    target,
+  }: {
+    getFilter: (webhook: W) => EventFilter | null | undefined;
+    payload: string;
+    target: string | undefined;
+  },
+): FilteredReceivers<W> {
+  if (target !== undefined || !webhooks.some((webhook) => getFilter(webhook) != null))
+    return { receivers: webhooks, filtered: [] };
+  const passes = createFilterTest(payload);
+  const isFiltered = (webhook: W): boolean => {
+    const filter = getFilter(webhook);
+    return filter != null && !passes(filter);
+  };
+  return {
+    receivers: webhooks.filter((webhook) => !isFiltered(webhook)),
+    filtered: webhooks.filter(isFiltered),
+  };
+}
 
 /** Decides about an event whose id is known: a repetition has the same digest. */
 export const compareKnown = (known: string, digest: string): "duplicate" | "conflict" =>

@@ -24,6 +24,7 @@ import {
   type Leased,
 } from "./claim-reader.js";
 import { decodeOrderTime, type EventCache, encodeLabel, type Origin } from "./event-codec.js";
+import { FilterCache, filtersChanged, MAX_FILTER_TRIES } from "./filters.js";
 import type { Partition } from "./partition.js";
 import { partitionFull, resultUnknown } from "./redis-errors.js";
 import { SCRIPTS } from "./scripts.js";
@@ -36,6 +37,13 @@ const APPENDED_PER_CALL = 32;
 const APPENDED_BYTES_PER_CALL = 1_048_576;
 /** The most calls in flight. Meanwhile the next call gathers events, so batches grow under load. */
 const CONCURRENT_CALLS = 2;
+
+/** The result of an event whose account has a filter that this process does not know. */
+const UNDECIDED = "undecided";
+
+type PartResult = AppendResult | typeof UNDECIDED;
+
+type PartResponse = { results: readonly PartResult[] } & Pick<AppendResponse, "claimed">;
 
 /** The reply of append.lua. */
 type AppendReply = [lines: string, claimed: ClaimReply];
@@ -70,8 +78,10 @@ export function createAppend(
   const { partitions, limits, isReplicated, clock, logger, connectionId, runDurably, notifyWorkers } =
     context;
 
+  const filters = new FilterCache(context);
+
   const batchers = partitions.all.map((partition) =>
-    createBatcher<Part, AppendResponse>({
+    createBatcher<Part, PartResponse>({
       run: (parts) => appendParts(partition, parts),
       most: APPENDED_PER_CALL,
       concurrency: CONCURRENT_CALLS,
@@ -130,17 +140,37 @@ export function createAppend(
     return parts;
   };
 
-  const send = (part: Part): Promise<AppendResponse> => {
+  const sendOnce = (part: Part): Promise<PartResponse> => {
     const [first] = part.items;
     const batcher = first && batchers[partitions.ofAccount(first.event.account).number];
     if (batcher === undefined) throw new RangeError("every account has a partition");
     return batcher.add(part);
   };
 
+  /** Sends a part. Reads filters that this process does not know, and sends what waits for them. */
+  const send = async (part: Part): Promise<AppendResponse> => {
+    const results: AppendResult[] = [];
+    let { items, claim } = part;
+    for (let tries = 0; tries < MAX_FILTER_TRIES; tries++) {
+      const { results: sent, claimed } = await sendOnce({ ...part, items, claim });
+      const decided = sent.filter((result) => result !== UNDECIDED);
+      results.push(...decided);
+      if (decided.length === sent.length) return { results, ...(claimed && { claimed }) };
+      // Nothing was claimed unless the first event was stored.
+      if (decided.length > 0) claim = undefined;
+      const [undecided, ...others] = items.slice(decided.length);
+      if (undecided === undefined) break;
+      await filters.load(undecided.event.account);
+      items = [{ ...undecided, follows: false }, ...others];
+    }
+    if (results.length === 0) throw filtersChanged();
+    return { results: [...results, { result: "refused", error: filtersChanged() }] };
+  };
+
   const appendParts = async (
     partition: Partition,
     parts: readonly Part[],
-  ): Promise<readonly AppendResponse[]> => {
+  ): Promise<readonly PartResponse[]> => {
     const now = await context.connect(Math.max(...parts.map((part) => part.now)));
     // One claim is enough for all. A replicated call waits for a replica, and its leases would too.
     const claimer = isReplicated ? undefined : parts.find(isClaiming);
@@ -158,7 +188,7 @@ export function createAppend(
     const { reply, confirmed } = await runDurably(SCRIPTS.append, partition, {
       now,
       options,
-      items: items.flatMap((item) => encodeItem(item, now)),
+      items: items.flatMap((item) => encodeItem(item, now, filters)),
       // The call has leased deliveries after its caller was rejected.
       onLate: (late) => queue.releaseLeased(decodeClaimReply((late as AppendReply)[1], token), now),
     });
@@ -189,11 +219,12 @@ export function createAppend(
     items: readonly AppendItem[],
     lines: readonly string[],
     { now, origin, confirmed }: { now: number; origin: Origin; confirmed: boolean | undefined },
-  ): (AppendResult | undefined)[] => {
+  ): (PartResult | undefined)[] => {
     const decodeDeliveries = createDeliveryDecoder();
     return items.map((item, place) => {
       const [result, order = "", shorts = "", webhooks, account] = (lines[place] ?? "skipped").split(" ");
       if (result === "skipped") return undefined;
+      if (result === UNDECIDED) return UNDECIDED;
       if (result === "full") return { result: "refused", error: partitionFull(order, limits) };
       if (result === "conflict") return { result };
       if (order !== "-" && shorts !== "" && item.webhookId === undefined)
@@ -244,8 +275,8 @@ export function createAppend(
   return append;
 }
 
-const isStored = (result: AppendResult | undefined): boolean =>
-  result !== undefined && "deliveries" in result;
+const isStored = (result: PartResult | undefined): boolean =>
+  result !== undefined && result !== UNDECIDED && "deliveries" in result;
 
 /** An event that waits to be stored. */
 interface AppendItem {
@@ -263,6 +294,7 @@ interface AppendItem {
 function encodeItem(
   { event, short, rememberMs, nonce, webhookId, follows }: AppendItem,
   now: number,
+  filters: FilterCache,
 ): [head: string, stored: string] {
   const head = JSON.stringify({
     account: encodeText(event.account),
@@ -272,6 +304,7 @@ function encodeItem(
     nonce,
     target: webhookId && encodeUuid(webhookId),
     follows,
+    passes: webhookId === undefined ? filters.decide(event) : undefined,
   });
   return [head, `${JSON.stringify(event.digest)}\n${encodeLabel(event)}\n${encodeStoredText(event.payload)}`];
 }

@@ -1,6 +1,7 @@
 /** The delivery log on Redis: list, resend, recover. */
 
 import { randomUUID } from "node:crypto";
+import { createFilterTest } from "../../src/webhooks/events/notification.js";
 import { MAX_RESENT, RECOVERED_STATES } from "../../src/webhooks/store/records.js";
 import type { DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
@@ -12,10 +13,12 @@ import {
   encodeDeliveryId,
 } from "./delivery-codec.js";
 import { decodeEvent, decodeLabel, decodeOrderTime } from "./event-codec.js";
+import { filtersChanged, MAX_FILTER_TRIES } from "./filters.js";
 import { partitionFull } from "./redis-errors.js";
 import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
 import { decodeNumber, decodeUuid, encodeText, encodeUuid } from "./text-codec.js";
+import { decodeFilter, getFilterName } from "./webhook-codec.js";
 
 /** A place in the order of a partition: eleven digits of a time, and four that count within it. */
 const ORDER = /^[0-9a-f]{15}$/;
@@ -23,6 +26,11 @@ const ORDER = /^[0-9a-f]{15}$/;
 /** The most events that one `recover` script examines, and the most deliveries it creates. */
 const EXAMINED_PER_CALL = 250;
 const RECOVERED_PER_CALL = 100;
+
+type RecoverReply = [string?, (string | number)?, string?, string?, (string | number)?];
+
+/** The account's number, the name of the webhook's filter, and the encoded ids of events. */
+type UndecidedReply = ["undecided", account: string, filter: string, events: string[]];
 
 type Row = [suffix: string, label: string, order: string, record: string];
 
@@ -67,6 +75,45 @@ export function createRedisDeliveryLog(
   | "recover"
 > {
   const { partitions, limits, run, notifyWorkers } = context;
+
+  /** Applies the filter of a webhook to events that `recover` has found. */
+  const decide = async (
+    { webhookId, account }: Parameters<WebhookStore["recover"]>[0],
+    [, number, name, events]: UndecidedReply,
+    now: number,
+  ): Promise<{ filter: string; passes: Record<string, boolean> } | undefined> => {
+    const partition = partitions.ofAccount(account);
+    const options = { what: "webhook", id: webhookId };
+    const [webhook = ""] = (await run(SCRIPTS.read, partition, { now, options })) as string[];
+    const filter = decodeFilter(webhook);
+    // It was changed meanwhile.
+    if (filter === undefined || getFilterName(filter) !== name) return undefined;
+    const fields = events.map((event) => `${number}/${event}`);
+    const texts = (await context.call("HMGET", partition.key("events"), ...fields)) as (string | null)[];
+    const isPassed = (text: string | null | undefined, event: string): boolean => {
+      const stored = text && decodeEvent(text, account, decodeUuid(event));
+      return !stored || createFilterTest(stored.event.payload)(filter);
+    };
+    const passes = events.map((event, index) => [event, isPassed(texts[index], event)] as const);
+    return { filter: name, passes: Object.fromEntries(passes) };
+  };
+
+  const runRecover = async (
+    request: Parameters<WebhookStore["recover"]>[0],
+    now: number,
+    options: object,
+  ): Promise<RecoverReply> => {
+    let decided: Awaited<ReturnType<typeof decide>>;
+    for (let tries = 0; tries < MAX_FILTER_TRIES; tries++) {
+      const call = { now, options: { ...options, ...decided } };
+      const reply = await run(SCRIPTS.recover, partitions.ofAccount(request.account), call);
+      const [result] = reply as RecoverReply;
+      if (result !== "undecided") return reply as RecoverReply;
+      decided = await decide(request, reply as UndecidedReply, now);
+    }
+    throw filtersChanged();
+  };
+
   return {
     async getDelivery(id) {
       const key = encodeDeliveryId(id);
@@ -145,18 +192,17 @@ export function createRedisDeliveryLog(
       const at = await context.connect(now);
       const options = { what: "counts", id: webhookId };
       const row = await run(SCRIPTS.read, partitions.ofWebhook(webhookId), { now: at, options });
-      const [counts, ...texts] = row as unknown as
-        | [[number, number, number, number, number], ...string[]]
-        | [];
+      const [counts, ...texts] = row as unknown as [counts: number[], ...texts: string[]] | [];
       if (counts === undefined) return undefined;
       const [nextAt = "", last, recent = "", past = ""] = texts;
-      const [pending, delivered, failed, withheld, failedTests] = counts;
+      const [pending = 0, delivered = 0, failed = 0, withheld = 0, failedTests = 0, filtered = 0] = counts;
       return {
         pending,
         delivered,
         failed,
         withheld,
         failedTests,
+        filtered,
         ...summariseAttempts(decodeRecent(recent), decodePast(past), at),
         nextDueAt: decodeNumber(nextAt),
         lastAttempt: last ? decodeAttemptSummary(last) : null,
@@ -185,7 +231,8 @@ export function createRedisDeliveryLog(
         : { id: decodeDeliveryId(webhookId, detail), isInFlight: result === "inflight" };
     },
 
-    async recover({ webhookId, account, now, cursor, limit, types, subject, states, ...request }) {
+    async recover(request) {
+      const { webhookId, account, now, cursor, limit, types, subject, states } = request;
       const after = validateCursor(cursor, ORDER);
       const at = await context.connect(now);
       const { since, until, dueAt, everyMs, isDryRun = false } = request;
@@ -208,14 +255,8 @@ export function createRedisDeliveryLog(
         maxSerial: MAX_RESENT,
         isDryRun,
       };
-      const reply = await run(SCRIPTS.recover, partitions.ofAccount(account), { now: at, options });
-      const [result, detail, next, notifyAt, examined] = reply as [
-        string?,
-        (string | number)?,
-        string?,
-        string?,
-        (string | number)?,
-      ];
+      const reply = await runRecover(request, at, options);
+      const [result, detail, next, notifyAt, examined] = reply;
       if (result === "full") throw partitionFull(String(detail), limits);
       notifyWorkers(notifyAt);
       if (result !== "made") return undefined;

@@ -33,6 +33,7 @@ import later from "./scripts/lib/later.lua";
 import recent from "./scripts/lib/recent.lua";
 import records from "./scripts/lib/records.lua";
 import retention from "./scripts/lib/retention.lua";
+import settlementRules from "./scripts/lib/settlement.lua";
 import turnRules from "./scripts/lib/turns.lua";
 import webhooks from "./scripts/lib/webhooks.lua";
 import read from "./scripts/read.lua";
@@ -53,19 +54,29 @@ export interface Script {
   readonly digest: string;
 }
 
-/** Lua has no modules inside Redis: each part declares locals for the parts that follow it. */
+/**
+ * Lua has no modules inside Redis: each part declares locals for the parts that follow it. A script
+ * can have 200 of them, so it gets only the constants that it uses.
+ */
 function assemble(name: string, ...parts: string[]): Script {
-  const text = parts.join("\n");
+  const uses = (constant: string): boolean =>
+    parts.some((part) => part !== CONSTANTS && part.includes(constant));
+  const text = parts.map((part) => (part === CONSTANTS ? writeConstants(uses) : part)).join("\n");
   return { name, text, digest: createHash("sha1").update(text).digest("hex") };
 }
 
 /** The numbers of `storage/queue/constants.ts` as Lua's locals. */
-const CONSTANTS = Object.entries(constants)
-  .map(([name, value]) => `local ${name} = ${value}`)
-  .join("\n");
+const writeConstants = (uses: (constant: string) => boolean): string =>
+  Object.entries(constants)
+    .filter(([name]) => uses(name))
+    .map(([name, value]) => `local ${name} = ${value}`)
+    .join("\n");
+
+/** All of them; a script gets those that it uses. */
+const CONSTANTS = writeConstants(() => true);
 
 /** The rules of `storage/queue` in Lua, as the test of the vectors loads them. */
-export const RULES = [CONSTANTS, endpointRules, turnRules, appendRules];
+export const RULES = [CONSTANTS, endpointRules, settlementRules, turnRules, appendRules];
 
 /**
  * The beginnings of the scripts on a partition. Each script has only the parts it needs, because
@@ -102,7 +113,7 @@ export const SCRIPTS = {
   repair: assemble("repair", ...ALL, repair),
   repairCounts: assemble("repair-counts", ...ALL, repairCounts),
   resend: assemble("resend", ...ALL, later, resend),
-  settle: assemble("settle", ...COMPLETION, recent, settle),
+  settle: assemble("settle", ...COMPLETION, settlementRules, recent, settle),
   settleHealthNotification: assemble(
     "settle-health-notification",
     ...ENDPOINTS,

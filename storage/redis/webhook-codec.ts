@@ -3,18 +3,35 @@
  * lib/webhooks.lua.
  */
 
+import { createHash } from "node:crypto";
 import { isPostbellError, PostbellError } from "../../src/core/errors.js";
 import type { Logger } from "../../src/core/logger.js";
+import type { EventFilter } from "../../src/webhooks/event-types/event-filter.js";
 import { pickDetails } from "../../src/webhooks/store/records.js";
 import type { Lane, WebhookRecord, WebhookStatus } from "../../src/webhooks/store.js";
-import type { Seal } from "../seal.js";
+import { closeHeaders, openHeaders, type Seal } from "../seal.js";
 import { decodeNumber, encodeText } from "./text-codec.js";
 
 export const encodeStatus = (status: WebhookStatus): string => (status === "ENABLED" ? "E" : "D");
 
-/** Encodes the types that a webhook subscribes to, for the record of its account. */
-export const encodeEventTypes = (eventTypes: readonly string[] | null): string =>
-  eventTypes === null ? "|*|" : `|${eventTypes.map(encodeText).join("|")}|`;
+/**
+ * Names a filter by its content, so that a filter that is known by its name is the one that the
+ * webhook has.
+ */
+export const getFilterName = (filter: EventFilter): string =>
+  createHash("sha256").update(JSON.stringify(filter)).digest("base64url").slice(0, 22);
+
+/**
+ * Encodes what a webhook subscribes to, for the record of its account: the types, and the name of
+ * its filter.
+ */
+export const encodeSubscription = ({
+  eventTypes,
+  filter,
+}: Pick<WebhookRecord, "eventTypes" | "filter">): string => {
+  const types = eventTypes === null ? "|*|" : `|${eventTypes.map(encodeText).join("|")}|`;
+  return filter === undefined ? types : types + getFilterName(filter);
+};
 
 /** The field of a stored webhook that holds its lane. */
 const LANE_FIELD = 8;
@@ -38,6 +55,9 @@ interface Config {
   /** Not stored if the webhook has none. */
   description: string | undefined;
   metadata: Readonly<Record<string, string>> | undefined;
+  filter: EventFilter | undefined;
+  /** A JSON object of secret headers, sealed. */
+  headers: string | undefined;
   /** A nonce of the latest change, so that no two configs are equal. */
   change: string;
 }
@@ -48,7 +68,7 @@ interface Config {
  */
 export function encodeWebhook(record: WebhookRecord, seal: Seal, change: string, stored = "{}"): string {
   const { id, account, subscriberId, url, eventTypes, createdAt, secret, previousSecret, rotateAt } = record;
-  const { description, metadata } = record;
+  const { description, metadata, filter, headers } = record;
   const config: Config = {
     id,
     account,
@@ -61,6 +81,8 @@ export function encodeWebhook(record: WebhookRecord, seal: Seal, change: string,
     rotateAt,
     description,
     metadata,
+    filter,
+    headers: headers && closeHeaders(seal, headers, id),
     change,
   };
   return JSON.stringify({ ...(JSON.parse(stored) as object), ...config });
@@ -88,7 +110,7 @@ export function decodeWebhook(text: string, seal: Seal): StoredWebhook {
 function parseWebhook(text: string, seal: Seal): StoredWebhook {
   const feed = text.indexOf("\n");
   const config = text.slice(feed + 1);
-  const [, , status, generation, updatedAt, failingSince, warnedAt, noticeAt] = text
+  const [, , status, generation, updatedAt, failingSince, warnedAt, noticeAt, , , perSecond] = text
     .slice(0, feed)
     .split(",");
   const parsed = JSON.parse(config) as Config;
@@ -109,7 +131,11 @@ function parseWebhook(text: string, seal: Seal): StoredWebhook {
     failingSince: decodeNumber(failingSince),
     warnedAt: decodeNumber(warnedAt),
     noticeAt: decodeNumber(noticeAt),
-    ...pickDetails(parsed),
+    ...pickDetails({
+      ...parsed,
+      headers: parsed.headers === undefined ? null : openHeaders(seal, parsed.headers, id),
+      perSecond: decodeNumber(perSecond),
+    }),
   };
   return { record, config };
 }
@@ -130,6 +156,15 @@ export const decodeReadable = (
       return [];
     }
   });
+
+/** Decodes the filter of a stored webhook, even if its secret cannot be opened. */
+export function decodeFilter(text: string): EventFilter | undefined {
+  try {
+    return (JSON.parse(text.slice(text.indexOf("\n") + 1)) as Config).filter;
+  } catch {
+    return undefined;
+  }
+}
 
 /** Decodes whose webhook it is, even if its secret cannot be opened. */
 export function decodeOwner(text: string): { readonly id: string; readonly account: string } | undefined {

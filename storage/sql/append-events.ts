@@ -5,14 +5,14 @@
 
 import { PostbellError } from "../../src/core/errors.js";
 import type { AppendRequest, AppendResult, EventRecord, WebhookStatus } from "../../src/webhooks/store.js";
-import { compareKnown, isKept, receives } from "../queue/append.js";
+import { applyFilters, compareKnown, type FilteredReceivers, isKept, receives } from "../queue/append.js";
 import { encodeStoredText } from "../stored-text.js";
 import { Changes } from "./changes.js";
 import { remember } from "./completed-events.js";
 import type { NewEvent, SqlTransaction } from "./database.js";
 import { addDeliveries, type NewDelivery, toDeliveryId } from "./delivery-rows.js";
 import type { AccountWebhook, SqlStoreContext } from "./store-context.js";
-import { decodeEventTypes } from "./webhook-rows.js";
+import { decodeEventTypes, parseFilter } from "./webhook-rows.js";
 import { bodies, completed, events, eventTags } from "./webhook-tables.js";
 
 /** An event that waits to be stored. */
@@ -41,7 +41,7 @@ const KNOWN = `SELECT account, id, digest, receivers FROM {events} WHERE account
   UNION ALL
   SELECT account, id, digest, receivers FROM {remembered} WHERE account = $1 AND id = $2 AND expires_at > $3`;
 
-const RECEIVERS = `SELECT w.account, w.id, w.position, w.event_types, e.status, e.updated_at, e.pending
+const RECEIVERS = `SELECT w.account, w.id, w.position, w.event_types, w.filter, e.status, e.updated_at, e.pending
   FROM {webhooks} w JOIN {endpoints} e ON e.position = w.position WHERE w.account = $1 ORDER BY w.position`;
 
 /** An account, as the events of one batch see it. */
@@ -71,7 +71,12 @@ const listAccounts = (items: AppendEntry[]): string[] => [
 
 /** Reads the webhooks of accounts. */
 async function readAccounts(transaction: SqlTransaction, names: string[]): Promise<Map<string, Account>> {
-  type Row = Omit<AccountWebhook, "types"> & { account: string; event_types: string | null; pending: number };
+  type Row = Omit<AccountWebhook, "types" | "filter"> & {
+    account: string;
+    event_types: string | null;
+    filter: string | null;
+    pending: number;
+  };
   const rows = await transaction.forEach<Row>(
     RECEIVERS,
     ["text"],
@@ -80,16 +85,20 @@ async function readAccounts(transaction: SqlTransaction, names: string[]): Promi
   const accounts = new Map(names.map((name) => [name, { webhooks: [] as AccountWebhook[], pending: 0 }]));
   for (const row of rows) {
     const account = accounts.get(row.account);
-    account?.webhooks.push({ ...row, types: decodeEventTypes(row.event_types) });
+    const { event_types, filter } = row;
+    account?.webhooks.push({
+      ...row,
+      types: decodeEventTypes(event_types),
+      filter: parseFilter(filter),
+    });
     if (account) account.pending += row.pending;
   }
   return accounts;
 }
 
 /** An event that is new, with the webhooks that get it. */
-interface PlannedEvent {
+interface PlannedEvent extends FilteredReceivers<AccountWebhook> {
   item: AppendEntry;
-  receivers: AccountWebhook[];
   isKept: boolean;
 }
 
@@ -108,9 +117,14 @@ function planEvent(
   { retention, pendingPerAccount }: SqlStoreContext,
 ): PlannedEvent | PostbellError {
   const { event, webhookId } = item;
-  const receivers = account.webhooks.filter(({ id, status, types: eventTypes }) =>
+  const subscribed = account.webhooks.filter(({ id, status, types: eventTypes }) =>
     receives({ id, status: status as WebhookStatus, eventTypes }, event.type, webhookId),
   );
+  const { receivers, filtered } = applyFilters(subscribed, {
+    getFilter: ({ filter }) => filter,
+    payload: event.payload,
+    target: webhookId,
+  });
   if (account.pending + receivers.length > pendingPerAccount) {
     return new PostbellError(
       "storage_full",
@@ -125,7 +139,7 @@ function planEvent(
     webhooks: account.webhooks.length,
     retentionMs: retention.ms,
   };
-  return { item, receivers, isKept: isKept(appended) };
+  return { item, receivers, filtered, isKept: isKept(appended) };
 }
 
 const encodeReceivers = ({ receivers }: PlannedEvent): string =>
@@ -201,6 +215,7 @@ function toNewEvent(planned: PlannedEvent): NewEvent {
     receivers: encodeReceivers(planned),
     isTest: webhookId !== undefined,
     endpoints: planned.receivers.map(({ position }) => position),
+    ...(planned.filtered.length > 0 && { filtered: planned.filtered.map(({ position }) => position) }),
   };
 }
 
@@ -239,7 +254,7 @@ async function insertEvents(
   const ended: [event: number, account: string, at: number][] = [];
   const deliveries: NewDelivery[] = [];
   const counted = new Changes();
-  for (const [index, { account, payload, bytes, endpoints, tags }] of added.entries()) {
+  for (const [index, { account, payload, bytes, endpoints, tags, filtered = [] }] of added.entries()) {
     const event = positions[index];
     if (event === undefined) continue;
     payloads.push([event, payload]);
@@ -250,6 +265,7 @@ async function insertEvents(
       deliveries.push({ endpoint, event, serial: 0, dueAt: now });
       counted.add(endpoint, "pending", 1);
     }
+    for (const endpoint of filtered) counted.add(endpoint, "filtered", 1);
   }
   await transaction.insert(bodies, ["event", "payload"], payloads);
   await transaction.insert(eventTags, ["account", "tag", "event"], tagged);
@@ -257,6 +273,14 @@ async function insertEvents(
   await transaction.insert(completed, ["event", "account", "ended_at"], ended);
   await counted.save(transaction);
   return positions;
+}
+
+/** Counts the events that filters refused and that are not stored. */
+async function countFiltered(transaction: SqlTransaction, forgotten: PlannedEvent[]): Promise<void> {
+  const counted = new Changes();
+  for (const { filtered } of forgotten)
+    for (const { position } of filtered) counted.add(position, "filtered", 1);
+  await counted.save(transaction);
 }
 
 /** Returns the results of a plan. `late`: events that other processes have stored first. */
@@ -325,17 +349,17 @@ export async function appendEvents(
   if (transaction.appendEvents !== undefined)
     for (const [name, { webhooks }] of accounts) context.receivers.set(name, webhooks);
   const plan = planAll(items, stored, accounts, context);
+  const forgotten = plan.planned.filter((event) => !event.isKept);
+  await countFiltered(transaction, forgotten);
   await remember(
     transaction,
-    plan.planned
-      .filter((event) => !event.isKept)
-      .map((event) => ({
-        account: event.item.event.account,
-        id: event.item.event.id,
-        digest: encodeStoredText(event.item.event.digest),
-        receivers: encodeReceivers(event),
-        expires_at: event.item.now + event.item.rememberMs,
-      })),
+    forgotten.map((event) => ({
+      account: event.item.event.account,
+      id: event.item.event.id,
+      digest: encodeStoredText(event.item.event.digest),
+      receivers: encodeReceivers(event),
+      expires_at: event.item.now + event.item.rememberMs,
+    })),
   );
   const added = plan.planned.filter((event) => event.isKept);
   if (added.length === 0) return plan.results;

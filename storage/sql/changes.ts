@@ -13,7 +13,7 @@ import { changes, removals } from "./webhook-tables.js";
 const MAX_ROWS = 30;
 const MAX_COUNTS = 2_000;
 
-const FIELDS = ["pending", "delivered", "failed", "withheld", "failed_tests"] as const;
+const FIELDS = ["pending", "delivered", "failed", "withheld", "failed_tests", "filtered"] as const;
 
 /** An addition to the counts of an endpoint. */
 export type CountChange = Record<(typeof FIELDS)[number], number>;
@@ -40,7 +40,7 @@ export class Changes {
   add(endpoint: number, field: keyof CountChange, by: number): void {
     let change = this.byEndpoint.get(endpoint);
     if (change === undefined) {
-      change = { pending: 0, delivered: 0, failed: 0, withheld: 0, failed_tests: 0 };
+      change = { pending: 0, delivered: 0, failed: 0, withheld: 0, failed_tests: 0, filtered: 0 };
       this.byEndpoint.set(endpoint, change);
     }
     change[field] += by;

@@ -10,6 +10,7 @@ import { decodeEventRow, toDeliveryId } from "./delivery-rows.js";
 import {
   countSlots,
   getClaimed,
+  getPerSecond,
   lockEndpoints,
   offerEndpoint,
   reserveTurns,
@@ -238,7 +239,7 @@ async function readShares(
       const share = Math.min(
         divideRoom(room[lane], ready.length, index),
         countSlots(endpoint, perEndpoint),
-        countLeft(perSecond, getClaimed(endpoint), now),
+        countLeft(getPerSecond(endpoint, perSecond), getClaimed(endpoint), now),
       );
       shares.push({ endpoint, share: Math.max(0, share) });
     }
@@ -277,7 +278,7 @@ async function serveRound(
   const endpoints = shares.map(({ endpoint }, index) => {
     const count = taken.get(endpoint.position) ?? 0;
     endpoint.in_flight += count;
-    if (perSecond !== null) {
+    if (getPerSecond(endpoint, perSecond) !== null) {
       const claimed = addClaimed(getClaimed(endpoint), now, count);
       endpoint.claimed_second = claimed.second;
       endpoint.claimed_count = claimed.count;

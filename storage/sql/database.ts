@@ -36,6 +36,8 @@ export interface NewEvent {
   readonly isTest: boolean;
   /** The positions of these webhooks. */
   readonly endpoints: readonly number[];
+  /** The positions of the webhooks whose filters refuse it. */
+  readonly filtered?: readonly number[] | undefined;
 }
 
 /** An account as a plan takes it for granted that was made without reading. */

@@ -219,6 +219,7 @@ async function readStats(
     failed: endpoint.failed + (added?.failed ?? 0),
     withheld: endpoint.withheld + (added?.withheld ?? 0),
     failedTests: endpoint.failed_tests + (added?.failed_tests ?? 0),
+    filtered: endpoint.filtered + (added?.filtered ?? 0),
     ...summariseAttempts(getRecentHour(endpoint), past, now),
     nextDueAt: head ? (head.extra_at ?? head.due_at) : null,
     lastAttempt: last && toSummary(last),

@@ -64,6 +64,10 @@ export const getRecentHour = (row: EndpointRow): RecentHour | null =>
 export const getClaimed = ({ claimed_second, claimed_count }: EndpointRow): ClaimedSecond | null =>
   claimed_second === null ? null : { second: claimed_second, count: claimed_count ?? 0 };
 
+/** Returns how many deliveries may be claimed in a second: the limit of the endpoint, or of all. */
+export const getPerSecond = ({ per_second }: EndpointRow, perSecond: number | null): number | null =>
+  per_second ?? perSecond;
+
 /**
  * Works out when an endpoint may be served next, after it was served or its queue has changed.
  * `head`: when the first delivery of its queue may be claimed; `null` if the queue is empty.
@@ -74,7 +78,7 @@ export function offerEndpoint(
   now: number,
   { perEndpoint, perSecond, turn }: { perEndpoint: number; perSecond: number | null; turn: number },
 ): void {
-  const openTime = findOpenTime(perSecond, getClaimed(endpoint), now);
+  const openTime = findOpenTime(getPerSecond(endpoint, perSecond), getClaimed(endpoint), now);
   endpoint.ready_at = findReadyTime(head, countSlots(endpoint, perEndpoint), openTime);
   if (endpoint.ready_at !== null) endpoint.turn = turn;
 }

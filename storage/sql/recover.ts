@@ -1,6 +1,8 @@
 /** Repairs what a webhook did not get: creates deliveries of kept events, or moves waiting ones. */
 
 import { subscribes } from "../../src/webhooks/event-types/catalogue.js";
+import type { EventFilter } from "../../src/webhooks/event-types/event-filter.js";
+import { createFilterTest } from "../../src/webhooks/events/notification.js";
 import { MAX_RESENT, RECOVERED_STATES } from "../../src/webhooks/store/records.js";
 import type { WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
@@ -10,7 +12,7 @@ import { reopenEvents } from "./completed-events.js";
 import type { SqlTransaction } from "./database.js";
 import { addDeliveries, type NewDelivery, requestExtra } from "./delivery-rows.js";
 import { lockEndpoint, offerAndSave, type Writing } from "./endpoint-rows.js";
-import { decodeEventTypes, readWebhooks } from "./webhook-rows.js";
+import { decodeEventTypes, parseFilter, readWebhooks } from "./webhook-rows.js";
 import type { DeliveryRow, EndpointRow } from "./webhook-tables.js";
 
 type RecoverRequest = Parameters<WebhookStore["recover"]>[0];
@@ -18,6 +20,9 @@ type RecoverResult = Awaited<ReturnType<WebhookStore["recover"]>>;
 
 /** The most events that one call examines. */
 const MAX_EXAMINED = 500;
+
+/** The same with a filter, which has to read and parse the events. */
+const MAX_FILTERED = 100;
 
 /** The most later deliveries that one call examines: an event may have a hundred to a webhook. */
 const MAX_DELIVERIES = 1_000;
@@ -57,9 +62,10 @@ const WAITING = `SELECT d.* FROM {deliveries} d
 async function readExamined(
   transaction: SqlTransaction,
   { account, since, until, cursor, limit }: RecoverRequest,
+  most: number,
 ): Promise<{ rows: ExaminedRow[]; isMore: boolean }> {
   const [at = 0, position = 0] = (validateCursor(cursor, CURSOR) || "0.0").split(".").map(Number);
-  const count = Math.min(limit, MAX_EXAMINED);
+  const count = Math.min(limit, most);
   const end = Math.min(until ?? Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
   const rows = await transaction.all<ExaminedRow>(
     `SELECT position, stored_at, type, subject, is_test FROM {events}
@@ -90,6 +96,14 @@ const getStanding = ({ count, pending, delivered, withheld }: StandingRow) =>
     withheld: Number(withheld),
   });
 
+/** The webhook, with what decides which events it gets. */
+interface Subscriber {
+  position: number;
+  /** `null`: every type. */
+  subscribed: readonly string[] | null;
+  filter: EventFilter | null;
+}
+
 /** An event with what is done for it: a waiting delivery is moved, or a new one is created. */
 interface Repair {
   standing: StandingRow;
@@ -97,16 +111,29 @@ interface Repair {
   waiting: DeliveryRow[];
 }
 
+/** Returns the events that a filter lets pass. */
+async function selectPassing(
+  transaction: SqlTransaction,
+  standings: StandingRow[],
+  filter: EventFilter,
+): Promise<StandingRow[]> {
+  const bodies = await transaction.forEach<{ event: number; payload: string }>(
+    "SELECT event, payload FROM {bodies} WHERE event = $1",
+    ["int"],
+    standings.map(({ event }) => [Number(event)]),
+  );
+  const payloads = new Map(bodies.map(({ event, payload }) => [Number(event), decodeStoredText(payload)]));
+  return standings.filter(({ event }) => createFilterTest(payloads.get(Number(event)) ?? "")(filter));
+}
+
 /** Selects the events that the request asks for and that have something to create or to move. */
 async function selectRepairs(
   transaction: SqlTransaction,
   { rows, standings }: { rows: ExaminedRow[]; standings: StandingRow[] },
-  endpoint: EndpointRow,
+  { position, subscribed, filter }: Subscriber,
   { types, subject, states = RECOVERED_STATES }: RecoverRequest,
 ): Promise<Repair[]> {
-  const [webhook] = await readWebhooks(transaction, [endpoint.position]);
-  const subscribed = decodeEventTypes(webhook?.event_types ?? null);
-  const selected = standings.filter((standing, index) => {
+  const wanted = standings.filter((standing, index) => {
     const row = rows[index];
     if (row === undefined || row.is_test === 1) return false;
     const type = decodeStoredText(row.type);
@@ -115,11 +142,12 @@ async function selectRepairs(
       return false;
     return states.includes(getStanding(standing));
   });
+  const selected = filter === null ? wanted : await selectPassing(transaction, wanted, filter);
   const pending = selected.filter((standing) => getStanding(standing) === "pending");
   const waiting = await transaction.forEach<DeliveryRow>(
     WAITING,
     ["int", "int"],
-    pending.map(({ event }) => [endpoint.position, Number(event)]),
+    pending.map(({ event }) => [position, Number(event)]),
   );
   return selected.map((standing) => ({
     standing,
@@ -185,15 +213,20 @@ export async function recover(
   const { webhookId, account, now, isDryRun } = request;
   const endpoint = await lockEndpoint(transaction, { id: webhookId, account });
   if (endpoint === undefined) return undefined;
-  const { rows, isMore } = await readExamined(transaction, request);
+  const { position } = endpoint;
+  const [webhook] = await readWebhooks(transaction, [position]);
+  const subscribed = decodeEventTypes(webhook?.event_types ?? null);
+  const filter = parseFilter(webhook?.filter ?? null);
+  const most = filter === null ? MAX_EXAMINED : MAX_FILTERED;
+  const { rows, isMore } = await readExamined(transaction, request, most);
   const standings = await transaction.forEach<StandingRow>(
     STANDING,
     ["int", "int"],
-    rows.map(({ position }) => [endpoint.position, position]),
+    rows.map((row) => [position, row.position]),
   );
   const taken = takeWithinBudget(standings);
   const examined = { rows: rows.slice(0, taken), standings: standings.slice(0, taken) };
-  const repairs = await selectRepairs(transaction, examined, endpoint, request);
+  const repairs = await selectRepairs(transaction, examined, { position, subscribed, filter }, request);
   const { moved, created } = planRepairs(repairs, endpoint, request);
   let count = moved.length + created.length;
   if (!isDryRun && count > 0) {

@@ -75,6 +75,7 @@ const NEW_ENDPOINT = {
   failed: 0,
   withheld: 0,
   failed_tests: 0,
+  filtered: 0,
   recent_hour: null,
   recent_succeeded: 0,
   recent_failed: 0,
@@ -108,6 +109,7 @@ async function addWebhook(
     failing_since: webhook.failingSince,
     warned_at: webhook.warnedAt,
     notice_at: webhook.noticeAt,
+    per_second: webhook.perSecond ?? null,
   };
   await transaction.insert(endpoints, Object.keys(endpoint), [Object.values(endpoint)]);
   if (!idempotency) return;
@@ -173,10 +175,13 @@ async function changeWebhook(
   endpoint.failing_since = changed.failingSince;
   endpoint.warned_at = changed.warnedAt;
   endpoint.notice_at = changed.noticeAt;
-  await saveEndpoints(transaction, [endpoint], HEALTH_COLUMNS);
+  endpoint.per_second = changed.perSecond ?? null;
+  await saveEndpoints(transaction, [endpoint], [...HEALTH_COLUMNS, "per_second"]);
   if (startsAgain) {
     endpoint.lane = "slow";
     endpoint.slow_start = null;
+  }
+  if (startsAgain || changed.perSecond !== record.perSecond) {
     await offerAndSave(transaction, [endpoint], writing);
   }
   const webhook = { ...changed, eventTypes: changed.eventTypes && [...changed.eventTypes] };

@@ -3,6 +3,7 @@
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../src/core/clock.js";
 import type { Logger } from "../../src/core/logger.js";
+import type { EventFilter } from "../../src/webhooks/event-types/event-filter.js";
 import type { Retention, Settlement } from "../../src/webhooks/store.js";
 import type { Seal } from "../seal.js";
 import type { SqlDatabase, SqlTransaction, TransactionOptions } from "./database.js";
@@ -36,6 +37,7 @@ export interface AccountWebhook {
   readonly updated_at: number;
   /** `null`: every type. */
   readonly types: readonly string[] | null;
+  readonly filter: EventFilter | null;
 }
 
 /** Gathers what to do after a commit. Each run of a transaction has its own. */

@@ -2,9 +2,10 @@
 
 import { LRUCache } from "lru-cache";
 import type { Logger } from "../../src/core/logger.js";
+import type { EventFilter } from "../../src/webhooks/event-types/event-filter.js";
 import { pickDetails } from "../../src/webhooks/store/records.js";
 import type { WebhookRecord, WebhookStatus } from "../../src/webhooks/store.js";
-import type { Seal } from "../seal.js";
+import { closeHeaders, openHeaders, type Seal } from "../seal.js";
 import { decodeStoredText, encodeStoredText } from "../stored-text.js";
 import type { ServedEndpoint, SqlTransaction, SqlValues } from "./database.js";
 import type { RowOf } from "./table.js";
@@ -14,9 +15,13 @@ type ConfigRow = RowOf<typeof webhooks>;
 
 /** A webhook as `readWebhooks` selects it. */
 export type WebhookRow = ConfigRow &
-  Pick<EndpointRow, "status" | "updated_at" | "generation" | "failing_since" | "warned_at" | "notice_at">;
+  Pick<
+    EndpointRow,
+    "status" | "updated_at" | "generation" | "failing_since" | "warned_at" | "notice_at" | "per_second"
+  >;
 
-const SELECT = `SELECT w.*, e.status, e.updated_at, e.generation, e.failing_since, e.warned_at, e.notice_at
+const SELECT = `SELECT w.*, e.status, e.updated_at, e.generation, e.failing_since, e.warned_at, e.notice_at,
+    e.per_second
   FROM {webhooks} w JOIN {endpoints} e ON e.position = w.position`;
 
 /** Returns a frozen record, because claims share it. */
@@ -40,11 +45,17 @@ export const decodeWebhookRow = (row: WebhookRow, seal: Seal): WebhookRecord =>
     ...pickDetails({
       description: row.description === null ? null : decodeStoredText(row.description),
       metadata: row.metadata === null ? null : (JSON.parse(row.metadata) as Record<string, string>),
+      filter: parseFilter(row.filter),
+      headers: row.headers === null ? null : openHeaders(seal, row.headers, row.id),
+      perSecond: row.per_second,
     }),
   });
 
 export const decodeEventTypes = (text: string | null): readonly string[] | null =>
   text === null ? null : Object.freeze(JSON.parse(text) as string[]);
+
+export const parseFilter = (text: string | null): EventFilter | null =>
+  text === null ? null : Object.freeze(JSON.parse(text) as EventFilter);
 
 /** The columns that a user's change may set. */
 export const CONFIG_COLUMNS = [
@@ -56,6 +67,8 @@ export const CONFIG_COLUMNS = [
   "rotate_at",
   "description",
   "metadata",
+  "filter",
+  "headers",
 ] as const;
 
 /** Returns the values of {@link CONFIG_COLUMNS}, with the secrets sealed. */
@@ -68,6 +81,8 @@ export const encodeConfig = (record: WebhookRecord, seal: Seal): SqlValues => [
   record.rotateAt,
   record.description === undefined ? null : encodeStoredText(record.description),
   record.metadata === undefined ? null : JSON.stringify(record.metadata),
+  record.filter === undefined ? null : JSON.stringify(record.filter),
+  record.headers === undefined ? null : closeHeaders(seal, record.headers, record.id),
 ];
 
 /** Reads webhooks by their positions. */

@@ -17,7 +17,14 @@ import { type Changes, type CountChange, readAllChanges } from "./changes.js";
 import { claimDeliveries } from "./claim.js";
 import type { SqlTransaction } from "./database.js";
 import { createSqlDeliveryLog } from "./delivery-log.js";
-import { countSlots, getClaimed, HEALTH_COLUMNS, lockEndpoint, saveEndpoints } from "./endpoint-rows.js";
+import {
+  countSlots,
+  getClaimed,
+  getPerSecond,
+  HEALTH_COLUMNS,
+  lockEndpoint,
+  saveEndpoints,
+} from "./endpoint-rows.js";
 import { createSqlErasure } from "./erasure.js";
 import { recover } from "./recover.js";
 import { createSqlRegistry } from "./registry.js";
@@ -132,7 +139,8 @@ async function countDue(
   const endpoints = await transaction.all<EndpointRow>(WITH_DUE, [now]);
   const served = endpoints.filter(
     (endpoint) =>
-      countSlots(endpoint, perEndpoint) > 0 && countLeft(perSecond, getClaimed(endpoint), now) > 0,
+      countSlots(endpoint, perEndpoint) > 0 &&
+      countLeft(getPerSecond(endpoint, perSecond), getClaimed(endpoint), now) > 0,
   );
   let total = 0;
   for (let from = 0; from < served.length && total < MAX_COUNTED; from += COUNTED_PER_CALL) {
@@ -147,7 +155,7 @@ type Counts = Readonly<Record<string, number>>;
 
 /** Adds up the changes of endpoints that are still there. */
 async function sumOfEndpoints(transaction: SqlTransaction, { byEndpoint }: Changes): Promise<CountChange> {
-  const total = { pending: 0, delivered: 0, failed: 0, withheld: 0, failed_tests: 0 };
+  const total = { pending: 0, delivered: 0, failed: 0, withheld: 0, failed_tests: 0, filtered: 0 };
   if (byEndpoint.size === 0) return total;
   for (const { position } of await transaction.all<{ position: number }>(POSITIONS)) {
     const change = byEndpoint.get(position);

@@ -20,6 +20,10 @@ export const webhooks = {
     description: "text?",
     /** A JSON object of texts. */
     metadata: "text?",
+    /** An `EventFilter` as JSON. */
+    filter: "text?",
+    /** A JSON object of secret headers, sealed. */
+    headers: "text?",
   },
   unique: [["id"]],
   indexes: [{ columns: ["account", "position"] }],
@@ -53,6 +57,8 @@ export const endpoints = {
     failed: "int",
     withheld: "int",
     failed_tests: "int",
+    /** How many events its filter has refused. */
+    filtered: "int",
     /** The newest hour with attempts, counted from 1970, and what it has counted. */
     recent_hour: "int?",
     recent_succeeded: "int",
@@ -64,6 +70,8 @@ export const endpoints = {
     /** A second, and how many deliveries were claimed in it, if the rate is limited. */
     claimed_second: "int?",
     claimed_count: "int?",
+    /** The limit of this endpoint; null: the limit of all. */
+    per_second: "int?",
   },
   primaryKey: ["position"],
   unique: [["id"]],

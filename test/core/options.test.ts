@@ -152,6 +152,9 @@ const OPTIONS: Readonly<
   "notify.exhausted": { bad: NO_FUNCTIONS, good: [noop] },
   audit: { bad: NO_FUNCTIONS, good: [noop] },
   "notify.close": { bad: NO_FUNCTIONS, good: [noop] },
+  "registrations.filters": { bad: NO_FLAGS, good: [true, false] },
+  "registrations.headers": { bad: NO_FLAGS, good: [true, false] },
+  "registrations.perSecond": { bad: NO_FLAGS, good: [true, false] },
   "retention.ms": { bad: NO_NUMBERS, good: [0, Number.MAX_SAFE_INTEGER] },
   "retention.events": { bad: NO_NUMBERS, good: [0, Number.MAX_SAFE_INTEGER] },
   "limits.webhooks": { bad: [...NO_NUMBERS, 0, 10_001], good: [1, 10_000] },
@@ -253,6 +256,7 @@ describe("the options of createWebhooks", () => {
       signature: { header: "X-Service-Signature", standardWebhooks: false, ed25519: [] },
       endpoints: { warnAfterMs: 259_200_000, disableAfterMs: 345_600_000 },
       notify: { warning: undefined, disabled: undefined },
+      registrations: { filters: false, headers: false, perSecond: false },
       retention: { ms: 72 * HOUR, events: 10_000 },
       limits: {
         auditEntries: 0,
@@ -305,6 +309,7 @@ describe("the options of createWebhooks", () => {
     "signature",
     "endpoints",
     "notify",
+    "registrations",
     "retention",
     "limits",
   ])("refuse %s where it is no object", (group) => {

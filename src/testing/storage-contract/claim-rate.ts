@@ -265,3 +265,63 @@ export function testCountedClaims(it: DeclareTest): void {
     { perEndpoint: MANY, perSecond: 2 },
   );
 }
+
+/** A webhook may have a rate of its own. */
+export function testEndpointRate(it: DeclareTest): void {
+  const countBy = (claims: Claim[], id: string): number =>
+    claims.filter(({ webhook }) => webhook.id === id).length;
+
+  it(
+    "the rate of a webhook holds in place of that of all, whether it is lower or higher",
+    async (s) => {
+      const [low, high, other] = [
+        await s.register({ perSecond: 1 }),
+        await s.register({ perSecond: 5 }),
+        await s.register(),
+      ];
+      await emitInTurn(s, 8);
+      for (const [lowest, highest, usual] of [
+        [1, 5, 3],
+        [1, 3, 3],
+        [1, 0, 2],
+      ]) {
+        const claims = await claimAll(s);
+        assert.deepEqual(
+          [countBy(claims, low.id), countBy(claims, high.id), countBy(claims, other.id)],
+          [lowest, highest, usual],
+        );
+        await assertWaits(s);
+        // Successes end the slow start and offer the endpoints again.
+        for (const claim of claims) await s.deliver(claim);
+        await assertWaits(s);
+        await advanceToNextSecond(s);
+      }
+    },
+    { perEndpoint: MANY, perSecond: 3 },
+  );
+
+  it(
+    "a rate that is set, raised, lowered or removed holds from the next claim on",
+    async (s) => {
+      const { id } = await s.register();
+      await emitInTurn(s, 20);
+      const claimNext = async () => {
+        await advanceToNextSecond(s);
+        return (await claimAll(s)).length;
+      };
+      await s.update(id, { perSecond: 2 }, { by: s.peer });
+      assert.equal(await claimNext(), 2);
+      assert.equal((await s.store.stats()).due, 0);
+      await s.update(id, { perSecond: 5 });
+      assert.equal((await claimAll(s)).length, 3);
+      assert.equal(await claimNext(), 5);
+      await s.update(id, { perSecond: 1 });
+      assert.equal(await claimNext(), 1);
+      await s.update(id, { description: "as before" });
+      assert.equal(await claimNext(), 1);
+      await s.update(id, { perSecond: null });
+      assert.equal((await claimAll(s)).length, 8);
+    },
+    { perEndpoint: MANY },
+  );
+}

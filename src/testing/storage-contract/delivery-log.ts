@@ -185,6 +185,7 @@ const NO_DELIVERIES = {
   failed: 0,
   withheld: 0,
   failedTests: 0,
+  filtered: 0,
   lastDay: { succeeded: 0, failed: 0, durationMs: 0 },
   hours: [],
   nextDueAt: null,
@@ -215,7 +216,7 @@ export function testDeliveryLookup(it: DeclareTest): void {
     await s.retry(e, HOUR_MS, { endpoint: null });
     const lastAttempt = { at: s.now(), kind: "http", status: 500, code: "HTTP_500" };
     const nextDueAt = s.now() + HOUR_MS;
-    const counts = { pending: 2, delivered: 1, failed: 1, withheld: 1, failedTests: 0 };
+    const counts = { pending: 2, delivered: 1, failed: 1, withheld: 1, failedTests: 0, filtered: 0 };
     const lastDay = { succeeded: 1, failed: 1, durationMs: 12 };
     const hours = [{ at: dueAt, delivered: 1, failed: 1, p50: 12, p95: 12 }];
     assert.deepEqual(await count(), { ...counts, lastDay, hours, nextDueAt, lastAttempt });

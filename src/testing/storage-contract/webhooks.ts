@@ -128,14 +128,17 @@ export function testWebhookRecords(it: DeclareTest): void {
   });
 }
 
-/** A description and metadata are kept as they are, and absent if a webhook has none. */
+/** Optional fields of a webhook are kept as they are, and absent if it has none. */
 export function testWebhookDetails(it: DeclareTest): void {
   const details = {
     description: 'Ward 3 — „Störungen“ \u{1F514} \\ "',
     metadata: { team: "ward", "a.b-c_D": "", constructor: "c", id: "5e0f4f6e" },
+    filter: { "data.Größe": { gte: 1, prefix: "\u{1F514}" }, "data.constructor": { in: [null, '"', -0.5] } },
+    headers: { "x-api-key": 'k-"\\{1}', "x-tenant": "7" },
+    perSecond: 7,
   };
 
-  it("a description and metadata are read as they were stored, by every call", async (s) => {
+  it("the details of a webhook are read as they were stored, by every call", async (s) => {
     const key = { key: "key", digest: "body", expiresAt: s.now() + HOUR_MS };
     const webhook = s.buildWebhook({ ...details, eventTypes: ["patient.*"] });
     await s.store.createWebhook(s.buildCreation(webhook, key));
@@ -145,7 +148,8 @@ export function testWebhookDetails(it: DeclareTest): void {
     await s.emit();
     const claimed = (await s.claim()).map((claim) => claim.webhook);
     assert.deepEqual(new Map(claimed.map((one) => [one.id, one])).get(webhook.id), webhook);
-    await s.update(webhook.id, { description: "Later", metadata: null });
+    const removed = { metadata: null, filter: null, headers: null, perSecond: null };
+    await s.update(webhook.id, { description: "Later", ...removed });
     const replayed = await s.peer.createWebhook(s.buildCreation(s.buildWebhook(), key));
     assert.ok(replayed.result === "replayed");
     assert.deepEqual(replayed.webhook, webhook);
@@ -153,10 +157,10 @@ export function testWebhookDetails(it: DeclareTest): void {
       await s.update(webhook.id, change);
     const { description, ...others } = await s.readWebhook(webhook.id);
     assert.equal(description, "Later");
-    assert.equal("metadata" in others, false);
+    for (const name of Object.keys(removed)) assert.equal(name in others, false);
   });
 
-  it("an update replaces or removes a description and metadata, and keeps what it does not name", async (s) => {
+  it("an update replaces or removes details of a webhook, and keeps what it does not name", async (s) => {
     const { id } = await s.register(details);
     const changed = async (change: Parameters<Scenario["update"]>[1]) => {
       const response = await s.update(id, change);
@@ -164,16 +168,20 @@ export function testWebhookDetails(it: DeclareTest): void {
       const stored = await s.peer.getWebhook(id);
       assert.deepEqual(stored, response.webhook);
       assert.equal(stored.generation, 0);
-      return Object.fromEntries(
-        Object.entries(stored).filter(([name]) => name === "description" || name === "metadata"),
-      );
+      return Object.fromEntries(Object.entries(stored).filter(([name]) => Object.hasOwn(details, name)));
     };
     assert.deepEqual(await changed({ eventTypes: ["patient.*"] }), details);
     const metadata = { only: "this" };
     assert.deepEqual(await changed({ metadata }), { ...details, metadata });
     metadata.only = "overwritten";
-    assert.deepEqual(await changed({ description: null }), { metadata: { only: "this" } });
-    assert.deepEqual(await changed({ metadata: null }), {});
+    const { filter, headers, perSecond } = details;
+    const settings = { filter, headers, perSecond };
+    assert.deepEqual(await changed({ description: null }), { metadata: { only: "this" }, ...settings });
+    assert.deepEqual(await changed({ metadata: null }), settings);
+    assert.deepEqual(await changed({ filter: null }), { headers, perSecond });
+    assert.deepEqual(await changed({ headers: { "x-a": "b" } }), { headers: { "x-a": "b" }, perSecond });
+    assert.deepEqual(await changed({ perSecond: 9 }), { headers: { "x-a": "b" }, perSecond: 9 });
+    assert.deepEqual(await changed({ headers: null, perSecond: null }), {});
     assert.deepEqual(await changed(details), details);
   });
 }

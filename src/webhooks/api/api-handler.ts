@@ -82,6 +82,7 @@ export function createApiHandlers(
   const translateError = createErrorTranslator(logger);
   const service: ApiService = {
     catalogue,
+    offered: config.registrations,
     getDocument: cacheDocumentTexts(openApi),
     keySet: buildKeySet(config),
   };

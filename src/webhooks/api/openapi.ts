@@ -12,6 +12,7 @@ import type { Json, JsonObject } from "../../schema/types.js";
 import { TEXT_LENGTHS } from "../call-arguments.js";
 import type { WebhooksConfig } from "../config/config.js";
 import { type Catalogue, isPlain, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
+import { addFilteredCount, addRecordSettings } from "./endpoint-settings.js";
 import { describeNotifications, notificationSchemas } from "./openapi-notification.js";
 import {
   apiErrors,
@@ -68,8 +69,12 @@ export function describeWebhooksOpenApi(
       },
       schemas: {
         ...webhookSchemas,
+        Webhook: addRecordSettings(webhookSchemas["Webhook"] as JsonObject, config.registrations),
         ...(hasResources ? notificationSchemas : {}),
         ...deliverySchemas,
+        ...(config.registrations.filters && {
+          Stats: addFilteredCount(deliverySchemas["Stats"] as JsonObject),
+        }),
         ...describeEventTypes(types, catalogue),
         EndpointUrl: describeEndpointUrl(config.destinations.allowHttp),
       },

@@ -19,6 +19,8 @@ export interface BodySchema {
   /** A missing body counts as an empty object. */
   isOptional?: true;
   properties: { [name: string]: JsonObject };
+  /** True if it also takes the settings that the option `registrations` turns on. */
+  takesSettings?: true;
   example: JsonObject;
 }
 
@@ -48,6 +50,8 @@ export interface SubscriberCalls {
 /** The parts of the webhook service that do not depend on the subscriber. */
 export interface ApiService {
   catalogue: Catalogue;
+  /** Which settings of endpoints are offered. */
+  offered: WebhooksConfig["registrations"];
   getDocument: (baseUrl: string) => PublicDocument;
   /** The public keys of the signatures, as a JSON Web Key Set. */
   keySet: PublicDocument;

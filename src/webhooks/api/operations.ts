@@ -16,6 +16,7 @@ import type { WebhooksConfig } from "../config/config.js";
 import { type Catalogue, isPlain } from "../event-types/catalogue.js";
 import { parseInclude, parsePage, toJsonResponse } from "./api-request.js";
 import { deliveryOperations } from "./delivery-operations.js";
+import { describeSettings } from "./endpoint-settings.js";
 import { feedOperations } from "./feed-operations.js";
 import { logOperations } from "./log-operations.js";
 import type { ApiService, Operation, Operations, PublicDocument } from "./operation.js";
@@ -278,7 +279,17 @@ const operations: Operations = {
 
 /** Returns the operations of a service with these options, with their ids. */
 export const listOperations = (config: WebhooksConfig): [operationId: string, Operation][] =>
-  Object.entries(operations).filter(([, { isOffered }]) => isOffered?.(config) ?? true);
+  Object.entries(operations)
+    .filter(([, { isOffered }]) => isOffered?.(config) ?? true)
+    .map(([id, operation]) => [id, addSettings(operation, config)]);
+
+/** Adds the settings of endpoints that the service offers to the body of an operation. */
+function addSettings(operation: Operation, { registrations }: WebhooksConfig): Operation {
+  const { body } = operation;
+  if (body?.takesSettings !== true) return operation;
+  const properties = { ...body.properties, ...describeSettings(registrations) };
+  return { ...operation, body: { ...body, properties } };
+}
 
 const toDocument = (content: object): PublicDocument => {
   const body = JSON.stringify(content);

@@ -8,12 +8,13 @@ import { componentRef } from "../../http/openapi-document.js";
 import type { HttpRequest } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import { invalidField } from "../call-arguments.js";
-import type { Deliveries } from "../delivery/deliveries.js";
 import { MAX_EVENT_TYPES } from "../event-types/catalogue.js";
+import type { EndpointSettings } from "../registrations/endpoint-settings.js";
 import type { RegistrationChange } from "../registrations/registrations.js";
 import type { Webhook } from "../webhook.js";
-import { findWebhook, parseInclude, parsePage, toJsonResponse } from "./api-request.js";
-import type { Operations } from "./operation.js";
+import { findWebhook, parseInclude, parsePage, renameErrorField, toJsonResponse } from "./api-request.js";
+import { REQUEST_NAMES, toSettings } from "./endpoint-settings.js";
+import type { ApiService, Operations, SubscriberCalls } from "./operation.js";
 import {
   cursorParameter,
   describeObject,
@@ -80,6 +81,7 @@ export const registrationOperations: Operations = {
     body: {
       required: ["url"],
       properties: { url: urlSchema, event_types: eventTypesSchema, ...detailSchemas },
+      takesSettings: true,
       example: { url: EXAMPLE_WEBHOOK.url, event_types: ["patient.*"] },
     },
     response: {
@@ -98,13 +100,14 @@ export const registrationOperations: Operations = {
     errors: [403, 409],
     async handle({ request, webhooks, readBody }) {
       const idempotencyKey = readIdempotencyKey(request.headers);
-      const { url, event_types, ...details } = await readBody();
-      const { webhook, secret } = await webhooks.registrations.create({
+      const { url, event_types, ...more } = await readBody();
+      const created = webhooks.registrations.create({
         url: url as string,
         eventTypes: event_types as string[] | undefined,
         idempotencyKey,
-        ...(details as Details),
+        ...toDetails(more),
       });
+      const { webhook, secret } = await renameErrorField(REQUEST_NAMES, created);
       const location = `${request.baseUrl}/v1/webhooks/${webhook.id}`;
       return toJsonResponse(201, { webhook: toResource(webhook), secret }, { location });
     },
@@ -124,12 +127,13 @@ export const registrationOperations: Operations = {
       example: { webhooks: [EXAMPLE_WEBHOOK], next: null },
     },
     errors: [400],
-    async handle({ request, webhooks: { registrations, deliveries }, charge }) {
+    async handle({ request, webhooks: { registrations, deliveries }, charge }, { offered }) {
       const query = new URLSearchParams(request.query);
       const include = parseInclude(query, INCLUDED);
       const { items, next } = await registrations.list(parsePage(query));
       if (include.stats) charge(items.length);
-      return toJsonResponse(200, { webhooks: await toFullResources(deliveries, items, include), next });
+      const resources = await toFullResources({ deliveries, offered }, items, include);
+      return toJsonResponse(200, { webhooks: resources, next });
     },
   },
   readWebhook: {
@@ -140,10 +144,11 @@ export const registrationOperations: Operations = {
     parameters: [includeParameter],
     response: { status: 200, description: "The webhook.", schema: webhookRef, example: EXAMPLE_WEBHOOK },
     errors: [400, 404],
-    async handle(call) {
+    async handle(call, { offered }) {
       const include = parseInclude(new URLSearchParams(call.request.query), INCLUDED);
       const webhook = await findWebhook(call);
-      return toJsonResponse(200, await toFullResource(call.webhooks.deliveries, webhook, include));
+      const { deliveries } = call.webhooks;
+      return toJsonResponse(200, await toFullResource({ deliveries, offered }, webhook, include));
     },
   },
   updateWebhook: {
@@ -167,6 +172,7 @@ export const registrationOperations: Operations = {
         createdDate: { type: "string", readOnly: true },
         updatedDate: { type: "string", readOnly: true },
       },
+      takesSettings: true,
       example: { url: EXAMPLE_WEBHOOK.url, status: "DISABLED" },
     },
     response: {
@@ -179,7 +185,8 @@ export const registrationOperations: Operations = {
     async handle(call) {
       const { id } = await findWebhook(call);
       const change = parseChange(await call.readBody());
-      const webhook = await call.webhooks.registrations.update({ id, ...change });
+      const updated = call.webhooks.registrations.update({ id, ...change });
+      const webhook = await renameErrorField(REQUEST_NAMES, updated);
       return toJsonResponse(200, toResource(webhook));
     },
   },
@@ -290,7 +297,13 @@ function parseOverlap(seconds: unknown): number | undefined {
 }
 
 type Change = Omit<RegistrationChange, "id">;
-type Details = Pick<Change, "description" | "metadata">;
+type Details = Pick<Change, "description" | "metadata" | keyof EndpointSettings>;
+
+/** Converts the fields of a body that need not be there. */
+const toDetails = ({ per_second, ...others }: Record<string, unknown>): Details => ({
+  ...others,
+  ...(per_second !== undefined && { perSecond: per_second as number | null }),
+});
 
 function parseChange({ url, status, event_types, ...more }: Record<string, unknown>): Change {
   if (url === undefined) throw invalidField("url", "url is missing: an update needs url and status.");
@@ -299,17 +312,24 @@ function parseChange({ url, status, event_types, ...more }: Record<string, unkno
     url: url as string,
     status: status as Webhook["status"],
     eventTypes: event_types as string[] | undefined,
-    ...(more as Details),
+    ...toDetails(more),
   };
 }
 
+/** The parts of a call that records are read with. */
+type RecordReader = Pick<SubscriberCalls, "deliveries"> & Pick<ApiService, "offered">;
+
 /** The webhook with what a request asked to include. */
-async function toFullResource(deliveries: Deliveries, webhook: Webhook, include: Included) {
+async function toFullResource({ deliveries, offered }: RecordReader, webhook: Webhook, include: Included) {
   return {
     ...toResource(webhook),
     // In the form that an update accepts, so that a record that was read can be sent back.
     ...(include.event_types && { event_types: webhook.eventTypes ?? ["*"] }),
-    ...(include.details && { description: webhook.description, metadata: webhook.metadata }),
+    ...(include.details && {
+      description: webhook.description,
+      metadata: webhook.metadata,
+      ...toSettings(webhook, offered),
+    }),
     ...(include.stats && { stats: await deliveries.stats(webhook.id) }),
   };
 }
@@ -318,10 +338,10 @@ async function toFullResource(deliveries: Deliveries, webhook: Webhook, include:
 const LISTED_HOURS = 24;
 
 /** Leaves out webhooks that were deleted since the list was read. */
-async function toFullResources(deliveries: Deliveries, webhooks: readonly Webhook[], include: Included) {
+async function toFullResources(reader: RecordReader, webhooks: readonly Webhook[], include: Included) {
   const read = async (webhook: Webhook) => {
     try {
-      const { stats, ...resource } = await toFullResource(deliveries, webhook, include);
+      const { stats, ...resource } = await toFullResource(reader, webhook, include);
       if (stats === undefined) return [resource];
       return [{ ...resource, stats: { ...stats, hours: stats.hours.slice(-LISTED_HOURS) } }];
     } catch (error) {

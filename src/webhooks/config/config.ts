@@ -15,6 +15,7 @@ import type { DeliveryOptions, SignatureOptions } from "./delivery-options.js";
 import type {
   EndpointHealthOptions,
   Notify,
+  RegistrationOptions,
   ResolveReference,
   RetentionOptions,
   RetryOptions,
@@ -44,6 +45,7 @@ export interface WebhooksConfig {
     /** The first key signs. Empty: no such signatures. */
     readonly ed25519: readonly SigningKey[];
   };
+  readonly registrations: Filled<RegistrationOptions>;
   readonly endpoints: Filled<EndpointHealthOptions>;
   readonly retention: Filled<RetentionOptions>;
   readonly limits: Filled<WebhookLimits>;

@@ -8,7 +8,7 @@ import type { OutboundResult, Send } from "../../outbound/types.js";
 import type { Subscriber } from "../access.js";
 import type { ServiceBase, WebhooksConfig } from "../config/config.js";
 import { type PreparedEvent, readPayload } from "../events/notification.js";
-import { buildRequest, createHostHeaders, type HostHeaders } from "../sender.js";
+import { addHeaders, buildRequest, createHostHeaders, type HostHeaders } from "../sender.js";
 import type { Attempt, Claim } from "../store.js";
 import {
   type AttemptResult,
@@ -146,8 +146,7 @@ export function createAttempts(base: ServiceBase, schedule: Schedule, send: Send
     if (clock.monotonic() - flight.claimedAt > maxHeldMs) return null;
     const sentAt = store.now();
     const body = buildBody(config, claim.webhook, event, allowed);
-    const signed = buildRequest(config, claim, body, sentAt);
-    const request = headers === null ? signed : { ...signed, headers: { ...headers, ...signed.headers } };
+    const request = addHeaders(buildRequest(config, claim, body, sentAt), claim.webhook, headers);
     const beganAt = clock.monotonic();
     const span = telemetry && beginAttempt(telemetry, clock, claim, event);
     const pending = span === undefined ? send(request) : span.run(() => send(request));

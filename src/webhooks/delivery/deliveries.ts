@@ -68,6 +68,11 @@ export interface DeliveryCounts extends Readonly<Record<DeliveryState, number>> 
    * pending.
    */
   readonly nextAttemptAt: Date | null;
+  /**
+   * How many events its filter has refused since it was registered. Absent unless the option
+   * `registrations.filters` is on.
+   */
+  readonly filtered?: number;
   /** The attempts of the last 24 hours, to the hour. Failed tests do not count. */
   readonly lastDay: {
     readonly attempts: number;

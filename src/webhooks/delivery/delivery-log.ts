@@ -12,7 +12,7 @@ import {
   requireOneScope,
   selectAccount,
 } from "../call-arguments.js";
-import type { ServiceBase } from "../config/config.js";
+import type { ServiceBase, WebhooksConfig } from "../config/config.js";
 import { requireLoggedType, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { type PreparedEvent, readPayload } from "../events/notification.js";
 import { PagedList } from "../list.js";
@@ -31,7 +31,7 @@ import {
   readEach,
 } from "./delivery-lists.js";
 import { type AppendForWebhook, createDeliveryRepairs } from "./delivery-repairs.js";
-import { endpointHealth, type HealthPolicy } from "./endpoint-health.js";
+import { endpointHealth } from "./endpoint-health.js";
 import { createEventFeed } from "./event-feed.js";
 
 const STATES: DeliveryState[] = ["pending", "delivered", "failed", "withheld"];
@@ -164,7 +164,7 @@ export function createDeliveryLog(
         const now = store.now();
         const stats = await store.deliveryStats(webhookId, now);
         if (!stats) throw notFound("webhook");
-        return toCounts(stats, webhook, { policy: config.endpoints, now });
+        return toCounts(stats, webhook, { config, now });
       },
 
       listEvents: feed(actor),
@@ -202,14 +202,15 @@ const toDateOrNull = (ms: number | null): Date | null => (ms === null ? null : n
 function toCounts(
   stats: DeliveryStats,
   webhook: WebhookRecord,
-  { policy, now }: { policy: HealthPolicy; now: number },
+  { config: { endpoints, registrations }, now }: { config: WebhooksConfig; now: number },
 ): DeliveryCounts {
-  const { nextDueAt, lastAttempt, failedTests, lastDay, hours, ...counts } = stats;
+  const { nextDueAt, lastAttempt, failedTests, filtered, lastDay, hours, ...counts } = stats;
   const { succeeded, failed, durationMs } = lastDay;
-  const { status, failingSince, warnAt, disableAt } = endpointHealth(webhook, policy);
+  const { status, failingSince, warnAt, disableAt } = endpointHealth(webhook, endpoints);
   return {
     ...counts,
     failed: counts.failed - failedTests,
+    ...(registrations.filters && { filtered }),
     eventTypes: webhook.eventTypes,
     lastDay: {
       attempts: succeeded + failed,

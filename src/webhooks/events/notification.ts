@@ -3,6 +3,7 @@
 import { allocateBriefly } from "../../core/bytes.js";
 import { PostbellError } from "../../core/errors.js";
 import { contextKey } from "../event-types/catalogue.js";
+import { type EventFilter, passesFilter } from "../event-types/event-filter.js";
 import type { ParsedResource } from "../fhir.js";
 
 /**
@@ -75,6 +76,31 @@ export function readPayload(payload: string): PreparedEvent {
   throw new PostbellError("invalid_argument", "the stored event has a form that this version cannot read", {
     field: "payload",
   });
+}
+
+/**
+ * Returns a function that tests filters against one stored event. It parses the payload once,
+ * however many filters are tested. True if the event passes: all conditions hold, or the event has
+ * no `data`, since filters apply to plain events only. For storages.
+ *
+ * @param payload the payload of an `EventRecord`
+ *
+ * @example
+ * const passes = createFilterTest(event.payload);
+ * const receivers = webhooks.filter(({ filter }) => filter === undefined || passes(filter));
+ */
+export function createFilterTest(payload: string): (filter: EventFilter) => boolean {
+  const line = payload.indexOf("\n");
+  const header = line === -1 ? undefined : parseHeader(payload.slice(0, line));
+  if (header?.v !== 2) return () => true;
+  let data: unknown;
+  try {
+    data = JSON.parse(payload.slice(line + 1));
+  } catch {
+    // An attempt would find it unreadable too, and say so in the delivery log.
+    return () => true;
+  }
+  return (filter) => passesFilter(filter, data);
 }
 
 const preparePlainEvent = (header: PlainHeader, data: string): PreparedEvent => ({

@@ -41,17 +41,23 @@ export interface Entitlement {
 const isSameSubscription = (a: readonly string[] | null, b: readonly string[] | null): boolean =>
   JSON.stringify(a ?? ["*"]) === JSON.stringify(b ?? ["*"]);
 
-/** True if a change leaves description and metadata as they are. */
-const keepsDetails = (
-  webhook: Pick<WebhookRecord, "description" | "metadata">,
-  change: WebhookChange,
-): boolean =>
+/** The fields that a change may repeat. */
+type Details = Pick<WebhookRecord, "description" | "metadata" | "filter" | "perSecond">;
+
+/**
+ * True if a change leaves the details as they are. Headers cannot be repeated, since the response
+ * would tell another key if it has guessed them.
+ */
+const keepsDetails = (webhook: Details, change: WebhookChange): boolean =>
+  change.headers === undefined &&
+  (change.filter === undefined || isDeepStrictEqual(change.filter, webhook.filter ?? null)) &&
+  (change.perSecond === undefined || change.perSecond === (webhook.perSecond ?? null)) &&
   (change.description === undefined || change.description === (webhook.description ?? null)) &&
   (change.metadata === undefined || isDeepStrictEqual(change.metadata, webhook.metadata ?? null));
 
 /** True if a change only disables the webhook, which every key of the account may do. Pure. */
 export const isDisablingOnly = (
-  webhook: Pick<WebhookRecord, "url" | "eventTypes" | "description" | "metadata">,
+  webhook: Pick<WebhookRecord, "url" | "eventTypes"> & Details,
   change: WebhookChange,
 ): boolean =>
   change.status === "DISABLED" &&

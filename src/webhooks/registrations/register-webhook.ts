@@ -1,18 +1,20 @@
 /** Registers a webhook once, however often the same request is repeated. */
 
 import { createHash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { PostbellError } from "../../core/errors.js";
 import { newSecret } from "../../signature/signature.js";
 import type { Subscriber } from "../access.js";
 import type { WebhooksConfig } from "../config/config.js";
 import { pickDetails } from "../store/records.js";
 import type { WebhookRecord, WebhookStore } from "../store.js";
+import type { EndpointSettings } from "./endpoint-settings.js";
 import { ownedByAnotherKey, tooManyEnabled } from "./entitlement.js";
 
 /** How long a repeated request gets the first response. */
 const REPLAY_MS = 600_000;
 
-interface NewWebhook {
+interface NewWebhook extends EndpointSettings {
   subscriber: Subscriber;
   url: string;
   eventTypes: readonly string[] | null;
@@ -40,14 +42,14 @@ export async function registerWebhook(
     idempotency: toIdempotency(request, now),
     now,
   });
-  if (created.result === "replayed") await requireSameOwnerAndSecret(store, created.webhook);
+  if (created.result === "replayed") {
+    if (!isDeepStrictEqual(created.webhook.headers ?? null, request.headers ?? null)) throw keyReused();
+    await requireSameOwnerAndSecret(store, created.webhook);
+  }
   if ("webhook" in created) return { record: created.webhook, isNew: created.result === "created" };
   if (created.result === "enabled_limit") throw tooManyEnabled(limits.enabledWebhooks);
   throw created.result === "key_reused"
-    ? keyError(
-        "idempotency_key_reused",
-        "This Idempotency-Key was used with another body; use a new key for a new request.",
-      )
+    ? keyReused()
     : new PostbellError(
         "webhook_limit_reached",
         `The account has ${limits.webhooks} webhooks, which is the limit; delete one first.`,
@@ -78,11 +80,17 @@ const buildRecord = (
 });
 
 function toIdempotency(
-  { subscriber, url, eventTypes, idempotencyKey, secret, ...details }: NewWebhook,
+  { subscriber, url, eventTypes, idempotencyKey, secret, headers, ...details }: NewWebhook,
   now: number,
 ): Parameters<WebhookStore["createWebhook"]>[0]["idempotency"] {
   if (idempotencyKey === undefined) return null;
-  const chosen = { ...(secret !== undefined && { secret }), ...pickDetails(details) };
+  // Of headers only the names: a digest of a short value could be tried out.
+  const names = headers == null ? undefined : Object.keys(headers);
+  const chosen = {
+    ...(secret !== undefined && { secret }),
+    ...pickDetails(details),
+    ...(names !== undefined && { headers: names }),
+  };
   return {
     // Includes the subscriber, so that no key can fetch the secret that was made for another one.
     key: JSON.stringify([subscriber.id, idempotencyKey]),
@@ -117,3 +125,9 @@ const keyError = (
   code: "webhook_deleted" | "secret_rotated" | "idempotency_key_reused",
   message: string,
 ): PostbellError => new PostbellError(code, message, { field: "Idempotency-Key" });
+
+const keyReused = (): PostbellError =>
+  keyError(
+    "idempotency_key_reused",
+    "This Idempotency-Key was used with another body; use a new key for a new request.",
+  );

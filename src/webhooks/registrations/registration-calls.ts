@@ -26,6 +26,13 @@ import { PagedList } from "../list.js";
 import { getRotation } from "../store/records.js";
 import type { WebhookChange, WebhookRecord, WebhookStatus } from "../store.js";
 import { toWebhook } from "../webhook.js";
+import {
+  checkFilteredTypes,
+  checkSettings,
+  type EndpointSettings,
+  listSettings,
+  readSettings,
+} from "./endpoint-settings.js";
 import { type Entitlement, isDisablingOnly, ownedByAnotherKey, tooManyEnabled } from "./entitlement.js";
 import { registerWebhook } from "./register-webhook.js";
 import type {
@@ -85,11 +92,15 @@ interface RegistrationCalls {
 }
 
 export function createRegistrations(
-  { store, config: { destinations, limits }, catalogue, audit }: ServiceBase,
+  { store, config, catalogue, audit }: ServiceBase,
   entitlement: Entitlement,
 ): RegistrationCalls {
+  const { destinations, limits } = config;
   const policy = createAddressPolicy(destinations);
   const { enabledWebhooks: enabledLimit } = limits;
+
+  const offered = (actor: Actor): (keyof EndpointSettings)[] =>
+    listSettings(config.registrations, actor === "host");
 
   const report = (
     action: "webhook.created" | "webhook.deleted",
@@ -123,24 +134,30 @@ export function createRegistrations(
     change: WebhookChange,
     actor: Actor,
   ): Promise<WebhookRecord> => {
-    if (actor === "host") return updateRecord(webhook, change, actor);
     // Writes only the status: a request of another key must not restore a URL that the owner
     // replaces meanwhile.
-    if (isDisablingOnly(webhook, change)) return updateRecord(webhook, { status: "DISABLED" }, actor);
+    if (actor !== "host" && isDisablingOnly(webhook, change))
+      return updateRecord(webhook, { status: "DISABLED" }, actor);
     await entitlement.requireManager(webhook, actor);
-    return updateRecord(webhook, change, actor, webhook.subscriberId);
+    checkSettings(webhook, change, catalogue);
+    return updateRecord(webhook, change, actor, actor === "host" ? undefined : webhook.subscriberId);
   };
 
   const create = async (
-    { url, eventTypes, idempotencyKey, secret, description, metadata }: NewRegistration,
+    registration: NewRegistration,
     subscriber: Subscriber,
     actor: Actor,
   ): Promise<WebhookWithSecret> => {
+    const { url, idempotencyKey, secret, description, metadata } = registration;
+    const eventTypes = readEventTypes(registration.eventTypes, catalogue);
+    const settings = readSettings(registration, config);
+    checkFilteredTypes({ eventTypes, filter: settings.filter }, catalogue);
     if (idempotencyKey !== undefined) checkName("idempotencyKey", idempotencyKey);
     const { record, isNew } = await registerWebhook(store, limits, {
+      ...settings,
       subscriber,
       url: readUrl(url, policy, actor),
-      eventTypes: readEventTypes(eventTypes, catalogue),
+      eventTypes,
       idempotencyKey,
       secret: ifGiven(secret, readSecret),
       description: ifGiven(description, readDescription),
@@ -165,20 +182,16 @@ export function createRegistrations(
       }),
 
     async update(request) {
-      const { id, url, status, eventTypes, description, metadata } = readCallArguments("update", request, [
-        "id",
-        "url",
-        "status",
-        "eventTypes",
-        "description",
-        "metadata",
-      ]);
+      const names = ["id", "url", "status", "eventTypes", "description", "metadata"] as const;
+      const input = readCallArguments("update", request, [...names, ...offered(actor)]);
+      const { id, url, status, eventTypes, description, metadata } = input;
       const change: WebhookChange = {
         ...(url === undefined ? {} : { url: readUrl(url, policy, actor) }),
         ...(status === undefined ? {} : { status: readStatus(status) }),
         ...(eventTypes === undefined ? {} : { eventTypes: readEventTypes(eventTypes, catalogue) }),
         ...(description === undefined ? {} : { description: readDescription(description) }),
         ...(metadata === undefined ? {} : { metadata: readMetadata(metadata) }),
+        ...readSettings(input, config),
       };
       return toWebhook(await changeWebhook(await entitlement.find(id, actor), change, actor));
     },
@@ -212,7 +225,8 @@ export function createRegistrations(
     forHost: Object.freeze<Registrations>({
       ...bind("host"),
       async create(registration) {
-        const input = readCallArguments("create", registration, ["subscriber", ...REGISTRATION_FIELDS]);
+        const names = ["subscriber", ...REGISTRATION_FIELDS, ...offered("host")] as const;
+        const input = readCallArguments("create", registration, names);
         return create(input, readSubscriber(input.subscriber), "host");
       },
       async transfer(request) {
@@ -224,8 +238,10 @@ export function createRegistrations(
     forSubscriber: (subscriber) =>
       Object.freeze<SubscriberRegistrations>({
         ...bind(subscriber),
-        create: async (registration) =>
-          create(readCallArguments("create", registration, REGISTRATION_FIELDS), subscriber, subscriber),
+        async create(registration) {
+          const names = [...REGISTRATION_FIELDS, ...offered(subscriber)];
+          return create(readCallArguments("create", registration, names), subscriber, subscriber);
+        },
       }),
   };
 }

@@ -4,6 +4,7 @@ import type { Subscriber } from "../access.js";
 import type { List } from "../list.js";
 import type { WebhookStatus } from "../store.js";
 import type { Webhook } from "../webhook.js";
+import type { EndpointSettings } from "./endpoint-settings.js";
 
 /** A webhook with the secret that it was just given. */
 export interface WebhookWithSecret {
@@ -16,7 +17,7 @@ export interface WebhookWithSecret {
 }
 
 /** An endpoint to register. */
-export interface NewRegistration {
+export interface NewRegistration extends EndpointSettings {
   readonly url: string;
   /** Names, `prefix.*` or `*`. Default: every type, also future ones. */
   readonly eventTypes?: readonly string[] | undefined;
@@ -42,7 +43,7 @@ export interface NewRegistration {
   readonly metadata?: Readonly<Record<string, string>> | null | undefined;
 }
 
-/** The fields of a webhook to change. `null` removes a description or metadata. */
+/** The fields of a webhook to change. `null` removes a description, metadata or a setting. */
 export interface RegistrationChange extends Partial<Omit<NewRegistration, "idempotencyKey" | "secret">> {
   readonly id: string;
   readonly status?: WebhookStatus | undefined;
@@ -76,7 +77,8 @@ export interface SubscriberRegistrations {
   /**
    * Changes the given fields. Pending deliveries go to a new URL. A new URL or re-enabling resets
    * the health of the endpoint. Every key of the account may disable: `status: "DISABLED"`, with
-   * all other fields absent or unchanged.
+   * all other fields absent or unchanged. If the webhook has secret headers, a URL of another
+   * origin needs `headers` too: the same again, or `null`.
    *
    * @example
    * await webhooks.registrations.update({ id, status: "DISABLED" });

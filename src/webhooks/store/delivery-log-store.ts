@@ -15,6 +15,11 @@ import type {
 export interface DeliveryStats extends Readonly<Record<DeliveryState, number>> {
   /** How many of the `failed` deliveries are failed tests: their reason is `test_failed`. */
   readonly failedTests: number;
+  /**
+   * How many events the filter of the webhook has refused since it was created: those that `append`
+   * would have stored with a delivery to it. It never decreases.
+   */
+  readonly filtered: number;
   /** The attempts of the last 24 hours. */
   readonly lastDay: RecentAttempts;
   /** The last 72 hours, oldest first, without hours that had no attempts. */
@@ -157,8 +162,8 @@ export interface DeliveryLogStore {
   /**
    * Repairs what a webhook did not get. Selects the kept events of the webhook's account that were
    * stored at or after `since` and before `until`, that have one of the `types` and the `subject`
-   * if these are set, that the webhook subscribes to, and that are in one of the `states` for it,
-   * by default failed or missed.
+   * if these are set, that the webhook subscribes to, that pass its filter, and that are in one of
+   * the `states` for it, by default failed or missed.
    *
    * For an event that is `pending`, its delivery that waits for a retry becomes due, as an extra
    * attempt that uses up no step. A delivery that is in flight, that was never attempted, that has

@@ -76,7 +76,9 @@ export interface DeliveryQueueStore {
   readonly joinsTransactions?: boolean | undefined;
   /**
    * Stores each event with one delivery, due now, for each webhook of its account that is ENABLED
-   * at this moment and subscribes to its type: all or nothing for each event. Events are stored in
+   * at this moment, subscribes to its type and has no filter that refuses it: all or nothing for
+   * each event. `createFilterTest` applies a filter. The webhooks that are left out because of it
+   * count the event as `filtered`. Events are stored in
    * their order, and the first that is not stored ends the call. An event is kept for `recover`
    * even if no webhook was ENABLED, provided the account has any.
    *

@@ -3,6 +3,8 @@
  * about them that are the same in every storage: ids of deliveries, and rotations of secrets.
  */
 
+import type { EventFilter } from "../event-types/event-filter.js";
+
 /** Only ENABLED webhooks get deliveries of new events. */
 export type WebhookStatus = "ENABLED" | "DISABLED";
 
@@ -40,6 +42,12 @@ export interface WebhookRecord {
   readonly description?: string | undefined;
   /** Texts of the host or the subscriber by name. Absent if it has none. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /** The conditions on the data of plain events that it gets. Absent if it has none. */
+  readonly filter?: EventFilter | undefined;
+  /** Secret headers of its deliveries, by name in lower case. Absent if it has none. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** How many deliveries may be claimed in one second. Absent: as many as those of others. */
+  readonly perSecond?: number | undefined;
 }
 
 /**
@@ -65,27 +73,43 @@ export interface WebhookChange {
   readonly description?: string | null | undefined;
   /** Replaces all of it. `null` removes it. */
   readonly metadata?: Readonly<Record<string, string>> | null | undefined;
+  /** Replaces all of it. `null` removes it. */
+  readonly filter?: EventFilter | null | undefined;
+  /** Replaces all of them. `null` removes them. */
+  readonly headers?: Readonly<Record<string, string>> | null | undefined;
+  /** `null` removes it. */
+  readonly perSecond?: number | null | undefined;
 }
 
-type WebhookDetails = Pick<WebhookChange, "description" | "metadata">;
+/** The fields that a webhook need not have. `null` stands for an absent one. */
+type WebhookDetails = Pick<WebhookChange, "description" | "metadata" | "filter" | "headers" | "perSecond">;
 
 /** Returns the details that have a value, and no key for the others. For storages. */
 export const pickDetails = ({
   description,
   metadata,
-}: WebhookDetails): Pick<WebhookRecord, "description" | "metadata"> => ({
+  filter,
+  headers,
+  perSecond,
+}: WebhookDetails): Pick<WebhookRecord, keyof WebhookDetails> => ({
   ...(description != null && { description }),
   ...(metadata != null && { metadata: Object.freeze({ ...metadata }) }),
+  ...(filter != null && { filter: Object.freeze({ ...filter }) }),
+  ...(headers != null && { headers: Object.freeze({ ...headers }) }),
+  ...(perSecond != null && { perSecond }),
 });
 
 /** Returns a webhook with the details that a change gives it. For storages. */
 export function changeDetails(record: WebhookRecord, change: WebhookDetails): WebhookRecord {
-  const { description, metadata, ...others } = record;
+  const { description, metadata, filter, headers, perSecond, ...others } = record;
   return {
     ...others,
     ...pickDetails({
       description: change.description === undefined ? description : change.description,
       metadata: change.metadata === undefined ? metadata : change.metadata,
+      filter: change.filter === undefined ? filter : change.filter,
+      headers: change.headers === undefined ? headers : change.headers,
+      perSecond: change.perSecond === undefined ? perSecond : change.perSecond,
     }),
   };
 }

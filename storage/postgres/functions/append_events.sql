@@ -42,9 +42,10 @@ BEGIN
     SELECT nextval('events_position_seq') AS position, g.*
     FROM ROWS FROM (json_to_recordset(p_events) AS (
       account text, id text, type text, subject text, tags json, digest text, payload text, bytes bigint,
-      "rememberUntil" bigint, receivers text, "isTest" boolean, endpoints json
+      "rememberUntil" bigint, receivers text, "isTest" boolean, endpoints json, filtered json
     )) WITH ORDINALITY AS g(
-      account, id, type, subject, tags, digest, payload, bytes, remember_until, receivers, is_test, endpoints, place
+      account, id, type, subject, tags, digest, payload, bytes, remember_until, receivers, is_test, endpoints,
+      filtered, place
     )
   ), stored AS (
     INSERT INTO events (
@@ -85,8 +86,13 @@ BEGIN
   ), counted AS (
     INSERT INTO changes (counts, events, bytes)
     SELECT (
-        SELECT coalesce(json_agg(json_build_array(endpoint, pending)), '[]')::text
-        FROM (SELECT endpoint, count(*) AS pending FROM created GROUP BY endpoint) AS pending_of_endpoint
+        SELECT coalesce(json_agg(counts), '[]')::text
+        FROM (
+          SELECT json_build_array(endpoint, count(*)) AS counts FROM created GROUP BY endpoint
+          UNION ALL
+          SELECT json_build_array(f.value::bigint, 0, 0, 0, 0, 0, count(*))
+          FROM added CROSS JOIN LATERAL json_array_elements_text(added.filtered) AS f(value) GROUP BY f.value
+        ) AS counts_of_endpoint
       ), count(*), sum(bytes)
     FROM added HAVING count(*) > 0
   )

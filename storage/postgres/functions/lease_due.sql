@@ -1,8 +1,8 @@
 -- Leases due deliveries once: what `serveRound` of storage/sql/claim.ts does row by row. Returns
 -- nulls if `p_is_checking`, and changes wait to be added up or leases have expired.
 --
--- `p_per_second`: null for any number. `p_turn`: the first of as many numbers as endpoints may be
--- served.
+-- `p_per_second`: null for any number; an endpoint may have a limit of its own. `p_turn`: the first of
+-- as many numbers as endpoints may be served.
 --
 -- The settings have every statement planned by index, whatever the server knows of tables that grow
 -- and shrink quickly.
@@ -43,6 +43,7 @@ BEGIN
 
   WITH ready AS MATERIALIZED (
     SELECT e.position, e.lane, e.claimed_second, e.claimed_count,
+      coalesce(e.per_second, p_per_second) AS per_second,
       CASE e.lane WHEN 'fast' THEN p_fast_room ELSE p_slow_room END AS room,
       count_free_slots(e.slow_start, e.in_flight, p_per_endpoint) AS free_slots,
       count(*) OVER (PARTITION BY e.lane) AS endpoints_of_lane,
@@ -53,7 +54,7 @@ BEGIN
     SELECT *, greatest(0, least(
       free_slots,
       divide_room(room, endpoints_of_lane, place),
-      count_left(p_per_second, claimed_second, claimed_count, p_now)
+      count_left(per_second, claimed_second, claimed_count, p_now)
     )) AS share
     FROM ready
   ), due AS MATERIALIZED (
@@ -69,7 +70,7 @@ BEGIN
   ), taken AS MATERIALIZED (
     SELECT * FROM due WHERE nth <= share
   ), served AS MATERIALIZED (
-    SELECT s.position, s.turns_before, s.free_slots, coalesce(d.taken, 0) AS taken,
+    SELECT s.position, s.turns_before, s.free_slots, s.per_second, coalesce(d.taken, 0) AS taken,
       find_second(s.claimed_second, p_now) AS claimed_second,
       count_claimed(s.claimed_second, s.claimed_count, p_now) + coalesce(d.taken, 0) AS claimed_count,
       coalesce(d.head, (
@@ -81,7 +82,7 @@ BEGIN
     ) AS d ON d.endpoint = s.position
   ), offered AS MATERIALIZED (
     SELECT *, find_ready_time(
-      head, free_slots - taken, find_open_time(p_per_second, claimed_second, claimed_count, p_now)
+      head, free_slots - taken, find_open_time(per_second, claimed_second, claimed_count, p_now)
     ) AS ready_at
     FROM served
   ), updated AS (
@@ -89,8 +90,8 @@ BEGIN
       in_flight = e.in_flight + o.taken,
       ready_at = o.ready_at,
       turn = CASE WHEN o.ready_at IS NULL THEN e.turn ELSE p_turn + o.turns_before END,
-      claimed_second = CASE WHEN p_per_second IS NULL THEN e.claimed_second ELSE o.claimed_second END,
-      claimed_count = CASE WHEN p_per_second IS NULL THEN e.claimed_count ELSE o.claimed_count END
+      claimed_second = CASE WHEN o.per_second IS NULL THEN e.claimed_second ELSE o.claimed_second END,
+      claimed_count = CASE WHEN o.per_second IS NULL THEN e.claimed_count ELSE o.claimed_count END
     FROM offered AS o WHERE e.position = o.position
     RETURNING e.position, e.id, e.lane, e.status, e.updated_at, e.failing_since, e.warned_at, e.notice_at, e.ready_at
   ), removed AS (

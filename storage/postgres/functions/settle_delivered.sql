@@ -49,6 +49,7 @@ BEGIN
 
   WITH counted AS MATERIALIZED (
     SELECT e.position, e.account, e.in_flight, e.ready_at, e.claimed_second, e.claimed_count, g.*,
+      coalesce(e.per_second, p_per_second) AS per_second,
       grow_slow_start(e.slow_start, g.count, p_per_endpoint) AS slow_start,
       add_to_sketch(e.recent_sketch, g.sketch) AS sketch_of_hour,
       keeps_turn(e.ready_at, p_now) AS keeps_turn
@@ -84,7 +85,7 @@ BEGIN
     SELECT c.*, CASE WHEN c.keeps_turn THEN c.ready_at ELSE find_ready_time(
       (SELECT min(q.at) FROM queue AS q WHERE q.endpoint = c.position),
       count_free_slots(c.slow_start, c.in_flight - c.count, p_per_endpoint),
-      find_open_time(p_per_second, c.claimed_second, c.claimed_count, p_now)
+      find_open_time(c.per_second, c.claimed_second, c.claimed_count, p_now)
     ) END AS offered_at
     FROM counted AS c
   ), updated AS (

@@ -4,12 +4,13 @@
 -- claim.lua's options) and claimer, the place of the event whose caller claims: nothing is leased
 -- unless that is stored. ARGV, two for each event: JSON with account, id, type, rememberUntil, nonce,
 -- target (the id of the only webhook it is for), follows (true if it follows the event before it in a
--- list); and `digest⏎label⏎payload`.
+-- list), passes (by the names of filters, if the event passes them); and `digest⏎label⏎payload`.
 --
 -- Replies with a line for each event, and as lib/claim.lua. A line is `stored` or `duplicate` with the
 -- order, the ids of the webhooks, and how many webhooks the account has; `conflict`; `full` with the
--- bound; or `skipped` if it follows one that was not stored. The order is `-` if this call has not
--- stored the event. If it has, the number of the account follows.
+-- bound; `undecided` if a webhook has a filter that `passes` does not name: the caller then reads the
+-- filters of the account; or `skipped` if it follows one that was not stored. The order is `-` if this
+-- call has not stored the event. If it has, the number of the account follows.
 
 checkTypes({ READY.f, READY.s, LOG, EVENT_KEYS, COMPLETED, RETENTION, EXPIRATIONS }, { WEBHOOKS, IN_FLIGHT, DELIVERIES, PROGRESS, REMOVALS, perSecond and RATES })
 meta:fetch({ 'dataSet', 'turn', 'order', 'bytes' })
@@ -45,18 +46,50 @@ local allPending = call('ZCARD', QUEUE) + call('ZCARD', LEASES)
 local function findReceivers(account, type, target)
   local found = not target and account.receivers[type]
   if found then return found end
-  local webhooks, ids, all = {}, {}, 0
+  local webhooks, ids, all, filters, filtered = {}, {}, 0, {}, {}
   local patterns = listPatterns(type)
   for webhook, status, id, types in string.gmatch(account.subscriptions, SUBSCRIPTION) do
     all = all + 1
     if receives({ id = id, status = status, types = types }, patterns, target) then
       webhooks[#webhooks + 1] = webhook
       ids[#ids + 1] = id
+      filters[webhook] = not target and getFilterName(types) or nil
+      if filters[webhook] then filtered[#filtered + 1] = webhook end
     end
   end
   found = { webhooks = webhooks, numbers = table.concat(webhooks, ';'), ids = table.concat(ids, ';'), all = all }
+  if #filtered > 0 then
+    found.filters, found.idOf = filters, ids
+    webhookCounts:fetch(filtered)
+  end
   if not target then account.receivers[type] = found end
   return found
+end
+
+-- Leaves out the webhooks whose filters an event does not pass: `refused` has their numbers. Nil if
+-- `passes` does not name one of the filters.
+local function applyFilters(found, passes)
+  if not found.filters then return found, {} end
+  local webhooks, ids, refused = {}, {}, {}
+  for i, webhook in ipairs(found.webhooks) do
+    local name, isPassed = found.filters[webhook], true
+    if name then isPassed = (passes or {})[name] end
+    if isPassed == nil then return nil end
+    if isPassed then
+      webhooks[#webhooks + 1], ids[#ids + 1] = webhook, found.idOf[i]
+    else
+      refused[#refused + 1] = webhook
+    end
+  end
+  return { webhooks = webhooks, numbers = table.concat(webhooks, ';'), ids = table.concat(ids, ';'), all = found.all }, refused
+end
+
+local function countFiltered(webhooks)
+  for _, webhook in ipairs(webhooks) do
+    local counts = getWebhookCounts(webhook)
+    counts.filtered = counts.filtered + 1
+    webhookCounts:set(webhook, counts)
+  end
 end
 
 -- Events of this call by their ids.
@@ -116,13 +149,15 @@ end
 
 local function append(place)
   local item = items[place]
-  local found, before = findReceivers(item.account, item.type, item.target), findEvent(place)
+  local subscribed, before = findReceivers(item.account, item.type, item.target), findEvent(place)
   if before then
     local result = compareKnown(before.digest, item.digest)
     if result == 'conflict' then return result end
     -- The same call again, because its reply was lost: it did store the event.
-    return (before.nonce == item.nonce and 'stored' or result) .. ' - ' .. before.receivers .. ' ' .. found.all
+    return (before.nonce == item.nonce and 'stored' or result) .. ' - ' .. before.receivers .. ' ' .. subscribed.all
   end
+  local found, refused = applyFilters(subscribed, item.passes)
+  if not found then return 'undecided' end
   local added = #found.webhooks
   local isStored = isKept(item.target ~= nil, added, found.all, options.retentionMs)
   if isStored then
@@ -131,6 +166,7 @@ local function append(place)
     if allPending + added > options.pending then return 'full pending' end
     allPending = allPending + added
   end
+  countFiltered(refused)
   stored[item.idKey] = { nonce = item.nonce, receivers = found.ids, digest = item.digest }
   if isStored then return store(item, found) end
   remembered[#remembered + 1] = item
@@ -141,7 +177,7 @@ local lines, hasStopped = {}, false
 for place, item in ipairs(items) do
   hasStopped = hasStopped and item.follows
   local line = hasStopped and 'skipped' or append(place)
-  hasStopped = hasStopped or line == 'conflict' or string.sub(line, 1, 4) == 'full'
+  hasStopped = hasStopped or string.find(line, '^[cfu]') ~= nil
   lines[place] = line
 end
 
@@ -157,5 +193,5 @@ end
 -- Ids that are only remembered lead to no claim, so no `tidy` would forget them.
 if #remembered > 0 then forgetExpired(2 * #remembered) end
 for _, name in ipairs(listExcess()) do work[#work + 1] = name end
-local isClaiming = options.claimer and not string.find(lines[options.claimer], '^[cf]')
+local isClaiming = options.claimer and not string.find(lines[options.claimer], '^[cfu]')
 return { table.concat(lines, '\n'), claim(isClaiming and options.lease or nil) }

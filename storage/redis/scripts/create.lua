@@ -1,6 +1,6 @@
 -- Stores a webhook, once for its id and once for its idempotency key. Options: account, id, shortId,
 -- enabledLimit, accountLimit, status, types, generation, updatedAt, failingSince, warnedAt, noticeAt,
--- config; and field (of the remembered key), digest, expiresAt if it has such a key.
+-- endpointPerSecond, config; and field (of the remembered key), digest, expiresAt if it has such a key.
 
 if options.field then
   local expiresAt, digest, value = string.match(call('HGET', REMEMBERED, options.field) or '', '^(%d+)\n([^\n]*)\n(.*)$')
@@ -25,7 +25,8 @@ local noticeAt = text(options.noticeAt)
 local value = endpoints.write({
   accountNumber = number, account = options.account, status = options.status, generation = text(options.generation),
   updatedAt = text(options.updatedAt), failingSince = text(options.failingSince), warnedAt = text(options.warnedAt),
-  noticeAt = noticeAt, lane = 's', slowStart = '', stored = '\n' .. options.config, restAt = 1,
+  noticeAt = noticeAt, lane = 's', slowStart = '', perSecond = text(options.endpointPerSecond),
+  stored = '\n' .. options.config, restAt = 1,
 })
 local subscription = writeSubscription(webhook, options.status, options.shortId, options.types)
 call('HSET', ACCOUNTS, options.account, number .. '\n' .. (account and account.subscriptions or '') .. subscription)

@@ -196,7 +196,7 @@ function readers.counts()
     nextAt = text(dueAt or headAt + HEAD_START_MS)
   end
   local past = call('HGET', WEBHOOK_COUNTS, webhook .. '/h') or ''
-  return { { countPending(webhook), counts.d, counts.f, counts.w, counts.tests }, nextAt, counts.last, counts.recent, past }
+  return { { countPending(webhook), counts.d, counts.f, counts.w, counts.tests, counts.filtered }, nextAt, counts.last, counts.recent, past }
 end
 
 -- Counting more would hold up other calls for too long.

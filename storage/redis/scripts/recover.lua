@@ -7,15 +7,20 @@
 -- order to continue after or empty; limit, the most events to examine; nonce; dueAt, when the first
 -- delivery is due; everyMs, how much later each further one is due; maxRecovered, the most deliveries to
 -- create or move; types and subject of the events, if only of those; states, their letters; maxSerial;
--- isDryRun, to count only.
+-- isDryRun, to count only; filter, the name of the filter that the caller has applied to events, and
+-- passes, by the ids of these events, if they pass it.
 --
 -- Replies: empty if there is no such webhook, `full` with the bound, or `made` with how many, where
--- to continue, the time that workers are notified of, and how many events were examined.
+-- to continue, the time that workers are notified of, and how many events were examined; `undecided`
+-- with the account's number, the name of the webhook's filter and the next events that the caller
+-- has to apply it to. The caller then calls again.
 
 local READ_TOGETHER = 25
 -- The most later deliveries to read: an event may have a hundred to a webhook, and each has a
 -- record.
 local MAX_LATER = 1000
+-- The most events that the caller has to read at once.
+local MAX_UNDECIDED = 50
 
 local repeated = findReply()
 if repeated then
@@ -133,8 +138,21 @@ local from, to = '[' .. account .. '/' .. hex(options.since), '(' .. account .. 
 if options.to then to = '(' .. account .. '/' .. hex(options.to) end
 if options.after ~= '' and options.after > hex(options.since) then from = '[' .. account .. '/' .. options.after .. '0' end
 local entries = call('ZRANGEBYLEX', LOG, from, to, 'LIMIT', 0, options.limit)
-local planned, created, last, examined = {}, 0, '', 0
-local function isFull() return #planned == options.maxRecovered or laterRead >= MAX_LATER end
+local planned, created, last, examined, undecided = {}, 0, '', 0, {}
+local function isFull()
+  return #planned == options.maxRecovered or laterRead >= MAX_LATER or #undecided == MAX_UNDECIDED
+end
+
+local filter = getFilterName(subscribed)
+local isApplied = filter ~= nil and options.filter == filter
+local passes = isApplied and options.passes or {}
+
+-- True if an event passes the filter; nil if the caller has not applied it.
+local function isPassed(entry)
+  if not filter then return true end
+  return passes[entry.event]
+end
+
 for first = 1, #entries, READ_TOGETHER do
   if isFull() then break end
   local batch = {}
@@ -142,14 +160,21 @@ for first = 1, #entries, READ_TOGETHER do
   fetchFor(batch)
   for _, entry in ipairs(batch) do
     if isFull() then break end
-    examined, last = examined + 1, entry.order
     entry.dueAt = options.dueAt + #planned * options.everyMs
-    if entry.isCandidate and plan(entry, entry.dueAt) then
-      planned[#planned + 1] = entry
-      if entry.serial then created = created + 1 end
+    local isPlanned = entry.isCandidate and plan(entry, entry.dueAt)
+    if isPlanned and isPassed(entry) == nil then undecided[#undecided + 1] = entry.event end
+    -- A call that was told something ends before the first event that is undecided, if it gets on.
+    -- Otherwise it changes nothing, and lists the events that are undecided.
+    if #undecided == 0 then
+      examined, last = examined + 1, entry.order
+      if isPlanned and isPassed(entry) then
+        planned[#planned + 1] = entry
+        if entry.serial then created = created + 1 end
+      end
     end
   end
 end
+if #undecided > 0 and not (isApplied and examined > 0) then return { 'undecided', account, filter, undecided } end
 local next = (examined < #entries or #entries == options.limit) and last or ''
 if options.isDryRun then return { 'made', #planned, next, '', examined } end
 

@@ -1,8 +1,8 @@
 -- Applies a change that the caller computed from the config it read. Replies `changed` if the stored
 -- config is not that one any more.
 --
--- Options: account, id, before (the config that was read), config, isMoved (true for a new url),
--- enabledLimit; status and types if they change.
+-- Options: account, id, before (the config that was read), config, types, endpointPerSecond (if it has
+-- a limit of its own), isMoved (true for a new url), enabledLimit; status if it changes.
 
 local webhook, endpoint = findEndpoint(options.account, options.id)
 if not webhook then return { 'not_found' } end
@@ -21,6 +21,9 @@ end
 goOnWhenFull()
 stampUpdate(webhook, endpoint)
 endpoint.status = status
+local before = endpoint.perSecond
+endpoint.perSecond = text(options.endpointPerSecond)
+if endpoint.perSecond ~= before then touched[webhook] = true end
 endpoint.stored = string.match(endpoint.stored, '^[^\n]*\n') .. options.config
 if isEnabled or options.isMoved then
   endpoint.generation, endpoint.slowStart = text(tonumber(endpoint.generation) + 1), ''
@@ -32,6 +35,6 @@ if isEnabled or isDisabled or options.isMoved then
   setFailingSince(webhook, endpoint, '')
   setNoticeAt(webhook, endpoint, '')
 end
-changeSubscription(options.account, webhook, function(_, types) return status, options.types or types end)
+changeSubscription(options.account, webhook, function() return status, options.types end)
 flush()
 return { 'updated', endpoints:text(webhook), text(notifyAt) }

@@ -9,7 +9,7 @@ import { resolve } from "node:path";
 import { Redis } from "ioredis";
 import { afterAll, describe, expect, test } from "vitest";
 import { RULES } from "../../../storage/redis/scripts.js";
-import { encodeEventTypes } from "../../../storage/redis/webhook-codec.js";
+import { encodeSubscription } from "../../../storage/redis/webhook-codec.js";
 import { redisUrl } from "../../support/redis.js";
 import { decideAll, type Vector } from "./decisions.js";
 import play from "./play-vectors.lua";
@@ -30,7 +30,13 @@ afterAll(() => client.disconnect());
 /** Replaces what Redis stores in another form. */
 const toLua = ({ given }: Vector): unknown =>
   "eventTypes" in given
-    ? { ...given, types: encodeEventTypes(given["eventTypes"] as readonly string[] | null) }
+    ? {
+        ...given,
+        types: encodeSubscription({
+          eventTypes: given["eventTypes"] as readonly string[] | null,
+          filter: { "data.kind": { eq: "a" } },
+        }),
+      }
     : given;
 
 /** Returns the vectors of a rule with what Lua decides. */

@@ -24,6 +24,9 @@ local function receives(webhook, patterns, target)
   return subscribes(webhook.types, patterns)
 end
 
+-- The name of a webhook's filter, which follows the types of its subscription; nil without one.
+local function getFilterName(types) return string.match(types, '|([^|]+)$') end
+
 -- Decides about an event whose id is known: a repetition has the same digest.
 local function compareKnown(known, digest) return known == digest and 'duplicate' or 'conflict' end
 

@@ -81,16 +81,17 @@ end
 -- Serves one turn of an endpoint with a share of the room. Returns how many deliveries were taken,
 -- and when it may be served next.
 local function serveEndpoint(webhook, endpoint, share)
-  local free = freeSlots(webhook, endpoint)
-  local limit = math.min(share, free, countLeft(perSecond, getRate(webhook), now))
+  local free, limitPerSecond = freeSlots(webhook, endpoint), getPerSecond(endpoint)
+  local limit = math.min(share, free, countLeft(limitPerSecond, getRate(webhook, endpoint), now))
   -- With its rate used up, it is looked at when the next second begins.
   local added, headAt = 0, free > 0 and now or nil
   if limit > 0 then added, headAt = takeFrom(webhook, limit) end
   if added > 0 then
     changeInFlight(webhook, added)
-    if perSecond then rates:set(webhook, addClaimed(getRate(webhook), now, added)) end
+    if limitPerSecond then rates:set(webhook, addClaimed(getRate(webhook, endpoint), now, added)) end
   end
-  return added, findReadyTime(headAt, freeSlots(webhook, endpoint), findOpenTime(perSecond, getRate(webhook), now))
+  local openTime = findOpenTime(limitPerSecond, getRate(webhook, endpoint), now)
+  return added, findReadyTime(headAt, freeSlots(webhook, endpoint), openTime)
 end
 
 -- Serves one turn of each endpoint that is due in a lane, while there is room. Returns how many

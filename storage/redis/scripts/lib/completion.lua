@@ -20,21 +20,23 @@ local function count(account, what, by)
   accountCounts:set(account, counts)
 end
 
--- The completed deliveries kept for each webhook, by their state; failed tests count as failed, too.
--- Then its last attempt, and its attempts by the hour, to which `added` are added at the end.
+-- The completed deliveries kept for each webhook, by their state; failed tests count as failed, too;
+-- and how many events its filter has refused. Then its last attempt, and its attempts by the hour, to which `added` are added at the end.
 local webhookCounts = hash(WEBHOOK_COUNTS, function(value)
-  local d, f, w, tests, last, recent = string.match(value, '^(%d+),(%d+),(%d+),(%d+)\n([^\n]*)\n(.*)$')
+  local d, f, w, tests, filtered, last, recent =
+    string.match(value, '^(%d+),(%d+),(%d+),(%d+),(%d+)\n([^\n]*)\n(.*)$')
   return {
     d = tonumber(d) or 0, f = tonumber(f) or 0, w = tonumber(w) or 0, tests = tonumber(tests) or 0,
-    last = last or '', recent = recent or '',
+    filtered = tonumber(filtered) or 0, last = last or '', recent = recent or '',
   }
 end, function(counts)
-  return table.concat({ text(counts.d), text(counts.f), text(counts.w), text(counts.tests) }, ',')
+  local counted = { text(counts.d), text(counts.f), text(counts.w), text(counts.tests), text(counts.filtered) }
+  return table.concat(counted, ',')
     .. '\n' .. counts.last .. '\n' .. counts.recent
 end)
 
 local function getWebhookCounts(webhook)
-  return webhookCounts:get(webhook) or { d = 0, f = 0, w = 0, tests = 0, last = '', recent = '' }
+  return webhookCounts:get(webhook) or { d = 0, f = 0, w = 0, tests = 0, filtered = 0, last = '', recent = '' }
 end
 
 -- Counts a completed delivery. Deliveries that a removed webhook left behind are not counted.

@@ -27,7 +27,7 @@ end
 local function removeWebhook(name, webhook)
   local endpoint = endpoints:get(webhook)
   local id = endpoint and string.match(getConfig(endpoint) or '', '"id":"([^"]*)"')
-  if perSecond then call('HDEL', RATES, webhook) end
+  call('HDEL', RATES, webhook)
   changeSubscription(name, webhook, function() return nil end)
   if id then call('HDEL', IDS, id) end
   if endpoint then setFailingSince(webhook, endpoint, '') end

@@ -1,16 +1,17 @@
 -- Endpoints: the status, health, lane and slow start of a webhook, and when it may be served next.
 
 local endpoints = hash(WEBHOOKS, function(value)
-  local number, account, status, generation, updatedAt, failingSince, warnedAt, noticeAt, lane, slowStart, restAt =
-    string.match(value, '^(%d+),([^,]*),(%a),(%d+),(%d+),(%d*),(%d*),(%d*),([fs]),(%d*)()')
+  local number, account, status, generation, updatedAt, failingSince, warnedAt, noticeAt, lane, slowStart, perSecond, restAt =
+    string.match(value, '^(%d+),([^,]*),(%a),(%d+),(%d+),(%d*),(%d*),(%d*),([fs]),(%d*),(%d*)()')
   return number and {
     accountNumber = number, account = account, status = status, generation = generation, updatedAt = updatedAt,
     failingSince = failingSince, warnedAt = warnedAt, noticeAt = noticeAt, lane = lane, slowStart = slowStart,
-    stored = value, restAt = restAt,
+    perSecond = perSecond, stored = value, restAt = restAt,
   }
 end, function(e)
   return table.concat({
     e.accountNumber, e.account, e.status, e.generation, e.updatedAt, e.failingSince, e.warnedAt, e.noticeAt, e.lane, e.slowStart,
+    e.perSecond,
   }, ',') .. string.sub(e.stored, e.restAt)
 end)
 
@@ -63,6 +64,10 @@ local function freeSlots(webhook, endpoint)
   return countFreeSlots(tonumber(endpoint.slowStart), inFlight:get(webhook) or 0, perEndpoint)
 end
 
+-- How many deliveries of an endpoint may be claimed in a second: its own limit, or that of all. Nil
+-- for any number.
+local function getPerSecond(endpoint) return tonumber(endpoint.perSecond) or perSecond end
+
 -- How many deliveries of an endpoint were claimed in a second. Neither read nor written without a
 -- limit.
 local rates = hash(RATES, function(value)
@@ -70,7 +75,7 @@ local rates = hash(RATES, function(value)
   return second and { second = tonumber(second), count = tonumber(count) }
 end, function(rate) return text(rate.second) .. ',' .. text(rate.count) end)
 
-local function getRate(webhook) return perSecond and rates:get(webhook) end
+local function getRate(webhook, endpoint) return getPerSecond(endpoint) and rates:get(webhook) end
 
 -- Reads all that claims and offers need of endpoints.
 local function fetchEndpoints(webhooks)
@@ -96,7 +101,7 @@ local function readQueueTime(member) return tonumber(string.match(member, '^%d+/
 local function offer(webhook, endpoint, readyAt)
   local free = freeSlots(webhook, endpoint)
   local head = free > 0 and firstBelow(QUEUE, webhook)
-  local at = findReadyTime(head and (readQueueTime(head) or 0), free, findOpenTime(perSecond, getRate(webhook), now))
+  local at = findReadyTime(head and (readQueueTime(head) or 0), free, findOpenTime(getPerSecond(endpoint), getRate(webhook, endpoint), now))
   if at then
     if isEarlier(at, readyAt) then notifyWorkers(at) end
     call('ZADD', READY[endpoint.lane], text(at), webhook)
