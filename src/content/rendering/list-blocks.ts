@@ -22,6 +22,7 @@ import {
   showText,
   wrapperClass,
 } from "./block-parts.js";
+import { MONTHS, renderCalendar } from "./calendar-block.js";
 import type { BlockCall, DynamicBlocks, RenderDynamicBlock } from "./render-blocks.js";
 
 /** Posts in one list of posts. */
@@ -114,10 +115,6 @@ const NEWEST: Omit<PostQuery, "visibility"> = {
   offset: 0,
   limit: MAX_COLUMNS,
 };
-
-const MONTHS = "January February March April May June July August September October November December".split(
-  " ",
-);
 
 function renderArchives(call: BlockCall, { records }: BlockSources): string {
   const { attributes, site } = call;
@@ -316,6 +313,7 @@ const bounded =
 /** Returns the renderers of the blocks that list posts, months, terms or pages. */
 export const createListBlocks = (sources: BlockSources): DynamicBlocks => ({
   "core/archives": bounded((call) => renderArchives(call, sources)),
+  "core/calendar": bounded((call) => renderCalendar(call, sources)),
   "core/categories": bounded((call) => renderCategories(call, sources)),
   "core/latest-posts": bounded((call) => renderLatestPosts(call, sources)),
   "core/page-list": bounded((call) => renderPageList(call, sources)),

@@ -347,6 +347,46 @@ describe("a block that somebody wrote to harm the site", () => {
   });
 });
 
+describe("a calendar", () => {
+  const calendar = (attributes: JsonObject = {}): string =>
+    `<!-- wp:calendar ${JSON.stringify(attributes)} /-->`;
+
+  it("shows the month of the newest post, with links to its days and the months around", async () => {
+    const { call, write, show } = pagesOf(contentSite({ settings: { writable: ["start_of_week"] } }));
+    for (const date of ["2021-02-28T10:00:00", "2021-02-28T11:00:00", "2020-12-01T00:00:00"])
+      await write("posts", { title: "p", date });
+    const html = await show(calendar(), { date: "2021-02-01T00:00:00" });
+    expect(html).toContain("<caption>February 2021</caption>");
+    expect(html).toContain('<th scope="col" aria-label="Monday">M</th>');
+    expect(html.match(/<td>|<td class|<td colspan/g)).toHaveLength(28);
+    expect(html.match(/<tr>/g)).toHaveLength(5);
+    expect(html).toContain(
+      '<a href="http://localhost/2021/02/28/" aria-label="Posts published on February 28, 2021">28</a>',
+    );
+    expect(html).toContain('<a href="http://localhost/2020/12/">&laquo; Dec</a>');
+    expect(html).toContain('<span class="wp-calendar-nav-next">&nbsp;</span>');
+    const december = await show(calendar({ month: 12, year: 2020 }), { date: "2020-12-31T00:00:00" });
+    expect(december).toContain('<a href="http://localhost/2021/02/">Feb &raquo;</a>');
+    expect(december).toContain('<tr>\n\t\t<td colspan="1" class="pad">&nbsp;</td><td>');
+    expect(december).toContain('<td class="pad" colspan="3">&nbsp;</td>');
+    await call("POST /settings", { as: "administrator", body: { start_of_week: 0 } });
+    expect(await show(calendar({ month: 12, year: 2020 }))).toContain('<td colspan="2" class="pad">');
+  });
+
+  it.each([{ month: 13, year: 2020 }, { month: "1", year: 2020 }, { month: 1, year: 1e9 }, { month: 1 }])(
+    "ignores the month of %j",
+    async (attributes) => {
+      const { show } = pagesOf(contentSite());
+      expect(await show(calendar(attributes), { date: "2021-02-01T00:00:00" })).toContain("February 2021");
+    },
+  );
+
+  it("is empty without a published post", async () => {
+    const { show } = pagesOf(contentSite());
+    expect(await show(calendar(), { status: "draft" })).toBe("");
+  });
+});
+
 describe("the contents of one response", () => {
   const list = '<!-- wp:latest-posts {"postsToShow":100} /-->';
 
