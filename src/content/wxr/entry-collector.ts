@@ -298,8 +298,17 @@ export function isTextRead(path: string[]): boolean {
   return path.length === 5 && entry === "item" && element === "wp:postmeta" && META.includes(inner);
 }
 
-/** True for elements that become entries. They are in the channel, and in no other element. */
+/** True for elements that become entries where they are in the channel. */
 export const isEntry = (element: string): boolean => Object.hasOwn(ENTRIES, element);
+
+/**
+ * True for an element that begins the next entry, although `entry` has no end tag. Authors come
+ * first in a file, items last: an author inside an item is an element of another program.
+ */
+export function mayFollow(entry: string, element: string): boolean {
+  const names = Object.keys(ENTRIES);
+  return isEntry(element) && names.indexOf(element) >= names.indexOf(entry);
+}
 
 function readAuthorElement(texts: Texts, size: number): WxrAuthor {
   return {

@@ -5,7 +5,7 @@
 
 import sax from "sax";
 import { PostbellError } from "../../core/errors.js";
-import { createEntryCollector, getLongest, isEntry, isTextRead } from "./entry-collector.js";
+import { createEntryCollector, getLongest, isEntry, isTextRead, mayFollow } from "./entry-collector.js";
 import type { WxrDamage, WxrEntry } from "./types.js";
 import { createWxrText } from "./wxr-text.js";
 
@@ -128,7 +128,7 @@ export function createWxrReader({
     // Text and elements are not mixed, and an entry is in the channel. Or an end tag is missing.
     if (parts !== undefined)
       collector.refuse(`it is damaged in line ${parser.line + 1} (unexpected ${name})`);
-    if (isEntry(name) && path.length > 2) path.length = 2;
+    if (path.length > 2 && mayFollow(path[2] ?? "", name)) path.length = 2;
     path.push(name);
     parts = undefined;
     [textSize, tagSize] = [0, 0];
@@ -141,11 +141,16 @@ export function createWxrReader({
     if (isRead && !collector.isRefused()) parts = [];
   }
 
+  /** Elements hold elements or text. Or a start tag is damaged; but signs alone lose nothing. */
+  function addStrayText(text: string): void {
+    const line = parser.line + 1;
+    if (/[\p{L}\p{N}<>]/u.test(text)) collector.refuse(`it is damaged in line ${line} (unexpected text)`);
+    else if (!collector.isRefused()) report(line, "Signs between two elements were left out.");
+  }
+
   function addPart(text: string): void {
     if (parts === undefined) {
-      // Elements hold elements or text. Or a start tag is damaged.
-      if (path.length === 3 && isEntry(path[2] ?? "") && text.trim() !== "")
-        collector.refuse(`it is damaged in line ${parser.line + 1} (unexpected text)`);
+      if (path.length === 3 && isEntry(path[2] ?? "") && text.trim() !== "") addStrayText(text);
       if (collector.isRefused() && isTextRead(path)) grow(text.length);
       return;
     }
