@@ -725,7 +725,7 @@ async function openQueue(prefix, pending) {
     clock: systemClock,
     logger: silent,
     perEndpoint: PER_ENDPOINT,
-    retention: { ms: 72 * HOUR, events: 10_000 },
+    retention: { keepMs: 72 * HOUR, events: 10_000 },
   });
   const accounts = Array.from(
     { length: Math.ceil(GROWTH_ENDPOINTS / PER_ACCOUNT) },

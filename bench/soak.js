@@ -92,7 +92,7 @@ const opened = await OPEN[values.storage]();
 const load = await startLoad({
   perSecond: PER_SECOND,
   storage: opened.storage,
-  webhooks: { retention: { ms: KEPT_MS } },
+  webhooks: { retention: { keepMs: KEPT_MS } },
   settings: { execArgv: ["--expose-gc"] },
 });
 const rows = [];

@@ -409,7 +409,7 @@ async function addUp(store, pending) {
   await work(store, 100);
 }
 
-const LONG = { ms: 72 * HOUR, events: 10_000_000 };
+const LONG = { keepMs: 72 * HOUR, events: 10_000_000 };
 const PER_ACCOUNT = 10;
 
 const SIZES = [200, 32];
@@ -489,7 +489,7 @@ async function growth(kind) {
 /** The size after deliveries whose retention is over: what is freed has to be used again. */
 async function size(kind) {
   const { storage, bytes, close } = await STORAGES[kind]();
-  const store = openStore(storage, { ms: 1_000, events: 10_000 });
+  const store = openStore(storage, { keepMs: 1_000, events: 10_000 });
   await register(store, 10, 1);
   const sizes = [];
   for (let part = 1; part <= 10; part++) {

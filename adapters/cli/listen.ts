@@ -65,7 +65,7 @@ ${secretDetails}
         values.port === undefined
           ? undefined
           : readWholeNumber(values.port, "--port", { min: 0, max: 65_535 }),
-      toleranceSeconds: readWholeNumber(values.tolerance, "--tolerance", { min: 0, max: 1e12 }),
+      toleranceMs: 1_000 * readWholeNumber(values.tolerance, "--tolerance", { min: 0, max: 1e12 }),
       statuses: values.status
         .split(",")
         .map((one) => readWholeNumber(one.trim(), "--status", { min: 200, max: 599 })),

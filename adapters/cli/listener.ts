@@ -14,7 +14,7 @@ const MAX_REMEMBERED = 10_000;
 export interface ListenSettings {
   secrets: string[];
   header: string;
-  toleranceSeconds: number;
+  toleranceMs: number;
   /** Statuses of the responses to valid requests, in turn. The last one repeats. */
   statuses: number[];
   forward: string | undefined;
@@ -29,7 +29,7 @@ interface Reply {
 }
 
 export function createListener(settings: ListenSettings, io: CliIo) {
-  const { secrets, header: signatureHeader, toleranceSeconds, statuses, forward, save } = settings;
+  const { secrets, header: signatureHeader, toleranceMs, statuses, forward, save } = settings;
   const seen = new LRUCache<string, true>({ max: MAX_REMEMBERED });
   const files = save === undefined ? undefined : createRequestFiles(save);
   let count = 0;
@@ -54,7 +54,7 @@ export function createListener(settings: ListenSettings, io: CliIo) {
       return;
     }
     const now = systemClock.now();
-    const report = checkSignature(message, { secrets, toleranceSeconds, signatureHeader, now });
+    const report = checkSignature(message, { secrets, toleranceMs, signatureHeader, now });
     const { id, type } = identify(report);
     const trustedId = isTrusted(message, report) ? id : null;
     const repeated = trustedId !== null && seen.has(trustedId);

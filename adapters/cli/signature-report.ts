@@ -14,7 +14,7 @@ import { getHeader, type HttpMessage } from "./http-message.js";
 
 export interface SignatureCheck {
   secrets: string[];
-  toleranceSeconds: number;
+  toleranceMs: number;
   signatureHeader: string;
   /** Epoch milliseconds. */
   now: number;
@@ -68,9 +68,9 @@ function reportSignature(
   notification: SignatureReport["notification"],
 ): Finding {
   const { body } = request;
-  const { secrets, signatureHeader, toleranceSeconds, now } = check;
+  const { secrets, signatureHeader, toleranceMs, now } = check;
   const header = getHeader(request, signatureHeader);
-  const result = verifySignature({ body, header, secrets, toleranceSeconds, now });
+  const result = verifySignature({ body, header, secrets, toleranceMs, now });
   if (result.ok) {
     const ageSeconds = toAge(result.timestamp, now);
     return notification === undefined
@@ -110,9 +110,9 @@ function explainMissing({ headers }: HttpMessage, signatureHeader: string): stri
 function explainAge(
   body: Uint8Array,
   header: string | undefined,
-  { secrets, toleranceSeconds, now }: SignatureCheck,
+  { secrets, toleranceMs, now }: SignatureCheck,
 ): Omit<Finding, "code"> {
-  const any = verifySignature({ body, header, secrets, toleranceSeconds: Number.MAX_VALUE, now });
+  const any = verifySignature({ body, header, secrets, toleranceMs: Number.MAX_VALUE, now });
   const ageSeconds = any.ok ? toAge(any.timestamp, now) : 0;
   const when = ageSeconds < 0 ? `${-ageSeconds} s in the future` : `${ageSeconds} s ago`;
   const cause =
@@ -120,7 +120,7 @@ function explainAge(
       ? "The time seems to be in milliseconds, but the header has seconds."
       : "A receiver must refuse it: it may be a replay, or a clock is wrong. To verify a saved request despite its age, give its time with --at, or a larger --tolerance.";
   return {
-    message: `The signature is correct, but was made ${when}; the tolerance is ${toleranceSeconds} s. ${cause}`,
+    message: `The signature is correct, but was made ${when}; the tolerance is ${toleranceMs / 1_000} s. ${cause}`,
     ageSeconds,
   };
 }
@@ -197,7 +197,7 @@ function explainMismatch({ body, header, secrets, now }: SignedBody): string {
         body: changed === undefined ? body : Buffer.from(changed, "latin1"),
         header,
         secrets: usable,
-        toleranceSeconds: Number.MAX_VALUE,
+        toleranceMs: Number.MAX_VALUE,
         now,
       }).ok
     );

@@ -37,11 +37,11 @@ ${secretDetails}
     if (file === undefined) throw new Error("The file to verify is missing.");
     if (file === "-" && options["secret-file"].includes("-"))
       throw new Error("The standard input cannot be both the request and the secret: save one to a file.");
-    const toleranceSeconds = readWholeNumber(tolerance, "--tolerance", { min: 0, max: 1e12 });
+    const toleranceMs = 1_000 * readWholeNumber(tolerance, "--tolerance", { min: 0, max: 1e12 });
     const time = at === undefined ? undefined : readTimeOption(at, "--at");
-    return { file, header, json, toleranceSeconds, time, source: readSecretSource(options) };
+    return { file, header, json, toleranceMs, time, source: readSecretSource(options) };
   },
-  async run({ file, header, json, toleranceSeconds, time, source }, io) {
+  async run({ file, header, json, toleranceMs, time, source }, io) {
     const { secrets } = await findSecrets(source, io);
     if (secrets.length === 0)
       throw wrongUsage("There is no secret: give --secret-file, --secret or POSTBELL_SECRET.");
@@ -49,7 +49,7 @@ ${secretDetails}
     if (bytes === undefined) throw new Error(TOO_LARGE);
     const message = readMessage(bytes);
     const now = time ?? systemClock.now();
-    const report = checkSignature(message, { secrets, toleranceSeconds, signatureHeader: header, now });
+    const report = checkSignature(message, { secrets, toleranceMs, signatureHeader: header, now });
     if (json) io.stdout.write(`${JSON.stringify(toJson(report, message.notes))}\n`);
     else printReport(report, message.notes, io);
     return report.code === "valid" ? EXIT.done : EXIT.invalid;

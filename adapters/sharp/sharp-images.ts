@@ -35,7 +35,7 @@ const WHITE = { r: 255, g: 255, b: 255, alpha: 1 };
  */
 export function sharpImages(options: SharpImagesOptions = {}): ImageTool {
   const settings = readOptions("sharpImages", sharpImagesOptions, options);
-  const { maxPixels, maxAvifPixels, maxFrames, concurrency, maxWaiting, timeoutSeconds } = settings;
+  const { maxPixels, maxAvifPixels, maxFrames, concurrency, maxWaiting, timeoutMs } = settings;
   const turns = createConcurrencyLimit({ running: concurrency, waiting: maxWaiting });
   let loading: Promise<MakeSharp> | undefined;
 
@@ -65,7 +65,7 @@ export function sharpImages(options: SharpImagesOptions = {}): ImageTool {
       const max = mayMove ? maxFrames : 1;
       const frames = frameCount(mimeType, bytes, max);
       if (frames > max) return mayMove || frames === Number.POSITIVE_INFINITY ? "too_large" : "animated";
-      const deadline = systemClock.monotonic() + timeoutSeconds * 1_000;
+      const deadline = systemClock.monotonic() + timeoutMs;
       try {
         return await work({ bytes, size, mimeType, makeSharp, deadline });
       } catch (error) {
@@ -189,7 +189,7 @@ export const sharpImagesOptions = {
   maxFrames: wholeNumber("count", 1_000, { min: 1 }),
   concurrency: wholeNumber("count", 2, { min: 1, max: 64 }),
   maxWaiting: wholeNumber("count", 32, { min: 0 }),
-  timeoutSeconds: wholeNumber("seconds", 30, { min: 1, max: 3_600 }),
+  timeoutMs: wholeNumber("ms", 30_000, { min: 1, max: 3_600_000 }),
 };
 
 /** The options of {@link sharpImages}. */
@@ -215,7 +215,7 @@ export interface SharpImagesOptions {
   maxWaiting?: number | undefined;
   /**
    * Time limit of one image with all its versions; AVIF may take longer, see `maxAvifPixels`.
-   * Default: 30.
+   * Default: 30 000, at most an hour.
    */
-  timeoutSeconds?: number | undefined;
+  timeoutMs?: number | undefined;
 }

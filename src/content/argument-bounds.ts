@@ -11,7 +11,7 @@ import type { Schema } from "../schema/types.js";
 /** In characters. */
 export const LENGTHS = {
   /**
-   * The largest possible `limits.bodyBytes`: only the body bounds the text of an author with
+   * The largest possible `limits.requestBytes`: only the body bounds the text of an author with
    * `unfiltered_html`.
    */
   content: 67_108_864,

@@ -290,7 +290,7 @@ export interface ContentLimits {
    * Largest JSON or form body; for GET, DELETE and anonymous requests at most 64 KiB. Default: 2
    * MiB. Raise it for very long posts.
    */
-  readonly bodyBytes?: number | undefined;
+  readonly requestBytes?: number | undefined;
   /**
    * Time for a JSON or form body, and for the first and each further part of an upload; a slower
    * one is refused with 408. Default: 10 s. Raise it for slow clients: 2 MiB in 10 seconds need 1.7

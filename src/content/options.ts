@@ -194,7 +194,7 @@ export const contentOptions = {
   },
   unknownPaths: oneOf(["pass", "answer"], "pass"),
   limits: {
-    bodyBytes: wholeNumber("bytes", 2_097_152, { min: 1024, max: 67_108_864 }),
+    requestBytes: wholeNumber("bytes", 2_097_152, { min: 1024, max: 67_108_864 }),
     bodyMs: wholeNumber("ms", BODY_MS, { min: 100, max: 3_600_000 }),
     filteredCharacters: wholeNumber("count", DEFAULT_FILTERED_CHARACTERS, { min: 1024 }),
     responseBytes: wholeNumber("bytes", 8_388_608, { min: 65_536 }),

@@ -127,7 +127,7 @@ export function createContent(options: ContentOptions): Content {
     stamp: () => repository.stamp() + users.stamp(),
     cors: config.cors,
     bodyPace: { clock, ms: limits.bodyMs },
-    limits: { bodyBytes: limits.bodyBytes, cacheBytes: shareOfCache(config) },
+    limits: { requestBytes: limits.requestBytes, cacheBytes: shareOfCache(config) },
     lists: base.lists,
     unknownPaths: config.unknownPaths,
     logger,

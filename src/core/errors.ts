@@ -34,7 +34,7 @@ export type ErrorCode =
   | "attempt_in_flight"
   /** An event cannot be resent to this webhook again. */
   | "resend_limit_reached"
-  /** Too many recoveries or tests of a webhook. Wait for `retryAfterSeconds`. */
+  /** Too many recoveries or tests of a webhook. Wait for `retryAfterMs`. */
   | "rate_limited"
   /** The `Idempotency-Key` was used with another body. */
   | "idempotency_key_reused"
@@ -97,8 +97,8 @@ export class PostbellError extends Error {
    * `event_types[0]`.
    */
   readonly field: string | undefined;
-  /** Set for `rate_limited`: when to try again. */
-  readonly retryAfterSeconds: number | undefined;
+  /** Set for `rate_limited`: when to try again, in milliseconds from now. */
+  readonly retryAfterMs: number | undefined;
   /**
    * Set for `storage_unavailable`, `storage_full` and `schema_unavailable`: `none` if the call
    * changed nothing, for example because it was never sent; `unknown` if it may have taken effect.
@@ -131,7 +131,7 @@ export class PostbellError extends Error {
     message: string,
     details: {
       readonly field?: string | undefined;
-      readonly retryAfterSeconds?: number | undefined;
+      readonly retryAfterMs?: number | undefined;
       readonly effect?: "none" | "unknown" | undefined;
       readonly eventId?: string | undefined;
       readonly reason?: string | undefined;
@@ -143,7 +143,7 @@ export class PostbellError extends Error {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.code = code;
     this.field = details.field;
-    this.retryAfterSeconds = details.retryAfterSeconds;
+    this.retryAfterMs = details.retryAfterMs;
     this.effect = details.effect ?? DEFAULT_EFFECTS[code];
     this.eventId = details.eventId;
     this.reason = details.reason;

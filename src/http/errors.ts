@@ -53,9 +53,9 @@ export function toHttpError(
 ): HttpError | undefined {
   if (thrown instanceof HttpError) return thrown;
   if (!isPostbellError(thrown)) return undefined;
-  const { code, message, field, retryAfterSeconds } = thrown;
+  const { code, message, field, retryAfterMs } = thrown;
   const status = statuses.get(code);
   if (status === undefined) return undefined;
-  const headers = retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) };
+  const headers = retryAfterMs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterMs / 1000)) };
   return new HttpError(status, code, message, { field, headers });
 }

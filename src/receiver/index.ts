@@ -111,15 +111,15 @@ export function createReceiver(
   options: ReceiverOptions | PlainReceiverOptions | SchemeReceiverOptions<{ readonly id: string }>,
 ): Receiver<{ readonly id: string }> {
   const settings = readOptions("createReceiver", receiverOptions, options);
-  const { onEvent, path, toleranceSeconds, bodyLimitBytes, duplicates, storage, clock } = settings;
+  const { onEvent, path, toleranceMs, limits, duplicates, storage, clock } = settings;
   const scheme = chooseScheme(options, settings);
   if (onEvent === undefined) throw missingOption("onEvent");
   const receiver = new EventReceiver({
     scheme,
     onEvent: onEvent as (event: { readonly id: string }) => unknown,
     path,
-    toleranceSeconds,
-    bodyLimitBytes,
+    toleranceMs,
+    limits,
     duplicates,
     storage,
     clock,

@@ -58,10 +58,10 @@ export interface ReceiverOptions {
    */
   path?: string | undefined;
   /**
-   * Largest difference between the time of a signature and now, in either direction. Default 300.
-   * Raise it only if your clock is inaccurate: it is the window for replays.
+   * Largest difference between the time of a signature and now, in either direction. Default 300
+   * 000, five minutes. Raise it only if your clock is inaccurate: it is the window for replays.
    */
-  toleranceSeconds?: number | undefined;
+  toleranceMs?: number | undefined;
   /** The memory of event ids, by which repetitions are recognised. */
   duplicates?:
     | {
@@ -80,8 +80,12 @@ export interface ReceiverOptions {
    * are remembered in this process only. Set it if `onEvent` must not see an event twice.
    */
   storage?: ReceivedEvents | undefined;
-  /** Larger bodies are refused unread. Default 1 MiB. */
-  bodyLimitBytes?: number | undefined;
+  limits?:
+    | {
+        /** Largest body of a delivery. Larger ones are refused unread. Default 1 MiB. */
+        requestBytes?: number | undefined;
+      }
+    | undefined;
   /** As in `createWebhooks`. */
   clock?: Clock | undefined;
   /**
@@ -179,7 +183,7 @@ export const receiverOptions = {
     (value) => typeof value === "string" && value.startsWith("/"),
     undefined,
   ),
-  toleranceSeconds: wholeNumber("seconds", 300, { min: 0 }),
+  toleranceMs: wholeNumber("ms", 300_000, { min: 0 }),
   duplicates: {
     max: wholeNumber("count", 10_000, { min: 1, max: 10_000_000 }),
     ttlMs: wholeNumber("ms", 6 * DAY_MS, { min: 1 }),
@@ -190,7 +194,7 @@ export const receiverOptions = {
     undefined,
     "a storage of postbell/received",
   ),
-  bodyLimitBytes: wholeNumber("bytes", 1_048_576, { min: 1 }),
+  limits: { requestBytes: wholeNumber("bytes", 1_048_576, { min: 1 }) },
   clock: value<Clock>("a clock", isObject, systemClock),
   logger: loggerOption,
 };

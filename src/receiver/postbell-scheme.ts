@@ -33,8 +33,8 @@ export function createPostbellScheme(options: SchemeOptions): WebhookScheme<AnyN
     return {
       header: name,
       read,
-      verify({ body, header, toleranceSeconds, now }) {
-        const result = verifySignature({ body, header: header(name), secrets: list, toleranceSeconds, now });
+      verify({ body, header, toleranceMs, now }) {
+        const result = verifySignature({ body, header: header(name), secrets: list, toleranceMs, now });
         return result.ok ? undefined : result.code;
       },
     };
@@ -48,14 +48,14 @@ export function createPostbellScheme(options: SchemeOptions): WebhookScheme<AnyN
   return {
     header: "webhook-signature",
     read,
-    verify({ body, header, toleranceSeconds, now }) {
+    verify({ body, header, toleranceMs, now }) {
       const result = verifyAsymmetricSignature({
         body,
         id: header("webhook-id"),
         timestamp: header("webhook-timestamp"),
         signature: header("webhook-signature"),
         keys,
-        toleranceSeconds,
+        toleranceMs,
         now,
       });
       return result.ok ? undefined : result.code;

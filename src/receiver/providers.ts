@@ -190,12 +190,12 @@ export function standardWebhooks<P = unknown>(
   return Object.freeze<WebhookScheme<ProviderEvent<P>>>({
     header: "webhook-signature",
     verify(request) {
-      const { body, toleranceSeconds, now } = request;
+      const { body, toleranceMs, now } = request;
       const id = request.header("webhook-id");
       const timestamp = request.header("webhook-timestamp");
       const signature = request.header("webhook-signature");
       if (isAsymmetric) {
-        const input = { body, id, timestamp, signature, keys: publicKeys, toleranceSeconds, now };
+        const input = { body, id, timestamp, signature, keys: publicKeys, toleranceMs, now };
         const result = verifyAsymmetricSignature(input);
         return result.ok ? undefined : result.code;
       }

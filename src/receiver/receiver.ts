@@ -26,8 +26,8 @@ export interface ReceiverParts<E extends { readonly id: string }> {
   onEvent: (event: E) => unknown;
   /** `undefined`: the mount point, and whatever a route of the host matches. */
   path: string | undefined;
-  toleranceSeconds: number;
-  bodyLimitBytes: number;
+  toleranceMs: number;
+  limits: { requestBytes: number };
   duplicates: { max: number; ttlMs: number };
   storage: ReceivedEvents | undefined;
   clock: Clock;
@@ -50,10 +50,10 @@ export class EventReceiver<E extends { readonly id: string }> {
 
   /** Never rejects. */
   async receive(request: ReceivedRequest): Promise<ReceiveResult<E>> {
-    const { scheme, toleranceSeconds, clock } = this.#parts;
+    const { scheme, toleranceMs, clock } = this.#parts;
     const { body } = request;
     if (typeof body !== "string" && !(body instanceof Uint8Array)) return problem("raw_body_unavailable");
-    const signed = toSignedRequest(request, { toleranceSeconds, now: clock.now() });
+    const signed = toSignedRequest(request, { toleranceMs, now: clock.now() });
     const code = scheme.verify(signed);
     if (code !== undefined) return signatureProblem(code, scheme.header);
     const event = scheme.read(signed);
@@ -113,10 +113,10 @@ export class EventReceiver<E extends { readonly id: string }> {
     if (!this.#isOurs(request)) return undefined;
     if (request.method !== "POST")
       return failure(405, "method_not_allowed", "Send deliveries with POST.", { allow: "POST" });
-    const { bodyLimitBytes, clock, scheme } = this.#parts;
+    const { limits, clock, scheme } = this.#parts;
     let result: ReceiveResult<E>;
     try {
-      const body = await readBytes(request, { limit: bodyLimitBytes, pace: { clock, ms: BODY_MS } });
+      const body = await readBytes(request, { limit: limits.requestBytes, pace: { clock, ms: BODY_MS } });
       result = await this.receive({ body, headers: request.headers });
     } catch (error) {
       if (error instanceof HttpError) return failure(error.status, error.code, error.message);

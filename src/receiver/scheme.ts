@@ -20,8 +20,8 @@ export interface SignedRequest {
    * that a second signature makes the header malformed.
    */
   readonly header: (name: string) => string | undefined;
-  /** Largest difference between the time of the signature and now, in seconds. */
-  readonly toleranceSeconds: number;
+  /** Largest difference between the time of the signature and now. */
+  readonly toleranceMs: number;
   /** Epoch milliseconds. */
   readonly now: number;
 }
@@ -56,11 +56,11 @@ export interface WebhookScheme<E extends { readonly id: string }> {
 /** Creates the view of a request that a scheme gets. */
 export const toSignedRequest = (
   { body, headers }: ReceivedRequest,
-  { toleranceSeconds, now }: { toleranceSeconds: number; now: number },
+  { toleranceMs, now }: { toleranceMs: number; now: number },
 ): SignedRequest => ({
   body,
   header: (name) => readHeader(headers, name),
-  toleranceSeconds,
+  toleranceMs,
   now,
 });
 

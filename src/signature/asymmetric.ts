@@ -147,7 +147,7 @@ export interface AsymmetricInput {
   /** `webhook-signature`. Signatures other than `v1a` are ignored. */
   signature: string | undefined;
   keys: KeyObject[];
-  toleranceSeconds: number;
+  toleranceMs: number;
   /** Epoch milliseconds. */
   now: number;
 }
@@ -159,7 +159,7 @@ export function verifyAsymmetricSignature({
   timestamp,
   signature,
   keys,
-  toleranceSeconds,
+  toleranceMs,
   now,
 }: AsymmetricInput): SignatureResult {
   if (!id || !timestamp || !signature) return { ok: false, code: "missing_header" };
@@ -173,5 +173,5 @@ export function verifyAsymmetricSignature({
   const isMatch = signatures.some((encoded) =>
     keys.some((key) => verify(null, content, key, Buffer.from(encoded, "base64"))),
   );
-  return isMatch ? verifyAge(Number(timestamp), { now, toleranceSeconds }) : { ok: false, code: "no_match" };
+  return isMatch ? verifyAge(Number(timestamp), { now, toleranceMs }) : { ok: false, code: "no_match" };
 }

@@ -66,13 +66,13 @@ export interface VerifyInput {
   readonly header: string | null | undefined;
   /** The endpoint's secret, or several during a rotation: any of them may match. */
   readonly secrets: string | readonly string[];
-  /** Largest difference between the time in the header and now, in seconds. Default 300. */
-  readonly toleranceSeconds?: number | undefined;
+  /** Largest difference between the time in the header and now. Default 300 000. */
+  readonly toleranceMs?: number | undefined;
   /** The current time in epoch milliseconds. Default: the system's. */
   readonly now?: number | undefined;
 }
 
-const VERIFY_KEYS: string[] = ["body", "header", "secrets", "toleranceSeconds", "now"];
+const VERIFY_KEYS: string[] = ["body", "header", "secrets", "toleranceMs", "now"];
 
 /**
  * Verifies the signature of a delivery: first that it was made with one of the secrets, then its
@@ -95,10 +95,10 @@ const VERIFY_KEYS: string[] = ["body", "header", "secrets", "toleranceSeconds", 
  */
 export function verifySignature(input: VerifyInput): SignatureResult {
   refuseUnknownKeys("verifySignature", input, VERIFY_KEYS);
-  const { body, header, secrets, toleranceSeconds = 300, now = systemClock.now() } = input;
+  const { body, header, secrets, toleranceMs = 300_000, now = systemClock.now() } = input;
   const keys = readSecrets(secrets);
-  if (typeof toleranceSeconds !== "number" || !(toleranceSeconds >= 0))
-    throw invalid("toleranceSeconds", "a number of seconds, 0 or more");
+  if (typeof toleranceMs !== "number" || !(toleranceMs >= 0))
+    throw invalid("toleranceMs", "a number of milliseconds, 0 or more");
   if (!Number.isFinite(now)) throw invalid("now", "a time in epoch milliseconds");
   if (typeof body !== "string" && !(body instanceof Uint8Array)) {
     throw new PostbellError(
@@ -112,7 +112,7 @@ export function verifySignature(input: VerifyInput): SignatureResult {
   const elements = readHeader(header);
   if (elements === undefined) return { ok: false, code: "malformed_header" };
   if (!hasMatchingKey(keys, elements, body)) return { ok: false, code: "no_match" };
-  return verifyAge(Number(elements.timestamp), { now, toleranceSeconds });
+  return verifyAge(Number(elements.timestamp), { now, toleranceMs });
 }
 
 /**
@@ -122,9 +122,9 @@ export function verifySignature(input: VerifyInput): SignatureResult {
  */
 export function verifyAge(
   timestamp: number,
-  { now, toleranceSeconds }: { now: number; toleranceSeconds: number },
+  { now, toleranceMs }: { now: number; toleranceMs: number },
 ): SignatureResult {
-  const isFresh = Math.abs(Math.floor(now / 1000) - timestamp) <= toleranceSeconds;
+  const isFresh = Math.abs(Math.floor(now / 1000) - timestamp) * 1000 <= toleranceMs;
   return isFresh ? { ok: true, timestamp } : { ok: false, code: "timestamp_out_of_tolerance" };
 }
 

@@ -118,7 +118,7 @@ export const webhooksOptions = {
     close: hook<NonNullable<Notify["close"]>>(),
   },
   retention: {
-    ms: wholeNumber("ms", 72 * HOUR, { min: 0 }),
+    keepMs: wholeNumber("ms", 72 * HOUR, { min: 0 }),
     events: wholeNumber("count", 10_000, { min: 0 }),
   },
   limits: {

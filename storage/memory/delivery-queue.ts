@@ -190,7 +190,7 @@ function appendEvent(context: MemoryStoreContext, event: EventRecord, request: A
   const receivers = endpoints.map(({ id }) => id);
   const deliveries = listDeliveries(event.id, receivers);
   const isTest = webhookId !== undefined;
-  if (!account || !isKept({ isTest, receivers: receivers.length, webhooks, retentionMs: retention.ms })) {
+  if (!account || !isKept({ isTest, receivers: receivers.length, webhooks, retentionMs: retention.keepMs })) {
     countFiltered(filtered);
     const remembered = { digest: event.digest, receivers, expiresAt: now + rememberMs };
     state.remembered.set(scoped(event.account, event.id), remembered);

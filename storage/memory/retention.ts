@@ -75,12 +75,12 @@ export function completeEvent(
   event: MemoryEvent,
   now: number,
 ): void {
-  if (retention.ms === 0) {
+  if (retention.keepMs === 0) {
     free(state, event, now);
     return;
   }
   reopen(state, event);
-  keep(state, event, now, now + retention.ms);
+  keep(state, event, now, now + retention.keepMs);
   let left = MAX_PER_CALL;
   while (left > 0 && event.account.ended.size > retention.events) {
     const oldest = event.account.ended.head();

@@ -160,7 +160,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
       scriptLimits = {
         perEndpoint,
         perSecond: perSecond ?? undefined,
-        retentionMs: retention.ms,
+        retentionMs: retention.keepMs,
         retentionEvents: retention.events,
       };
       const context = createStoreContext({

@@ -137,7 +137,7 @@ function planEvent(
     isTest: webhookId !== undefined,
     receivers: receivers.length,
     webhooks: account.webhooks.length,
-    retentionMs: retention.ms,
+    retentionMs: retention.keepMs,
   };
   return { item, receivers, filtered, isKept: isKept(appended) };
 }

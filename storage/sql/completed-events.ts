@@ -46,7 +46,7 @@ export async function keepCompleted(
   { context: { retention }, now }: CompleteOptions,
 ): Promise<void> {
   if (rows.length === 0) return;
-  if (retention.ms === 0) {
+  if (retention.keepMs === 0) {
     const positions = rows.map(({ position }) => position);
     const whole = await transaction.lockRows<StoredEventRow>(events, "position", positions);
     await freeEvents(transaction, whole, now);

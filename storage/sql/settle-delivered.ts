@@ -26,7 +26,7 @@ function toDelivered(settlement: Settlement, { claimed, retention }: SqlStoreCon
   const { id, webhookId, token, outcome, attempt, endpoint: report } = settlement;
   const row = claimed.get(token)?.get(id);
   if (outcome.state !== "delivered" || row === undefined || row.attempts === null) return undefined;
-  if (retention.ms === 0 || !id.startsWith(`${webhookId}.`)) return undefined;
+  if (retention.keepMs === 0 || !id.startsWith(`${webhookId}.`)) return undefined;
   const startedAt = settlement.startedAt ?? row.started_at;
   if (startedAt === null || attempt === null || report?.ok !== true) return undefined;
   return { settlement, row, attempt, report, startedAt };

@@ -125,7 +125,7 @@ async function freeExpired(
 ): Promise<boolean> {
   const rows = await transaction.all<{ event: number }>(
     `SELECT event FROM {completed} WHERE ended_at <= $1 ORDER BY ended_at LIMIT ${MAX_FREED}${transaction.skipLocked}`,
-    [now - retention.ms],
+    [now - retention.keepMs],
   );
   return freeCompleted(transaction, listPositions(rows), now);
 }
@@ -213,7 +213,7 @@ async function readNextEnd(transaction: SqlTransaction, { retention }: SqlStoreC
       (SELECT min(expires_at) FROM {remembered}) AS remembered, (SELECT min(expires_at) FROM {replays}) AS replays`,
   );
   const times = [
-    first?.ended == null ? null : Number(first.ended) + retention.ms,
+    first?.ended == null ? null : Number(first.ended) + retention.keepMs,
     first?.remembered ?? null,
     first?.replays ?? null,
   ];

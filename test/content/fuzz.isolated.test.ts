@@ -84,7 +84,7 @@ function siteUnder(seed: number) {
     storage,
     files,
     clock,
-    limits: { cacheBytes: 1_048_576, bodyBytes: 65_536, uploadBytes: 16_384, revisions: 3 },
+    limits: { cacheBytes: 1_048_576, requestBytes: 65_536, uploadBytes: 16_384, revisions: 3 },
     cors: { origins: ["https://app.example.org"] },
     // No name has an address, so nothing leaves this machine.
     embeds: { destinations: { resolve: async () => [] } },

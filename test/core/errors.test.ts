@@ -49,7 +49,7 @@ describe("an error of the package", () => {
       "name",
       "code",
       "field",
-      "retryAfterSeconds",
+      "retryAfterMs",
       "effect",
       "eventId",
       "reason",

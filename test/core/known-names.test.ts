@@ -11,7 +11,7 @@ describe("the nearest name", () => {
     ["Retry", ["retry", "notify"], "retry"],
     ["warn", ["warning", "disabled"], "warning"],
     ["warnMs", ["warnAfterMs", "disableAfterMs"], "warnAfterMs"],
-    ["tolerance", ["toleranceSeconds", "now"], "toleranceSeconds"],
+    ["tolerance", ["toleranceMs", "now"], "toleranceMs"],
     ["retries", ["retry", "limits"], "retry"],
     ["allowHTTP", ["allowHttp", "allow"], "allowHttp"],
     ["uri", ["url", "status"], "url"],

@@ -155,7 +155,7 @@ const OPTIONS: Readonly<
   "registrations.filters": { bad: NO_FLAGS, good: [true, false] },
   "registrations.headers": { bad: NO_FLAGS, good: [true, false] },
   "registrations.perSecond": { bad: NO_FLAGS, good: [true, false] },
-  "retention.ms": { bad: NO_NUMBERS, good: [0, Number.MAX_SAFE_INTEGER] },
+  "retention.keepMs": { bad: NO_NUMBERS, good: [0, Number.MAX_SAFE_INTEGER] },
   "retention.events": { bad: NO_NUMBERS, good: [0, Number.MAX_SAFE_INTEGER] },
   "limits.webhooks": { bad: [...NO_NUMBERS, 0, 10_001], good: [1, 10_000] },
   "limits.enabledWebhooks": { bad: [...NO_NUMBERS, 0, 10_001], good: [1, 10_000] },
@@ -257,7 +257,7 @@ describe("the options of createWebhooks", () => {
       endpoints: { warnAfterMs: 259_200_000, disableAfterMs: 345_600_000 },
       notify: { warning: undefined, disabled: undefined },
       registrations: { filters: false, headers: false, perSecond: false },
-      retention: { ms: 72 * HOUR, events: 10_000 },
+      retention: { keepMs: 72 * HOUR, events: 10_000 },
       limits: {
         auditEntries: 0,
         enabledWebhooks: 15,

@@ -66,7 +66,11 @@ interface Side {
   readonly read: (text: string) => Promise<readonly Row[]>;
 }
 
-const OPTIONS = { logger: silentLogger, perEndpoint: PER_ENDPOINT, retention: { ms: HOUR, events: 1_000 } };
+const OPTIONS = {
+  logger: silentLogger,
+  perEndpoint: PER_ENDPOINT,
+  retention: { keepMs: HOUR, events: 1_000 },
+};
 
 interface SideOptions {
   readonly clock: ReturnType<typeof manualClock>;

@@ -120,7 +120,7 @@ test("a transaction that stays open delays no other event, claim or settlement o
     clock: (await import("../../src/core/clock.js")).systemClock,
     logger: (await import("../../src/core/logger.js")).silentLogger,
     perEndpoint: 5,
-    retention: { ms: 1_000, events: 10 },
+    retention: { keepMs: 1_000, events: 10 },
   });
   const claim = () =>
     store.claim({

@@ -55,7 +55,7 @@ describe("a worker whose wall clock is wrong (F48)", () => {
         receiver,
         options: {
           clock,
-          retention: { ms: 60_000, events: 1_000 },
+          retention: { keepMs: 60_000, events: 1_000 },
           retry: { intervalsMs: [RETRY_MS], everyMs: 1_000, windowMs: 60_000, jitter: 0 },
         },
       });

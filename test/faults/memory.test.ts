@@ -326,7 +326,7 @@ describe("the books", () => {
     const clock = manualClock(Date.now());
     const opened = openStore(
       { url: redis.url, time: "clock" },
-      { clock, retention: { ms: 1_000, events: 100 } },
+      { clock, retention: { keepMs: 1_000, events: 100 } },
     );
     const ids = [await opened.register("a"), await opened.register("b")];
     for (let count = 0; count < 50; count++) {

@@ -153,7 +153,7 @@ describe("a JSON body", () => {
 });
 
 describe("a request", () => {
-  const limits = { bodyBytes: 2_097_152, cacheBytes: 0 };
+  const limits = { requestBytes: 2_097_152, cacheBytes: 0 };
   const large = { title: "x".repeat(70_000) };
 
   it.each([

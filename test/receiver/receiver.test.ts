@@ -199,7 +199,7 @@ describe("a delivery that is refused", () => {
   });
 
   it("is older than the tolerance of the option", async () => {
-    const { post, sign, clock } = receiverOf({ toleranceSeconds: 10 });
+    const { post, sign, clock } = receiverOf({ toleranceMs: 10_000 });
     const headers = { "x-service-signature": sign(notification) };
     await clock.advance(11_000);
     expect(codeOf(await post(notification, { headers }))).toBe("timestamp_out_of_tolerance");
@@ -267,7 +267,7 @@ describe("a delivery that is refused", () => {
   });
 
   it("is larger than the limit", async () => {
-    const { post, events } = receiverOf({ bodyLimitBytes: notification.length - 1 });
+    const { post, events } = receiverOf({ limits: { requestBytes: notification.length - 1 } });
     const response = await post(notification);
     expect(response).toMatchObject({ status: 413 });
     expect(codeOf(response)).toBe("body_too_large");
@@ -427,15 +427,19 @@ describe("createReceiver", () => {
     ["an empty header name", { secrets: secret, onEvent: () => {}, header: "" }, "header"],
     [
       "a tolerance that is no number",
-      { secrets: secret, onEvent: () => {}, toleranceSeconds: Number.NaN },
-      "toleranceSeconds",
+      { secrets: secret, onEvent: () => {}, toleranceMs: Number.NaN },
+      "toleranceMs",
     ],
     [
       "no room for duplicates",
       { secrets: secret, onEvent: () => {}, duplicates: { max: 0 } },
       "duplicates.max",
     ],
-    ["no room for a body", { secrets: secret, onEvent: () => {}, bodyLimitBytes: 0 }, "bodyLimitBytes"],
+    [
+      "no room for a body",
+      { secrets: secret, onEvent: () => {}, limits: { requestBytes: 0 } },
+      "limits.requestBytes",
+    ],
   ])("refuses %s", (_, options, field) => {
     const call = () => createReceiver(options as unknown as ReceiverOptions);
     expect(call).toThrow(expect.objectContaining({ name: "PostbellError", code: "invalid_option", field }));

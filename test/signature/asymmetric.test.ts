@@ -98,7 +98,7 @@ describe("verifyAsymmetricSignature", () => {
   const check = (changes: Partial<Parameters<typeof verifyAsymmetricSignature>[0]> = {}) =>
     verifyAsymmetricSignature({
       ...{ body, id, timestamp: String(timestamp), signature: v1a },
-      ...{ keys: [publicKey], toleranceSeconds: 300, now, ...changes },
+      ...{ keys: [publicKey], toleranceMs: 300_000, now, ...changes },
     });
   const foreign = readPublicKey(
     `whpk_${Buffer.from(readSigningKey(pemOf(generateKeyPairSync("ed25519").privateKey)).jwk.x, "base64url").toString("base64")}`,

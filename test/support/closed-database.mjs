@@ -95,7 +95,7 @@ const late = errorOf(webhooks.emit(event));
 host.exec("ROLLBACK");
 found.emitBeforeClose = await late;
 const log = await webhooks.deliveries.list({ webhookId: webhook.id });
-found.stored = log.deliveries.length;
+found.stored = log.items.length;
 
 own.close();
 found.ownClosed = await errorOf(webhooks.emit(event));

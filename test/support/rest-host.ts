@@ -200,7 +200,7 @@ export function restServer(
     stamp: () => 1,
     cors: { origins: ["https://app.example"], allowedHeaders: [] },
     bodyPace: { clock: systemClock, ms: 10_000 },
-    limits: { bodyBytes: 10_000, cacheBytes: 0 },
+    limits: { requestBytes: 10_000, cacheBytes: 0 },
     lists: createListLimits(1_048_576),
     unknownPaths: "answer",
     logger: silentLogger,

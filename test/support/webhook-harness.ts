@@ -276,7 +276,7 @@ export function openHarness({
     clock,
     logger: silentLogger,
     perEndpoint: Number.MAX_SAFE_INTEGER,
-    retention: { ms: Number.MAX_SAFE_INTEGER, events: Number.MAX_SAFE_INTEGER },
+    retention: { keepMs: Number.MAX_SAFE_INTEGER, events: Number.MAX_SAFE_INTEGER },
   });
 
   const quiet = async (): Promise<void> => {

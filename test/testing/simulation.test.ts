@@ -195,7 +195,7 @@ async function simulate(seed: number): Promise<{
         disabled: ({ webhook }) => noticed("disabled", webhook.id),
       },
       // So that what became of each delivery can be read in the end.
-      retention: { ms: 2 * DAYS * DAY, events: EVENTS },
+      retention: { keepMs: 2 * DAYS * DAY, events: EVENTS },
     },
   });
   const { webhooks, sent, store } = harness;
@@ -369,7 +369,7 @@ describe("two processes, slow endpoints and a crash every few minutes", () => {
       mine.delete(sent);
       return result;
     };
-    const options = { retention: { ms: 30 * DAY }, delivery: { concurrency: 3, slowConcurrency: 3 } };
+    const options = { retention: { keepMs: 30 * DAY }, delivery: { concurrency: 3, slowConcurrency: 3 } };
     const one = openHarness({ clock, storage, answer, options });
     // A dead process reports nothing: its storage is cut off with it.
     let life = 0;

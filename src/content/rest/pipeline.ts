@@ -55,7 +55,7 @@ interface PipelineOptions {
   cors: Cors;
   lists: ListLimits;
   /** The largest body, in bytes. */
-  bodyBytes: number;
+  requestBytes: number;
   bodyPace: BodyPace;
   logger: Logger;
 }
@@ -144,7 +144,7 @@ interface RequestProgress extends Progress {
 async function read(
   progress: RequestProgress,
   request: HttpRequest,
-  { find, bodyBytes, bodyPace }: PipelineOptions,
+  { find, requestBytes, bodyPace }: PipelineOptions,
 ): Promise<void> {
   const { caller } = progress.call;
   const query = readQuery(request.query);
@@ -169,7 +169,7 @@ async function read(
   if (endpoint === undefined) return;
   try {
     const received = await endpoint.receive?.(request, caller);
-    const limit = limitBody(method, caller, bodyBytes);
+    const limit = limitBody(method, caller, requestBytes);
     const body =
       received?.fields ?? (await readBody(request, { limit, pace: bodyPace, noObject: endpoint.noObject }));
     progress.call = { ...call, body, received };
@@ -182,10 +182,10 @@ async function read(
 }
 
 /** A large body needs a caller who is signed in and a method that writes. */
-const limitBody = (method: string, caller: Caller, bodyBytes: number): number =>
+const limitBody = (method: string, caller: Caller, requestBytes: number): number =>
   method === "GET" || method === "DELETE" || isAnonymous(caller)
-    ? Math.min(bodyBytes, SMALL_BODY_BYTES)
-    : bodyBytes;
+    ? Math.min(requestBytes, SMALL_BODY_BYTES)
+    : requestBytes;
 
 const isTooLarge = (error: unknown): boolean => error instanceof RestError && error.status === 413;
 

@@ -69,7 +69,7 @@ export interface RestServerOptions {
   bodyPace: BodyPace;
   limits: {
     /** The largest body of a request. */
-    bodyBytes: number;
+    requestBytes: number;
     /** The size of the response cache; 0 turns it off. */
     cacheBytes: number;
   };
@@ -111,8 +111,8 @@ export function createRestServer(options: RestServerOptions): RestServer {
   const { find, findRoutePath } = createRouteTable(routes);
   const isOwn = createOwnPaths(routes, unknownPaths);
   const cors = createCors(options.cors);
-  const { bodyBytes, cacheBytes } = limits;
-  const pipeline = createPipeline({ find, cors, lists, bodyBytes, bodyPace: options.bodyPace, logger });
+  const { requestBytes, cacheBytes } = limits;
+  const pipeline = createPipeline({ find, cors, lists, requestBytes, bodyPace: options.bodyPace, logger });
   const findSlot = createResponseCache({
     bytes: cacheBytes,
     buildKey: createResponseCacheKeys(find),

@@ -155,7 +155,7 @@ export const ENABLED_LIMIT = 15;
 export const ACCOUNT_LIMIT = 100;
 /** How long the id of an event is remembered. */
 export const REMEMBER_EVENTS_MS = 24 * HOUR_MS;
-export const RETENTION: Retention = { ms: 72 * HOUR_MS, events: 10_000 };
+export const RETENTION: Retention = { keepMs: 72 * HOUR_MS, events: 10_000 };
 /** From the first failure of an endpoint to its first health step. */
 export const NOTICE_MS = 72 * HOUR_MS;
 /** The `room` of a claim that may not return anything. */

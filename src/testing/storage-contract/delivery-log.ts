@@ -226,7 +226,7 @@ export function testDeliveryLookup(it: DeclareTest): void {
     const counted = await count();
     assert.deepEqual([counted?.delivered, counted?.failed, counted?.lastAttempt?.kind], [2, 0, "delivered"]);
     assert.deepEqual(await s.store.deliveryStats(other, s.now()), nothing);
-    await s.advance(RETENTION.ms);
+    await s.advance(RETENTION.keepMs);
     await s.tidy();
     const retained = await count();
     assert.deepEqual([retained?.pending, retained?.delivered, retained?.withheld], [2, 0, 0]);

@@ -75,7 +75,7 @@ export function testEventIds(it: DeclareTest): void {
       assert.equal((await s.append({ ...event, digest: "other" })).result, "conflict");
       assert.equal((await s.store.stats()).pending, 1);
     },
-    { retention: { ms: 0, events: 10 } },
+    { retention: { keepMs: 0, events: 10 } },
   );
 
   it("concurrent appends of one event id store one event", async (s) => {

@@ -148,12 +148,12 @@ export function testEventKeyRemoval(it: DeclareTest): void {
     await s.advance(HOUR_MS);
     const { event } = await s.emit(keyed);
     assert.equal(await findAny(s), 6);
-    await s.advance(RETENTION.ms - HOUR_MS);
+    await s.advance(RETENTION.keepMs - HOUR_MS);
     await s.tidy();
     assert.deepEqual(await findIds(s, { subject: "order/A-1" }), [event.id]);
     assert.equal(await findAny(s), 3);
     for (const claim of await s.claim()) await s.deliver(claim);
-    await s.advance(RETENTION.ms);
+    await s.advance(RETENTION.keepMs);
     await s.tidy();
     assert.equal(await findAny(s), 0);
   });
@@ -173,7 +173,7 @@ export function testEventKeyRemoval(it: DeclareTest): void {
       assert.deepEqual(await findIds(s, { subject: "order/0" }), []);
       assert.equal((await findIds(s, { subject: "order/29" })).length, 1);
     },
-    { retention: { ms: DAY_MS, events: 5 } },
+    { retention: { keepMs: DAY_MS, events: 5 } },
   );
 
   it("erased events and accounts are not found", async (s) => {

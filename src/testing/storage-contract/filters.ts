@@ -111,7 +111,7 @@ export function testFilters(it: DeclareTest): void {
       assert.equal((await s.store.stats()).events, 0);
       assert.equal((await emitPlain(s, { kind: "a" })).ids.length, 1);
     },
-    { retention: { ms: 0, events: 0 } },
+    { retention: { keepMs: 0, events: 0 } },
   );
 
   it("every event passes the filter before or after a change that is made meanwhile", async (s) => {

@@ -37,7 +37,7 @@ export interface ModelDelivery {
 }
 
 /** A retention so long that nothing expires within a run. */
-export const MODEL_RETENTION = { ms: 10_000 * HOUR_MS, events: 1_000_000 };
+export const MODEL_RETENTION = { keepMs: 10_000 * HOUR_MS, events: 1_000_000 };
 
 /** The state that the storage must have, and the random choices of the run. */
 export interface Model {

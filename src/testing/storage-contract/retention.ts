@@ -13,7 +13,7 @@ export function testRetention(it: DeclareTest): void {
     const { event, ids } = await s.emit({ payload: "é" });
     await s.advance(HOUR_MS);
     await s.deliver(only(await s.claim()));
-    await s.advance(RETENTION.ms - 1);
+    await s.advance(RETENTION.keepMs - 1);
     await s.tidy();
     assert.equal((await s.readDelivery(only(ids))).attempts.length, 1);
     const { events, ended, bytes } = await s.store.stats();
@@ -32,7 +32,7 @@ export function testRetention(it: DeclareTest): void {
   it("an event that no webhook received is kept for the retention period, then freed", async (s) => {
     const { id } = await s.register({ status: "DISABLED" });
     await s.emit();
-    await s.advance(RETENTION.ms - 1);
+    await s.advance(RETENTION.keepMs - 1);
     await s.tidy();
     assert.equal((await s.store.stats()).events, 1);
     await s.advance(1);
@@ -45,14 +45,14 @@ export function testRetention(it: DeclareTest): void {
     await s.register();
     const { ids } = await s.emit();
     await s.deliver(only(await s.claim()));
-    await s.advance(RETENTION.ms - 1);
+    await s.advance(RETENTION.keepMs - 1);
     const second = await s.resend(only(ids));
     await s.advance(HOUR_MS);
     await s.tidy();
     const claim = only(await s.claim());
     assert.equal(claim.id, second);
     await s.deliver(claim);
-    await s.advance(RETENTION.ms - 1);
+    await s.advance(RETENTION.keepMs - 1);
     await s.tidy();
     assert.equal((await s.readDelivery(claim.id)).state, "delivered");
   });
@@ -64,13 +64,13 @@ export function testRetention(it: DeclareTest): void {
     const first = only(await s.claim());
     await s.store.resend({ id, account, force: true, now: s.now() });
     await s.deliver(first);
-    await s.postpone(only(await s.claim()), RETENTION.ms);
-    await s.advance(RETENTION.ms);
+    await s.postpone(only(await s.claim()), RETENTION.keepMs);
+    await s.advance(RETENTION.keepMs);
     await s.tidy();
     const second = only(await s.claim());
     assert.equal(second.id, `${id}.1`);
     await s.deliver(second);
-    await s.advance(RETENTION.ms - 1);
+    await s.advance(RETENTION.keepMs - 1);
     await s.tidy();
     assert.equal((await s.readDelivery(second.id)).state, "delivered");
     await s.advance(1);
@@ -93,7 +93,7 @@ export function testRetention(it: DeclareTest): void {
         assert.ok(other);
         await Promise.all([s.deliver(claim), s.deliver(other, { by: s.peer })]);
       }
-      await s.advance(RETENTION.ms);
+      await s.advance(RETENTION.keepMs);
       await s.tidy();
       const { events, pending } = await s.store.stats();
       assert.deepEqual({ events, pending }, { events: 0, pending: 0 });
@@ -120,7 +120,7 @@ export function testRetention(it: DeclareTest): void {
       assert.deepEqual(states, ["pending", undefined, undefined, "delivered", "delivered"]);
       assert.equal((await s.store.stats()).events, 3);
     },
-    { retention: { ms: RETENTION.ms, events: 2 } },
+    { retention: { keepMs: RETENTION.keepMs, events: 2 } },
   );
 }
 
@@ -148,7 +148,7 @@ export function testNoRetention(it: DeclareTest): void {
       assert.deepEqual(await s.store.stats(), { ...empty, endpoints });
       assert.equal((await s.append(event)).result, "duplicate");
     },
-    { retention: { ms: 0, events: 10 } },
+    { retention: { keepMs: 0, events: 10 } },
   );
 
   it(
@@ -165,6 +165,6 @@ export function testNoRetention(it: DeclareTest): void {
       await s.tidy();
       assert.deepEqual(await s.store.stats(), empty);
     },
-    { retention: { ms: 0, events: 10 } },
+    { retention: { keepMs: 0, events: 10 } },
   );
 }

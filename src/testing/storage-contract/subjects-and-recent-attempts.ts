@@ -43,7 +43,7 @@ export function testSubjectsAndRecentAttempts(it: DeclareTest): void {
     assert.equal(await read("clinic", s.buildEvent().id), undefined);
     await s.deliver(only(await s.claim()));
     assert.deepEqual(await read("clinic", event.id), event);
-    await s.advance(RETENTION.ms);
+    await s.advance(RETENTION.keepMs);
     await s.tidy();
     assert.equal(await read("clinic", event.id), undefined);
   });
@@ -70,7 +70,7 @@ export function testSubjectsAndRecentAttempts(it: DeclareTest): void {
     assert.ok(late);
     await s.deliver(late);
     assert.deepEqual(await counted(), [1, 2, 1]);
-    await s.advance(RETENTION.ms);
+    await s.advance(RETENTION.keepMs);
     await s.tidy();
     assert.deepEqual(await counted(), [0, 0, 0]);
   });

@@ -31,7 +31,7 @@ export function testTestEvents(it: DeclareTest): void {
       (await readDeliveryLog(s, { webhookId: id })).map(({ state }) => state),
       ["delivered", "failed"],
     );
-    await s.advance(RETENTION.ms);
+    await s.advance(RETENTION.keepMs);
     await s.tidy();
     const { events, ended } = await s.store.stats();
     assert.deepEqual({ events, ended }, { events: 0, ended: 0 });
@@ -60,7 +60,7 @@ export function testTestEvents(it: DeclareTest): void {
     await s.remove(id);
     await s.tidy();
     assert.deepEqual(await s.claim(), []);
-    await s.advance(RETENTION.ms);
+    await s.advance(RETENTION.keepMs);
     await s.tidy();
     assert.deepEqual(await s.store.stats(), {
       ...empty,

@@ -52,6 +52,6 @@ export function testWebhookRemoval(it: DeclareTest): void {
       assert.equal((await s.recover(newer))?.count, 1);
       assert.equal((await s.store.listDeliveries({ webhookId: newer, limit: 5 })).deliveries.length, 1);
     },
-    { retention: { ms: HOUR_MS, events: 10_000 } },
+    { retention: { keepMs: HOUR_MS, events: 10_000 } },
   );
 }

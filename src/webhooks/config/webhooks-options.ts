@@ -34,7 +34,7 @@ export type ReadableOf<C> = string extends keyof C
  *     authenticate: (request) => findSubscriber(bearer(request)),
  *     canRead: (subscriber, resource) => mayRead(subscriber.id, resource),
  *   },
- *   retention: { ms: 7 * 86_400_000 },
+ *   retention: { keepMs: 7 * 86_400_000 },
  *   notify: smtpNotifier({ transport: "smtp://localhost", from: "hooks@example.org", to: owner }),
  *   logger: pino(),
  * };
@@ -358,14 +358,14 @@ export interface EndpointHealthOptions {
  * recovered. Use the same values on all services of a storage.
  *
  * @example
- * retention: { ms: 7 * 86_400_000, events: 50_000 }
+ * retention: { keepMs: 7 * 86_400_000, events: 50_000 }
  */
 export interface RetentionOptions {
   /**
    * How long completed deliveries and their events are kept; with 0 they are removed at once.
    * Default 72 hours. Raise it to resend older events; the storage grows with it.
    */
-  ms?: number | undefined;
+  keepMs?: number | undefined;
   /** Completed events kept per account; beyond it the oldest are removed. Default 10 000. */
   events?: number | undefined;
 }

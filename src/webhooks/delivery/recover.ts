@@ -58,7 +58,7 @@ export function takeToken(tokens: RateLimit, key: string, message: string): Post
   const seconds = tokens.take(key);
   if (seconds === 0) return undefined;
   return new PostbellError("rate_limited", `${message}; try again in ${seconds} s.`, {
-    retryAfterSeconds: seconds,
+    retryAfterMs: seconds * 1000,
   });
 }
 

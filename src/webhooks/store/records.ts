@@ -222,7 +222,7 @@ export interface Retention {
    * Milliseconds for which an event is kept, with all its deliveries and their attempts, after the
    * last of them completed. Later calls then free it, a few events at a time. 0 frees at once.
    */
-  readonly ms: number;
+  readonly keepMs: number;
   /**
    * Events without a pending delivery that an account may have. Beyond that, later calls free the
    * oldest first, with their deliveries, a few at a time.

@@ -316,7 +316,7 @@ describe("postbell listen", () => {
       expect(unchanged?.head).toMatch(/^POST \/hooks\?x=1 HTTP\/1\.1/);
       expect(resigned?.body.equals(body)).toBe(true);
       const header = /x-service-signature: (.*)/i.exec(resigned?.head ?? "")?.[1];
-      const check = { secrets: [SECRET], toleranceSeconds: 60, signatureHeader: "X-Sig", now: Date.now() };
+      const check = { secrets: [SECRET], toleranceMs: 60_000, signatureHeader: "X-Sig", now: Date.now() };
       const message = { method: "POST", path: "/", headers: [["X-Sig", header ?? ""]] as const, body };
       expect(checkSignature(message, check).code).toBe("valid");
       const absent = join(folder, "absent");
@@ -398,7 +398,7 @@ describe("postbell verify", () => {
   });
   const check = {
     secrets: [SECRET],
-    toleranceSeconds: 300,
+    toleranceMs: 300_000,
     signatureHeader: "X-Service-Signature",
     now: SIGNED_AT,
   };

@@ -565,7 +565,7 @@ describe("the tool", () => {
 
   test("gives up on an image that takes too long", async () => {
     const noise = await (await noiseOf(6_000, 6_000)).png({ compressionLevel: 1 }).toBuffer();
-    const tool = sharpImages({ timeoutSeconds: 1 });
+    const tool = sharpImages({ timeoutMs: 1_000 });
     // Cut back each time. A fast machine does some of them in a second, and none all.
     const turned = [
       { kind: "rotate", degrees: 1 },
@@ -577,7 +577,7 @@ describe("the tool", () => {
 
   test("gives up on an AVIF image that takes too long, and says that it was the time", async () => {
     const large = await (await noiseOf(5_000, 4_000)).avif({ effort: 0, quality: 30 }).toBuffer();
-    const tool = sharpImages({ timeoutSeconds: 1 });
+    const tool = sharpImages({ timeoutMs: 1_000 });
     const wanted = Array.from({ length: 40 }, () => ({ width: 300, height: 240 }));
     expect(await tool.resize(source(large, "image/avif"), wanted)).toBe("too_slow");
   });

@@ -33,7 +33,7 @@ describe("an OpenAPI document", () => {
 });
 
 describe("a cached answer", () => {
-  const limits = { bodyBytes: 10_000, cacheBytes: 1_000_000 };
+  const limits = { requestBytes: 10_000, cacheBytes: 1_000_000 };
   const reads = async (targets: readonly string[]): Promise<number> => {
     const log: string[] = [];
     const server = restServer(notesRoutes(threeNotes(), log), { limits });

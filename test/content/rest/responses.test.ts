@@ -365,7 +365,7 @@ describe("the validator of an answer", () => {
 describe("a whole answer", () => {
   const cached = (options: Partial<RestServerOptions> = {}) => {
     const log: string[] = [];
-    const limits = { bodyBytes: 1000, cacheBytes: 1_000_000 };
+    const limits = { requestBytes: 1000, cacheBytes: 1_000_000 };
     return { log, server: make({ limits, ...options }, log) };
   };
 
@@ -440,7 +440,7 @@ describe("a whole answer", () => {
       })),
     }));
     const server = restServer(routes, {
-      limits: { bodyBytes: 1000, cacheBytes: 1_000_000 },
+      limits: { requestBytes: 1000, cacheBytes: 1_000_000 },
       stamp: () => stamp,
     });
     await ask(server, "/core/v2/notes");
@@ -450,7 +450,7 @@ describe("a whole answer", () => {
 
   it("is not made of an error", async () => {
     const notes = threeNotes();
-    const server = restServer(notesRoutes(notes), { limits: { bodyBytes: 1000, cacheBytes: 1_000_000 } });
+    const server = restServer(notesRoutes(notes), { limits: { requestBytes: 1000, cacheBytes: 1_000_000 } });
     expect((await ask(server, "/core/v2/notes/9?_envelope")).json.status).toBe(404);
     notes.set(9, { id: 9, title: "", rank: 0 });
     expect((await ask(server, "/core/v2/notes/9?_envelope")).json.status).toBe(200);

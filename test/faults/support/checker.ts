@@ -16,7 +16,7 @@ const context = (clock: Clock = systemClock) => ({
   clock,
   logger: silentLogger,
   perEndpoint: 5,
-  retention: { ms: 72 * 3_600_000, events: 10_000 },
+  retention: { keepMs: 72 * 3_600_000, events: 10_000 },
 });
 
 export interface Books {

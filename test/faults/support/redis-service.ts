@@ -17,7 +17,7 @@ import { eventually, type LogEntry, listLogger } from "./store-driver.js";
 const ACCOUNT = "clinic";
 const SUBSCRIBER = { id: "key-1", account: ACCOUNT };
 /** An emit that is made again after a crash has to find the one that was stored. */
-const RETENTION = { ms: 60_000, events: 10_000 };
+const RETENTION = { keepMs: 60_000, events: 10_000 };
 /**
  * Far longer than a busy machine holds an answer up: a request that is cut off is sent again, and
  * that is no duplicate of Redis's making.

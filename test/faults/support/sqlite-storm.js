@@ -30,7 +30,7 @@ for (let round = 0; round < rounds; round++) {
   const storage = await openStorage(address);
   const store = storage.webhooks({
     ...{ clock: systemClock, logger, perEndpoint: 5 },
-    retention: { ms: 3_600_000, events: 100_000 },
+    retention: { keepMs: 3_600_000, events: 100_000 },
   });
   const content = storage.content({ clock: systemClock, logger });
   await Promise.all(Array.from({ length: calls }, (_, call) => run(store, content, call).catch(note)));

@@ -107,7 +107,7 @@ const logger = { debug() {}, info() {}, warn() {}, error() {} };
 const storage = await openStorage(address, { count });
 const store = storage.webhooks({
   ...{ clock: systemClock, logger, perEndpoint: 5 },
-  retention: { ms: 2_000 * HOUR_MS, events: 10_000 },
+  retention: { keepMs: 2_000 * HOUR_MS, events: 10_000 },
 });
 const content = storage.content({ clock: systemClock, logger });
 

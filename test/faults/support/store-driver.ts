@@ -52,7 +52,7 @@ export interface DriveOptions {
   readonly perSecond?: number | undefined;
 }
 
-const KEPT: Retention = { ms: 3_600_000, events: 10_000 };
+const KEPT: Retention = { keepMs: 3_600_000, events: 10_000 };
 
 export const newEvent = (account: string, given: Partial<EventRecord> = {}): EventRecord => {
   const id = given.id ?? randomUUID();

@@ -18,7 +18,7 @@ const CALLS = Number(process.env["STORM_CALLS"] ?? 60);
 const WEBHOOKS = 5;
 const ACCOUNT = "clinic";
 /** So short that events are freed while their neighbours are delivered. */
-const RETENTION = { ms: 300, events: 40 };
+const RETENTION = { keepMs: 300, events: 40 };
 
 const DAY_MS = 86_400_000;
 

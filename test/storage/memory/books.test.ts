@@ -92,7 +92,7 @@ test("nothing is left of completed and expired events, not even an account", asy
   }
   expect(state.accounts.size).toBe(20);
   expect(state).toMatchObject(recounted(state));
-  await s.advance(Math.max(RETENTION.ms, REMEMBER_EVENTS_MS));
+  await s.advance(Math.max(RETENTION.keepMs, REMEMBER_EVENTS_MS));
   await s.tidy();
   expect(state.accounts.size).toBe(10);
   const unwatch = s.store.watch(() => {});
@@ -108,7 +108,7 @@ test("nothing is left of completed and expired events, not even an account", asy
 });
 
 test("without retention, removing webhooks and their events leaves nothing", async () => {
-  const { s, state } = openScenario({ retention: { ms: 0, events: 10 } });
+  const { s, state } = openScenario({ retention: { keepMs: 0, events: 10 } });
   const webhooks = await repeat(3, () => s.register());
   await repeat(100, () => s.emit());
   const [done, ...others] = await s.claim();

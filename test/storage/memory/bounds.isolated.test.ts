@@ -167,7 +167,7 @@ describe("the bounds of the memory storage", () => {
     await expect(s.resend(only(ids))).rejects.toEqual(full("bytes"));
     await expect(s.recover(webhookId)).rejects.toEqual(full("bytes"));
     expect(await s.store.stats()).toEqual(before);
-    await s.advance(RETENTION.ms - 2);
+    await s.advance(RETENTION.keepMs - 2);
     await s.tidy();
     expect(await s.store.stats()).toEqual(before);
     await s.advance(1);
@@ -248,7 +248,7 @@ describe("the bounds of the memory storage", () => {
     const { state, attempts } = await s.readDelivery(claim.id);
     expect([state, attempts.map(({ code }) => code)]).toEqual(["delivered", ["HTTP_200"]]);
     expect(await s.store.stats()).toMatchObject({ events: 1, ended: 1, bytes: limit });
-    await s.advance(RETENTION.ms);
+    await s.advance(RETENTION.keepMs);
     await s.tidy();
     expect(await s.store.stats()).toMatchObject({ events: 0, ended: 0, bytes: 0 });
   });

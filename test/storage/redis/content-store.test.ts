@@ -214,7 +214,7 @@ describe("a process that uses content alone, such as the CLI", () => {
       clock: systemClock,
       logger: silentLogger,
       perEndpoint: 5,
-      retention: { ms: 0, events: 0 },
+      retention: { keepMs: 0, events: 0 },
     });
     expect(await webhooks.listWebhooks({ account: "clinic", limit: 10, cursor: undefined })).toMatchObject({
       webhooks: [],

@@ -16,7 +16,7 @@ import { freshPrefix, redisUrl } from "../../support/redis.js";
 import { startRedis } from "../../support/redis-server.js";
 
 const START = Date.UTC(2026, 0, 1);
-const RETENTION = { ms: 3_600_000, events: 10_000 };
+const RETENTION = { keepMs: 3_600_000, events: 10_000 };
 
 let admin: Redis;
 beforeAll(() => {
@@ -128,7 +128,9 @@ describe("failed attempts", () => {
 
 describe("the bounds of retention", () => {
   test("hold while claims and settlements keep coming", async () => {
-    const { store, storage, emit, claim, settle } = await open({ retention: { ms: 3_600_000, events: 20 } });
+    const { store, storage, emit, claim, settle } = await open({
+      retention: { keepMs: 3_600_000, events: 20 },
+    });
     await emit(600);
     for (let claims = await claim({ most: 150 }); claims.length > 0; ) {
       const settled = settleAll({ settle }, claims);
@@ -141,7 +143,7 @@ describe("the bounds of retention", () => {
   });
 
   test("of 0 ms free an event with its last delivery", async () => {
-    const { store, storage, emit, claim, settle } = await open({ retention: { ms: 0, events: 20 } });
+    const { store, storage, emit, claim, settle } = await open({ retention: { keepMs: 0, events: 20 } });
     await emit(2);
     await settleAll({ settle }, await claim());
     expect(await store.stats()).toMatchObject({ events: 0, ended: 0, pending: 0 });

@@ -27,7 +27,7 @@ afterEach(async () => {
 
 /** A store with a webhook of an account, and an event for it. */
 async function openStore(clock: ManualClock) {
-  const retention = { ms: 1_000, events: 100 };
+  const retention = { keepMs: 1_000, events: 100 };
   const store = storage.webhooks({ clock, logger: silentLogger, perEndpoint: 5, retention });
   const account = "clinic";
   const id = store.newWebhookId(account);

@@ -356,7 +356,7 @@ describe("repair over REST", () => {
       what === "recover"
         ? webhooks.deliveries.recover({ webhookId: id, since: iso(START) })
         : webhooks.deliveries.test({ webhookId: id });
-    await expect(asked).rejects.toMatchObject({ code: "rate_limited", retryAfterSeconds: 10 });
+    await expect(asked).rejects.toMatchObject({ code: "rate_limited", retryAfterMs: 10_000 });
     expect((await call("POST", `/webhooks/${other.id}/${what}`, { json })).status).toBe(202);
     await run(10 * SECOND);
     expect((await call("POST", `/webhooks/${id}/${what}`, { json })).status).toBe(202);

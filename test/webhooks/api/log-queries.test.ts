@@ -284,7 +284,7 @@ describe("the request of a delivery", () => {
   it("shows a test without a call of canRead, and is 404 once the event is gone", async () => {
     const { webhooks, register, run, quiet, read } = await startLog({
       access: { authenticate: () => OWNER, canRead: () => false },
-      retention: { ms: MINUTE },
+      retention: { keepMs: MINUTE },
     });
     const { id } = await register();
     const test = await webhooks.deliveries.test({ webhookId: id });

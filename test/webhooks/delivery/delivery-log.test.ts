@@ -417,13 +417,13 @@ describe("recover()", () => {
     for (const { id } of [first, second]) await webhooks.registrations.update({ id, status: "ENABLED" });
     const recover = ({ id }: { readonly id: string }) =>
       webhooks.deliveries.recover({ webhookId: id, since });
-    const refused = { code: "rate_limited", retryAfterSeconds: 61 };
+    const refused = { code: "rate_limited", retryAfterMs: 61_000 };
     const asked = [recover(first), recover(second)];
     expect(await asked[0]).toEqual({ count: 1_200 });
     await expect(asked[1]).rejects.toMatchObject(refused);
     expect(await recover(other)).toEqual({ count: 0 });
     await run(60 * SECOND);
-    await expect(recover(second)).rejects.toMatchObject({ ...refused, retryAfterSeconds: 1 });
+    await expect(recover(second)).rejects.toMatchObject({ ...refused, retryAfterMs: 1_000 });
     await run(SECOND);
     expect(await recover(second)).toEqual({ count: 1_200 });
   });
