@@ -19,7 +19,13 @@ export {
   type VerifyInput,
   verifySignature,
 } from "./signature/signature.js";
-export { type Access, bearer, type PlainAccess, type Subscriber } from "./webhooks/access.js";
+export {
+  type Access,
+  bearer,
+  type Operator,
+  type PlainAccess,
+  type Subscriber,
+} from "./webhooks/access.js";
 export type { DeliveryOptions, SignatureOptions } from "./webhooks/config/delivery-options.js";
 export type {
   EndpointHealthOptions,

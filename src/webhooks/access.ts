@@ -16,8 +16,26 @@ export interface Subscriber {
   readonly account: string;
 }
 
-/** In whose name a call is made: that of an API key, or that of the host with full authority. */
-export type Actor = Subscriber | "host";
+/**
+ * A person who works for the host, within one account: `webhooks.as({ operator: "Ada", account })`.
+ * An operator may do what the host may do with the webhooks of the account, but owns none, and so
+ * registers none. The audit log has the name.
+ */
+export interface Operator {
+  /** The person's name. The rules of {@link Subscriber} hold for it. */
+  readonly operator: string;
+  readonly account: string;
+}
+
+/**
+ * In whose name a call is made: that of an API key, of an operator, or of the host with full
+ * authority.
+ */
+export type Actor = Subscriber | Operator | "host";
+
+/** True for who manages every webhook that it may see, without owning it. */
+export const hasAuthority = (actor: Actor): actor is Operator | "host" =>
+  actor === "host" || "operator" in actor;
 
 /**
  * The host's functions that authenticate requests and decide what subscribers may read. Each has 5

@@ -141,7 +141,11 @@ function createLogWriter(base: UnauditedService): LogWriter {
 
 /** Returns who acts. */
 export const toAuditActor = (actor: Actor): AuditActor =>
-  actor === "host" ? { type: "host" } : { type: "key", id: actor.id };
+  actor === "host"
+    ? { type: "host" }
+    : "operator" in actor
+      ? { type: "operator", name: actor.operator }
+      : { type: "key", id: actor.id };
 
 /** The value that `null` and an absent field stand for. */
 const absent = (field: keyof WebhookChange): unknown => (field === "eventTypes" ? ["*"] : null);

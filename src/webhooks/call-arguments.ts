@@ -3,7 +3,7 @@
 import { isDate } from "node:util/types";
 import { PostbellError } from "../core/errors.js";
 import { refuseUnknownKeys } from "../core/known-names.js";
-import type { Actor, Subscriber } from "./access.js";
+import type { Actor, Operator, Subscriber } from "./access.js";
 
 const MAX_PAGE = 100;
 
@@ -62,6 +62,15 @@ export function readSubscriber(subscriber: Subscriber): Subscriber {
   checkName("subscriber.id", id);
   checkName("subscriber.account", account);
   return { id, account };
+}
+
+/** Returns a subscriber or an operator without further properties. Throws `invalid_argument`. */
+export function readActor(who: Subscriber | Operator): Subscriber | Operator {
+  if (typeof who !== "object" || who === null || !("operator" in who)) return readSubscriber(who);
+  const { operator, account } = who;
+  checkName("operator", operator);
+  checkName("account", account);
+  return { operator, account };
 }
 
 /** True if the actor may know of what the account has. */

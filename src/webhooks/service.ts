@@ -8,13 +8,13 @@ import type { HealthStatus } from "../health/health-status.js";
 import { cacheDocument } from "../http/openapi-document.js";
 import type { HttpRequest, HttpResponse } from "../http/types.js";
 import type { JsonObject } from "../schema/types.js";
-import type { Subscriber } from "./access.js";
+import type { Operator, Subscriber } from "./access.js";
 import { type Accounts, createAccounts, type Events } from "./accounts.js";
 import { createApiHandlers, type SubscriberHandler } from "./api/api-handler.js";
 import { describeWebhooksOpenApi } from "./api/openapi.js";
 import type { SubscriberCalls } from "./api/operation.js";
 import { createAudit } from "./audit.js";
-import { readSubscriber } from "./call-arguments.js";
+import { readActor } from "./call-arguments.js";
 import type { ServiceBase } from "./config/config.js";
 import type { PlainWebhooksOptions, WebhooksOptions } from "./config/webhooks-options.js";
 import { createAttempts } from "./delivery/attempt.js";
@@ -81,17 +81,18 @@ export interface Webhooks<C extends EventCatalogue = AnyCatalogue> {
   handle(request: HttpRequest): Promise<HttpResponse | undefined>;
   /**
    * Returns the calls of a subscriber: `registrations`, `deliveries`, `audit` and `handle`, with
-   * the rights of its API key and for its account only.
+   * the rights of its API key and for its account only. An {@link Operator} manages all webhooks of
+   * the account, and the audit log has the operator's name.
    *
-   * @throws `invalid_argument` if `subscriber` has no valid `id` and `account`, so that a session
-   * without a subscriber never acts as the host.
+   * @throws `invalid_argument` if `who` has no valid `id` and `account`, so that a session without
+   * a subscriber never acts as the host.
    *
    * @example
    * const mine = webhooks.as(session.subscriber);
    * await mine.registrations.create({ url: "https://example.org/hooks" });
    * for await (const { id } of mine.deliveries.list({ state: "failed" })) console.log(id);
    */
-  as(subscriber: Subscriber): SubscriberWebhooks;
+  as(who: Subscriber | Operator): SubscriberWebhooks;
   /**
    * Stores an event, with a delivery for each ENABLED webhook of the account that subscribes to it:
    * all of it, or nothing. Resolves once it is stored. Deliveries are made in the background,
@@ -258,10 +259,10 @@ export function createWebhooks<const C extends EventCatalogue>(
   const entitlement = createEntitlement(base);
   const registrations = createRegistrations(base, entitlement);
   const deliveriesOf = createDeliveryLog(base, entitlement, append, reminder);
-  const callsOf = (subscriber: Subscriber): SubscriberCalls => ({
-    registrations: registrations.forSubscriber(subscriber),
-    deliveries: deliveriesOf(subscriber),
-    audit: audit.log(subscriber),
+  const callsOf = (who: Subscriber | Operator): SubscriberCalls => ({
+    registrations: registrations.forActor(who),
+    deliveries: deliveriesOf(who),
+    audit: audit.log(who),
   });
   const eventTypes = catalogue.names as readonly EventName<C>[];
   const openApi = cacheDocument(() => describeWebhooksOpenApi(config, catalogue, "/"));
@@ -269,8 +270,8 @@ export function createWebhooks<const C extends EventCatalogue>(
 
   return Object.freeze<Webhooks<C>>({
     handle: api.handle,
-    as(subscriber) {
-      const checked = readSubscriber(subscriber);
+    as(who) {
+      const checked = readActor(who);
       return Object.freeze({ ...callsOf(checked), handle: api.handleFor(checked) });
     },
     emit: createEmit(base, append) as Webhooks<C>["emit"],

@@ -10,7 +10,7 @@ import { createRateLimit } from "../../http/rate-limit.js";
 import { createRouter, type Route } from "../../http/router.js";
 import type { Handler, HttpRequest } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
-import { bearer, type Subscriber } from "../access.js";
+import { bearer, type Operator, type Subscriber } from "../access.js";
 import { readSubscriber } from "../call-arguments.js";
 import type { ServiceBase } from "../config/config.js";
 import { parseBodyFields, readBodyValue, toErrorResponse } from "./api-request.js";
@@ -46,7 +46,7 @@ export interface ApiHandlers {
   /** For requests that `access.authenticate` identifies. */
   handle: Handler;
   /** For a subscriber that the host has identified. */
-  handleFor: (subscriber: Subscriber) => SubscriberHandler;
+  handleFor: (who: Subscriber | Operator) => SubscriberHandler;
 }
 
 /** Serves the registration API to one subscriber, whom the host has identified. */
@@ -72,7 +72,7 @@ type Incoming = Pick<SubscriberCall, "request" | "parameter"> & { caller: Caller
 /** @param callsOf returns the calls of a subscriber. */
 export function createApiHandlers(
   base: ServiceBase,
-  callsOf: (subscriber: Subscriber) => SubscriberCalls,
+  callsOf: (who: Subscriber | Operator) => SubscriberCalls,
   openApi: (baseUrl: string) => JsonObject,
 ): ApiHandlers {
   const { config, catalogue, logger } = base;

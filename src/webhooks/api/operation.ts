@@ -6,7 +6,7 @@
 import type { PathParameter } from "../../http/router.js";
 import type { HttpRequest, HttpResponse } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
-import type { Subscriber } from "../access.js";
+import type { Operator, Subscriber } from "../access.js";
 import type { WebhooksConfig } from "../config/config.js";
 import type { Deliveries } from "../delivery/deliveries.js";
 import type { Catalogue } from "../event-types/catalogue.js";
@@ -28,7 +28,7 @@ export interface BodySchema {
 export interface SubscriberCall {
   request: HttpRequest;
   parameter: PathParameter;
-  subscriber: Subscriber;
+  subscriber: Subscriber | Operator;
   /** The calls of the service with the subscriber's rights. */
   webhooks: SubscriberCalls;
   /** Charges the account's limit for what costs as much as so many further requests. */

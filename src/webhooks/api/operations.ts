@@ -100,8 +100,9 @@ const auditEntry: JsonObject = {
       type: "object",
       required: ["type"],
       properties: {
-        type: { type: "string", enum: ["host", "key", "service"] },
+        type: { type: "string", enum: ["host", "key", "operator", "service"] },
         id: { type: "string", description: "The id of an API key. It is not the key." },
+        name: { type: "string", description: "The name of an operator." },
       },
     },
     webhookId: { type: "string", format: "uuid" },

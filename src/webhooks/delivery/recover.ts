@@ -5,7 +5,7 @@
 
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { createRateLimit, type RateLimit } from "../../http/rate-limit.js";
-import type { Actor } from "../access.js";
+import { type Actor, hasAuthority } from "../access.js";
 import { toAuditActor } from "../audit.js";
 import {
   checkName,
@@ -133,7 +133,7 @@ function readReplay(catalogue: Catalogue, request: ReplayRequest, actor: Actor):
   const { subject, dryRun = false } = request;
   if (subject !== undefined) checkName("subject", subject);
   // A subscriber may only learn of records that it was sent.
-  const allowed = subject !== undefined && actor !== "host" ? DELIVERED : REPLAYABLE;
+  const allowed = subject !== undefined && !hasAuthority(actor) ? DELIVERED : REPLAYABLE;
   const states = (readList("states", request.states, REPLAYABLE.length) ?? allowed) as EventStanding[];
   for (const [index, state] of states.entries())
     if (!allowed.includes(state)) throw wrongState(`states[${index}]`, allowed);

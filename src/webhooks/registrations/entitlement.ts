@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from "node:util";
 import { callHook } from "../../core/clock.js";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { isUuid } from "../../core/uuid.js";
-import type { Actor, Subscriber } from "../access.js";
+import { type Actor, hasAuthority, type Subscriber } from "../access.js";
 import { isOfAccount, notFound, selectAccount } from "../call-arguments.js";
 import type { ServiceBase } from "../config/config.js";
 import { parseDeliveryId } from "../store/records.js";
@@ -24,7 +24,7 @@ export interface Entitlement {
    */
   findDelivery: (id: string, actor: Actor) => Promise<{ delivery: DeliveryRecord; webhook: WebhookRecord }>;
   /**
-   * True for the host, for the owner key, and for a key that `access.canActFor` lets act for it.
+   * True for the host, for an operator, for the owner key, and for a key that `access.canActFor` lets act for it.
    * Throws `access_unavailable`.
    */
   canManage: (webhook: WebhookRecord, actor: Actor) => Promise<boolean>;
@@ -88,8 +88,8 @@ export function createEntitlement({ store, config }: ServiceBase): Entitlement {
   };
 
   const canManage: Entitlement["canManage"] = async ({ account, subscriberId }, actor) => {
-    if (actor === "host") return true;
-    if (actor.account !== account) return false;
+    if (!isOfAccount(actor, account)) return false;
+    if (hasAuthority(actor)) return true;
     if (actor.id === subscriberId) return true;
     return canActFor({ id: actor.id, account }, { id: subscriberId, account });
   };

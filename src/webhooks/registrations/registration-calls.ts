@@ -6,7 +6,7 @@ import { PostbellError } from "../../core/errors.js";
 import { type AddressPolicy, type AddressRefusal, checkUrl } from "../../outbound/address-policy.js";
 import { createAddressPolicy } from "../../outbound/destination-options.js";
 import { newSecret } from "../../signature/signature.js";
-import type { Actor, Subscriber } from "../access.js";
+import { type Actor, hasAuthority, type Operator, type Subscriber } from "../access.js";
 import { recordChange, toAuditActor } from "../audit.js";
 import {
   checkName,
@@ -88,7 +88,7 @@ const REGISTRATION_FIELDS = [
 /** The calls of the host, and those of a subscriber. */
 interface RegistrationCalls {
   forHost: Registrations;
-  forSubscriber: (subscriber: Subscriber) => SubscriberRegistrations;
+  forActor: (actor: Subscriber | Operator) => SubscriberRegistrations;
 }
 
 export function createRegistrations(
@@ -136,11 +136,11 @@ export function createRegistrations(
   ): Promise<WebhookRecord> => {
     // Writes only the status: a request of another key must not restore a URL that the owner
     // replaces meanwhile.
-    if (actor !== "host" && isDisablingOnly(webhook, change))
+    if (!hasAuthority(actor) && isDisablingOnly(webhook, change))
       return updateRecord(webhook, { status: "DISABLED" }, actor);
     await entitlement.requireManager(webhook, actor);
     checkSettings(webhook, change, catalogue);
-    return updateRecord(webhook, change, actor, actor === "host" ? undefined : webhook.subscriberId);
+    return updateRecord(webhook, change, actor, hasAuthority(actor) ? undefined : webhook.subscriberId);
   };
 
   const create = async (
@@ -235,12 +235,17 @@ export function createRegistrations(
         return toWebhook(await changeWebhook(await entitlement.find(id, "host"), { subscriberId }, "host"));
       },
     }),
-    forSubscriber: (subscriber) =>
+    forActor: (actor) =>
       Object.freeze<SubscriberRegistrations>({
-        ...bind(subscriber),
+        ...bind(actor),
         async create(registration) {
-          const names = [...REGISTRATION_FIELDS, ...offered(subscriber)];
-          return create(readCallArguments("create", registration, names), subscriber, subscriber);
+          const names = [...REGISTRATION_FIELDS, ...offered(actor)];
+          const input = readCallArguments("create", registration, names);
+          if (!hasAuthority(actor)) return create(input, actor, actor);
+          throw new PostbellError(
+            "webhook_owned_by_another_key",
+            "An operator owns no webhooks: register it with an API key of the account, or in the host's code with registrations.create({ subscriber, url }).",
+          );
         },
       }),
   };
