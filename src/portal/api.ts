@@ -5,6 +5,7 @@ import { HttpError, serviceUnavailable, toHttpError } from "../http/errors.js";
 import { createJsonWriter } from "../http/json-response.js";
 import type { PathParameter, Route } from "../http/router.js";
 import type { HttpRequest } from "../http/types.js";
+import type { Operator, Subscriber } from "../webhooks/access.js";
 import type { Visitor } from "./options.js";
 
 /** A request of the page. The visitor is authenticated, and a change came from the page itself. */
@@ -13,6 +14,8 @@ export interface ApiCall {
   parameter: PathParameter;
   query: URLSearchParams;
   visitor: Visitor;
+  /** In whose name webhooks are read and changed; `undefined` for a visitor without them. */
+  actor: Subscriber | Operator | undefined;
 }
 
 /** A row of the portal's route table. Paths begin with `/api/`. */

@@ -1,15 +1,15 @@
 /** `postbell/portal`: a page for operators and subscribers, as a service that an adapter mounts. */
 
 import { type Clock, withTimeout } from "../core/clock.js";
-import { isPostbellError } from "../core/errors.js";
 import { guardedLogger, type Logger } from "../core/logger.js";
 import { parseUrl } from "../core/parse-url.js";
 import { HttpError, rateLimited, serviceUnavailable } from "../http/errors.js";
-import { createRateLimit, type RateLimit } from "../http/rate-limit.js";
+import { createRateLimit } from "../http/rate-limit.js";
 import { createRouter, type Route, withoutBody } from "../http/router.js";
 import type { HttpRequest, HttpResponse, Service } from "../http/types.js";
-import type { ListAccounts } from "../webhooks/accounts.js";
+import type { Operator, Subscriber } from "../webhooks/access.js";
 import { checkName, readSubscriber } from "../webhooks/call-arguments.js";
+import { accountRoutes, OPERATORS } from "./accounts-api.js";
 import {
   API_HEADERS,
   type ApiCall,
@@ -49,18 +49,19 @@ type UnroutedCall = Omit<ApiCall, "parameter">;
 const sessionRoute = ({ webhooks, content, editUrl, title, logo, clock }: PortalSettings): ApiRoute => ({
   method: "GET",
   path: "/api/session",
-  async handle({ visitor: { name, subscriber, userId, operator, canReadRecords } }) {
+  async handle({ visitor: { name, userId, operator, canReadRecords }, actor }) {
     const session: SessionJson = {
       title,
       logo,
       name,
       parts: {
-        webhooks: webhooks !== undefined && subscriber !== undefined,
+        webhooks: webhooks !== undefined && actor !== undefined,
         content: content !== undefined && userId !== undefined,
       },
       canReadRecords: canReadRecords === true,
       ...(webhooks?.audit?.isKept === true && { hasAuditLog: true }),
       ...(operator === true && webhooks?.accounts !== undefined && { isOperator: true }),
+      ...(actor !== undefined && "operator" in actor && { account: actor.account }),
       ...(editUrl !== undefined && { hasEditor: true }),
       schedule: webhooks?.schedule() ?? [],
       now: new Date(clock.now()).toISOString(),
@@ -68,40 +69,6 @@ const sessionRoute = ({ webhooks, content, editUrl, title, logo, clock }: Portal
     return jsonResponse(200, session);
   },
 });
-
-/** The list of all accounts. For a visitor who is not an operator, the path does not exist. */
-const accountsRoute = ({ webhooks }: PortalSettings, limit: RateLimit): ApiRoute => ({
-  method: "GET",
-  path: "/api/accounts",
-  async handle({ visitor: { name, operator }, query }) {
-    if (operator !== true || webhooks?.accounts === undefined) throw notFoundHere();
-    const seconds = limit.take(OPERATORS);
-    if (seconds > 0) throw rateLimited(seconds, "Operators send too many requests");
-    const page = { ...readAccountQuery(query), operator: name };
-    try {
-      return jsonResponse(200, await webhooks.accounts.list(page));
-    } catch (error) {
-      if (!isPostbellError(error, "invalid_argument") && !isPostbellError(error, "invalid_request"))
-        throw error;
-      throw new HttpError(400, "invalid_request", error.message);
-    }
-  },
-});
-
-function readAccountQuery(query: URLSearchParams): Pick<ListAccounts, "state" | "cursor" | "limit"> {
-  const state = query.get("state") ?? undefined;
-  if (state !== undefined && state !== "failing")
-    throw new HttpError(400, "invalid_request", "state must be failing, or left out for all accounts.");
-  const limit = query.get("limit");
-  return {
-    state,
-    cursor: query.get("cursor") ?? undefined,
-    limit: limit === null ? undefined : Number(limit),
-  };
-}
-
-/** Names of accounts have no NUL. */
-const OPERATORS = "\u0000operators";
 
 /**
  * Creates the portal, a page with a small API of its own that an adapter mounts. It shows webhooks
@@ -131,14 +98,19 @@ export function createPortal(options: PortalOptions): Service {
   const openCall = async (request: HttpRequest): Promise<UnroutedCall> => {
     if (request.method !== "GET" && request.method !== "HEAD") refuseForeign(request);
     const visitor = await authenticateVisitor(request, { authorize, clock, logger });
-    return { request, query: new URLSearchParams(request.query), visitor };
+    return {
+      request,
+      query: new URLSearchParams(request.query),
+      visitor,
+      actor: selectActor(request, visitor),
+    };
   };
 
   const accounts = createRateLimit({ perMinute: settings.requestsPerMinute, clock });
   const api = createRouter(
     [
       sessionRoute(settings),
-      accountsRoute(settings, accounts),
+      ...accountRoutes(settings, accounts),
       ...(content ? contentRoutes({ ...settings, content, logger }) : []),
     ],
     {
@@ -147,14 +119,15 @@ export function createPortal(options: PortalOptions): Service {
     },
   );
 
-  /** Forwards a call to the webhook service, on behalf of the visitor's subscriber. */
+  /** Forwards a call to the webhook service, in the name of the visitor's subscriber or operator. */
   const callWebhooks = async (call: UnroutedCall): Promise<HttpResponse> => {
-    const { subscriber } = call.visitor;
-    if (webhooks === undefined || !subscriber) throw notFoundHere();
-    const seconds = accounts.take(subscriber.account);
+    const { actor } = call;
+    if (webhooks === undefined || actor === undefined) throw notFoundHere();
+    const payer = "operator" in actor ? OPERATORS : actor.account;
+    const seconds = accounts.take(payer);
     if (seconds > 0) throw rateLimited(seconds, "This account sends too many requests");
-    const response = await webhooks.as(subscriber).handle(toWebhooksRequest(call), {
-      onCost: (requests) => accounts.charge(subscriber.account, requests),
+    const response = await webhooks.as(actor).handle(toWebhooksRequest(call), {
+      onCost: (requests) => accounts.charge(payer, requests),
     });
     if (response === undefined) throw new HttpError(404, "not_found", "There is no such path.");
     return toPageResponse(response);
@@ -207,6 +180,28 @@ const HOOK_MS = 5_000;
  * no CORS response allows it.
  */
 const PAGE_HEADER = "x-postbell-portal";
+
+/** The account that an operator looks at, percent-encoded. */
+const ACCOUNT_HEADER = "x-postbell-account";
+/** Of 256 characters with up to nine bytes each, percent-encoded. */
+const MAX_ACCOUNT_HEADER = 4_096;
+
+/** Returns in whose name the webhooks of a request are used. Only an operator may name an account. */
+function selectActor(
+  { headers }: HttpRequest,
+  { name, operator, subscriber }: Visitor,
+): Subscriber | Operator | undefined {
+  const header = headers[ACCOUNT_HEADER];
+  if (header === undefined) return subscriber;
+  if (operator !== true || header.length > MAX_ACCOUNT_HEADER) throw notFoundHere();
+  try {
+    const account = decodeURIComponent(header);
+    checkName("account", account);
+    return { operator: name, account };
+  } catch {
+    throw notFoundHere();
+  }
+}
 
 /**
  * Asks the host who sent a request.

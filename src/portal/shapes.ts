@@ -29,6 +29,8 @@ export interface SessionJson {
   canReadRecords: boolean;
   /** True if the service keeps an audit log, otherwise absent. */
   hasAuditLog?: boolean;
+  /** The account that an operator looks at; otherwise absent. */
+  account?: string;
   /** True for an operator, who may list all accounts; otherwise absent. */
   isOperator?: boolean;
   /** True if the host may know an editor for posts and pages, otherwise absent. */
@@ -139,6 +141,14 @@ export type AccountJson = Serialised<Account>;
 export interface AccountPageJson {
   items: AccountJson[];
   next: string | null;
+}
+
+/** An account that an operator's search has found, and where. */
+export interface FoundAccountJson {
+  account: string;
+  kind: "account" | "endpoint" | "event";
+  webhookId?: string;
+  deliveryId?: string;
 }
 
 export interface AuditPageJson {

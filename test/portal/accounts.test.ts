@@ -1,5 +1,6 @@
 /** The list of accounts in the portal's API: for operators, and for nobody else. */
 
+import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { createWebhooks } from "../../src/index.js";
 import { createPortal, type PortalOptions, type Visitor } from "../../src/portal/index.js";
@@ -37,19 +38,31 @@ async function portalWith(changes: Partial<PortalOptions> = {}) {
   const authorize: PortalOptions["authorize"] = ({ headers }) =>
     (VISITORS[headers["x-user"] ?? ""] ?? null) as Visitor | null;
   const portal = createPortal({ webhooks, authorize, clock, logger: false, ...changes });
-  const get = async (user: string, query = "", path = "/api/accounts", method = "GET") => {
+  const get = async (
+    user: string,
+    query = "",
+    path = "/api/accounts",
+    { method = "GET", account = "", body = "" } = {},
+  ) => {
     const answer = await portal.handle({
       method,
       path,
       query,
-      headers: { host: "host.example", "x-user": user, "x-postbell-portal": "1" },
-      body: null,
+      headers: {
+        host: "host.example",
+        "x-user": user,
+        "x-postbell-portal": "1",
+        "sec-fetch-site": "same-origin",
+        "content-type": "application/json",
+        ...(account !== "" && { "x-postbell-account": account }),
+      },
+      body: body === "" ? null : Readable.from([Buffer.from(body)]),
       baseUrl: "https://host.example/portal",
     });
     const text = typeof answer?.body === "string" ? answer.body : "";
     return { status: answer?.status, text, json: JSON.parse(text || "null") as Record<string, unknown> };
   };
-  return { get, audited };
+  return { get, audited, webhooks };
 }
 
 describe("the accounts in the portal's API", () => {
@@ -85,7 +98,7 @@ describe("the accounts in the portal's API", () => {
       ["/api/accounts/clinic", "GET"],
       ["/api/v1/accounts", "GET"],
     ] as const) {
-      const { status, text } = await get(user, "operator=true&operator=1", path, method);
+      const { status, text } = await get(user, "operator=true&operator=1", path, { method });
       // The host answers 404 for a path that is not the portal's.
       expect([path, status ?? 404]).toEqual([path, 404]);
       expect(text).not.toContain("hospital");
@@ -121,5 +134,87 @@ describe("the accounts in the portal's API", () => {
     const { get } = await portalWith({ requestsPerMinute: 2 });
     expect([(await get("olga")).status, (await get("olga")).status]).toEqual([200, 200]);
     expect((await get("olga")).status).toBe(429);
+  });
+});
+
+describe("the portal of an account, as an operator sees it", () => {
+  const WEBHOOKS = "/api/v1/webhooks";
+
+  it("shows the account that is named, and repairs it under the operator's name", async () => {
+    const { get, audited, webhooks } = await portalWith();
+    const account = encodeURIComponent("hospital");
+    expect((await get("olga", "", "/api/session", { account })).json).toMatchObject({
+      account: "hospital",
+      parts: { webhooks: true },
+    });
+    const { json } = await get("olga", "", WEBHOOKS, { account });
+    const [webhook] = json["webhooks"] as { id: string; url: string }[];
+    const { items } = await webhooks.registrations.list({ account: "hospital" });
+    expect(webhook?.id).toBe(items[0]?.id);
+    const change = JSON.stringify({ url: webhook?.url, status: "DISABLED" });
+    const put = { account, method: "PUT", body: change };
+    expect((await get("olga", "", `${WEBHOOKS}/${webhook?.id}`, put)).status).toBe(200);
+    expect(audited.at(-1)).toEqual({
+      action: "webhook.disabled",
+      actor: { type: "operator", name: "Olga" },
+    });
+    const [clinic] = (await webhooks.registrations.list({ account: "clinic" })).items;
+    expect((await get("olga", "", `${WEBHOOKS}/${clinic?.id}`, { account })).status).toBe(404);
+  });
+
+  it("takes no registration of an operator, who owns no webhooks", async () => {
+    const { get } = await portalWith();
+    const body = JSON.stringify({ url: "https://hooks.example.com/other" });
+    const { status, text } = await get("olga", "", WEBHOOKS, { account: "clinic", method: "POST", body });
+    expect([status, text]).toEqual([403, expect.stringContaining("An operator owns no webhooks")]);
+  });
+
+  it.each(["ada", "nobody"])("does not exist for %s, whatever account the request names", async (user) => {
+    const { get } = await portalWith();
+    for (const account of ["clinic", "hospital", "%00", "__proto__"])
+      for (const path of [WEBHOOKS, "/api/session", "/api/accounts/search"])
+        expect([account, path, (await get(user, "q=a", path, { account })).status]).toEqual([
+          account,
+          path,
+          404,
+        ]);
+  });
+
+  it.each(["%", "%00", "%ED%A0%80", "a".repeat(257), "a".repeat(5_000)])(
+    "does not exist under the malformed name %s",
+    async (account) => {
+      const { get } = await portalWith();
+      expect((await get("olga", "", WEBHOOKS, { account })).status).toBe(404);
+    },
+  );
+});
+
+describe("the search of an operator", () => {
+  it("finds accounts by name, endpoints by address, name and id, and events by id", async () => {
+    const { get, webhooks } = await portalWith();
+    const [hospital] = (await webhooks.registrations.list({ account: "hospital" })).items;
+    const id = hospital?.id ?? "";
+    await webhooks.registrations.update({ id, description: "Ward 3" });
+    const { id: eventId } = await webhooks.emit({
+      type: "patient.updated",
+      account: "clinic",
+      resource: { resourceType: "Patient", id: "p1" },
+    });
+    const find = async (q: string) =>
+      (await get("olga", String(new URLSearchParams({ q })), "/api/accounts/search")).json;
+    expect(await find("HOSP")).toEqual({ items: [{ account: "hospital", kind: "account" }], next: null });
+    const endpoint = { account: "hospital", kind: "endpoint", webhookId: id };
+    expect(await find("ward 3")).toEqual({ items: [endpoint], next: null });
+    expect(await find(id)).toEqual({ items: [endpoint], next: null });
+    expect(await find(eventId)).toMatchObject({ items: [{ account: "clinic", kind: "event" }], next: null });
+    expect(await find("hooks.example")).toMatchObject({
+      items: [{ kind: "endpoint" }, { kind: "endpoint" }],
+    });
+    expect(await find("constructor")).toEqual({ items: [], next: null });
+  });
+
+  it.each(["q=", "", `q=${"x".repeat(257)}`, "q=a&cursor=x"])("answers %s with 400", async (query) => {
+    const { get } = await portalWith();
+    expect((await get("olga", query, "/api/accounts/search")).status).toBe(400);
   });
 });

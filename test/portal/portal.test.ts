@@ -458,7 +458,7 @@ describe("requests that the portal forwards", () => {
             access: { authenticate: () => null, canRead: () => true },
           }).as(subscriber),
           async handle(request) {
-            requests.push([request, subscriber]);
+            requests.push([request, subscriber as Subscriber]);
             const headers = { etag: '"1"', "access-control-allow-origin": "*", "retry-after": "7" };
             return request.path === "/v1/nothing" ? undefined : { status: 418, headers, body: "{}" };
           },

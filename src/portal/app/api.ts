@@ -39,7 +39,7 @@ export interface Api {
   within: (signal: AbortSignal) => Api;
 }
 
-const HEADERS = { "x-postbell-portal": "1" } as const;
+const PAGE_HEADER = { "x-postbell-portal": "1" };
 
 /** After this time a request fails, so that a lost network is reported. Uploads are separate. */
 const PATIENCE_MS = 30_000;
@@ -63,8 +63,14 @@ export function parseError(status: number, text: string): ApiError {
   return new ApiError(status, { code: "unavailable", message: `The server answered with ${status}.` });
 }
 
-/** Creates the client of the API below `base`. `signal` aborts requests that are in flight. */
-export function createApi(base: URL, signal?: AbortSignal): Api {
+/**
+ * Creates the client of the API below `base`. `account`: the one that an operator looks at. `signal`
+ * aborts requests that are in flight.
+ */
+export function createApi(base: URL, account?: string | null, signal?: AbortSignal): Api {
+  const accountHeader: Record<string, string> =
+    account == null ? {} : { "x-postbell-account": encodeURIComponent(account) };
+  const pageHeaders = { ...PAGE_HEADER, ...accountHeader };
   const call = async (path: string, init: RequestInit): Promise<unknown> => {
     const patience = AbortSignal.timeout(PATIENCE_MS);
     const ends = signal === undefined ? patience : AbortSignal.any([signal, patience]);
@@ -84,18 +90,20 @@ export function createApi(base: URL, signal?: AbortSignal): Api {
   };
 
   return {
-    within: (narrower) => createApi(base, narrower),
+    within: (narrower) => createApi(base, account, narrower),
     url: (path) => new URL(path, base).href,
-    headers: HEADERS,
+    headers: pageHeaders,
     get<T>(path: string, query: Record<string, string | number | undefined> = {}) {
       const entries = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
       const search = new URLSearchParams(
         entries.map(([name, value]): [string, string] => [name, String(value)]),
       );
-      return call(entries.length === 0 ? path : `${path}?${search}`, {}) as Promise<T>;
+      return call(entries.length === 0 ? path : `${path}?${search}`, {
+        headers: accountHeader,
+      }) as Promise<T>;
     },
     send<T>(method: string, path: string, body: unknown = {}, extraHeaders: Record<string, string> = {}) {
-      const headers = { ...extraHeaders, ...HEADERS, "content-type": "application/json" };
+      const headers = { ...extraHeaders, ...pageHeaders, "content-type": "application/json" };
       return call(path, { method, headers, body: JSON.stringify(body) }) as Promise<T>;
     },
   };

@@ -124,19 +124,18 @@ const THEMES = [
 function Side({ usable, path, zone, setZone, theme, setTheme }: SideProps) {
   const { session } = usePage();
   const labelled = usable.filter(({ label }) => label !== undefined);
-  const [webhooks, content] = (["webhooks", "content"] as const).map((part) =>
-    labelled.filter((view) => view.part === part),
-  );
-  const isContent = content?.some(({ path: target }) => path === target || isBelow(path, target)) ?? false;
+  const content = labelled.filter(({ part }) => part === "content");
+  const webhooks = labelled.filter(({ part }) => part !== "content");
+  const isContent = content.some(({ path: target }) => path === target || isBelow(path, target));
   const ThemeIcon = THEMES.find(([name]) => name === theme)?.[2] ?? Monitor;
   return (
     <div class="side">
       <nav aria-label="Parts of this page">
         {[webhooks, content].map(
-          (views = [], index) =>
+          (views, index) =>
             views.length > 0 && (
               <>
-                {index > 0 && webhooks?.length !== 0 && <h2>Content</h2>}
+                {index > 0 && webhooks.length > 0 && <h2>Content</h2>}
                 <ul>
                   {views.map((view) => (
                     <NavigationLink key={view.path} view={view} path={path} />

@@ -14,13 +14,18 @@ import { getMessage, Heading, isAbort } from "./components/small.js";
 import { contentViews } from "./content/views.js";
 import { FrameHeader, usePreferences } from "./frame.js";
 import { PageContext } from "./page-context.js";
-import { matchPath, useLocation, type View } from "./view.js";
+import { matchPath, readAccount, useLocation, type View } from "./view.js";
+import { AccountBar, accountsView } from "./webhooks/accounts.js";
 import { webhookViews } from "./webhooks/views.js";
 
-const views: View[] = [...webhookViews, ...contentViews];
+const views: View[] = [accountsView, ...webhookViews, ...contentViews];
+
+/** An operator who looks at an account sees what its subscribers see. */
+const hasPart = ({ parts, isOperator = false, account }: SessionJson, part: View["part"]): boolean =>
+  part === "accounts" ? isOperator && account === undefined : parts[part];
 
 /** Relative to this script, so that it holds below any mount point. */
-const api = createApi(new URL("api/", import.meta.url));
+const api = createApi(new URL("api/", import.meta.url), readAccount());
 
 interface FrameProps {
   usable: View[];
@@ -93,7 +98,7 @@ function Page({ session, offsetMs }: { session: SessionJson; offsetMs: number })
   // A long view may have been scrolled.
   useLayoutEffect(() => scrollTo(0, 0), [path]);
   const usable = useMemo(
-    () => views.filter(({ part, isOffered }) => session.parts[part] && (isOffered?.(session) ?? true)),
+    () => views.filter(({ part, isOffered }) => hasPart(session, part) && (isOffered?.(session) ?? true)),
     [session],
   );
   const skip = (event: Event): void => {
@@ -108,6 +113,7 @@ function Page({ session, offsetMs }: { session: SessionJson; offsetMs: number })
       </a>
       <FrameHeader usable={usable} path={path} {...preferences} />
       <main id="main">
+        {session.account !== undefined && <AccountBar account={session.account} />}
         <LiveRegion status={status} dismiss={() => say("")} />
         <CurrentView usable={usable} path={path} query={query} />
       </main>

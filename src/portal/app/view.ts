@@ -16,7 +16,7 @@ export interface ViewProps {
 export interface View {
   /** Below the `#`: `/webhooks/:webhookId`. */
   path: string;
-  part: "webhooks" | "content";
+  part: "accounts" | "webhooks" | "content";
   /** False if there is no such view in this session. Default: there is. */
   isOffered?: (session: SessionJson) => boolean;
   /** Its text in the navigation; absent: it is not in the navigation. */
@@ -50,6 +50,13 @@ export function matchPath(pattern: string, path: string): Params | undefined {
     return undefined;
   }
 }
+
+/** The account that an operator looks at: it is part of the address of the page. */
+export const readAccount = (): string | null => new URLSearchParams(location.search).get("account");
+
+/** Returns the address of a view of the page for an account, or for none. */
+export const pageOf = (account: string | undefined, path: string): string =>
+  `${location.pathname}${account === undefined ? "" : `?${new URLSearchParams({ account })}`}#${path}`;
 
 const readHash = (): string => location.hash.slice(1) || "/";
 

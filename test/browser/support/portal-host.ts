@@ -53,12 +53,14 @@ export async function startPortalHost({
   webhooks: most = 100,
   canReadRecords = false,
   auditEntries = 0,
+  isOperator = false,
   ...branding
 }: {
   excerptCharacters?: number;
   webhooks?: number;
   canReadRecords?: boolean;
   auditEntries?: number;
+  isOperator?: boolean;
 } & Pick<PortalOptions, "logo" | "colors" | "frameAncestors"> = {}): Promise<PortalHost> {
   const clock = manualClock(START);
   let result: OutboundResult | Promise<OutboundResult> = answered(204);
@@ -72,7 +74,8 @@ export async function startPortalHost({
   const portal = createPortal({
     webhooks,
     title: "Clinic hooks",
-    authorize: () => ({ name: "Ada", subscriber: SUBSCRIBER, canReadRecords }),
+    authorize: () =>
+      isOperator ? { name: "Olga", operator: true } : { name: "Ada", subscriber: SUBSCRIBER, canReadRecords },
     clock,
     ...branding,
   });

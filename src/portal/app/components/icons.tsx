@@ -25,6 +25,7 @@ export {
   Sun,
   Tags,
   TriangleAlert,
+  Users,
   Webhook,
   X,
 } from "lucide-preact";

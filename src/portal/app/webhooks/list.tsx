@@ -293,6 +293,7 @@ function Listing({
 }
 
 export function WebhookList({ query }: ViewProps) {
+  const { session } = usePage();
   const pager = usePager();
   const filter = readFilter(query);
   const isFiltered = filter.text + filter.health !== "";
@@ -308,9 +309,12 @@ export function WebhookList({ query }: ViewProps) {
       <div class="title-row">
         <Heading title="Webhooks" />
         {!isEmpty && <FilterBar {...filter} />}
-        <a class="button primary" href="#/webhooks/new">
-          <Plus aria-hidden="true" /> Add endpoint
-        </a>
+        {/* An operator owns no webhooks. */}
+        {session.account === undefined && (
+          <a class="button primary" href="#/webhooks/new">
+            <Plus aria-hidden="true" /> Add endpoint
+          </a>
+        )}
       </div>
       {error && <ErrorMessage error={error} />}
       {!data && !error && <Loading />}

@@ -158,6 +158,7 @@ const FIELD_NAMES: Record<string, string> = {
 
 function nameActor({ type, ...actor }: AuditEntryJson["actor"]): string {
   if (type === "key") return `Key ${"id" in actor ? actor.id : ""}`;
+  if (type === "operator") return `${"name" in actor ? actor.name : ""} (operator)`;
   return type === "host" ? "The application" : "Postbell";
 }
 
@@ -178,7 +179,14 @@ export function describeDisabling(
     const length = Number.isNaN(failedMs) ? "" : ` after ${formatDuration(failedMs)} of failures`;
     return `Disabled${when}${length || " because it kept failing"}. Nothing is sent.`;
   }
-  const by = "id" in actor ? ` by ${actor.id}` : type === "host" ? " by the application" : "";
+  const by =
+    "id" in actor
+      ? ` by ${actor.id}`
+      : "name" in actor
+        ? ` by ${actor.name} (operator)`
+        : type === "host"
+          ? " by the application"
+          : "";
   return `Disabled${when}${by}. Nothing is sent.`;
 }
 
@@ -231,7 +239,10 @@ export function labelState({
 }
 
 /** `98.5 %`, or a dash if there was no attempt. */
-export function formatSuccessRate({ attempts, succeeded }: StatsJson["lastDay"]): string {
+export function formatSuccessRate({
+  attempts,
+  succeeded,
+}: Pick<StatsJson["lastDay"], "attempts" | "succeeded">): string {
   if (attempts === 0) return "–";
   const percent = (100 * succeeded) / attempts;
   // 99.96 % is not 100 %.
