@@ -1,7 +1,7 @@
 /** Describes the notification that an endpoint receives, for the OpenAPI document. Pure. */
 
 import { componentRef } from "../../http/openapi-document.js";
-import type { JsonObject } from "../../schema/types.js";
+import type { Json, JsonObject } from "../../schema/types.js";
 import type { WebhooksConfig } from "../config/config.js";
 import { type Catalogue, isPlain } from "../event-types/catalogue.js";
 import type { PlainEntry } from "../event-types/plain-event-type.js";
@@ -58,12 +58,31 @@ export function describeNotifications({ types }: Catalogue, config: WebhooksConf
   };
 }
 
+/**
+ * Rewrites the references within a schema, which count from its own root, so that they lead to the
+ * same place in the OpenAPI document. A schema with an `$id` is a document of its own.
+ */
+function embedSchema(schema: JsonObject, type: string): JsonObject {
+  if (typeof schema["$id"] === "string") return schema;
+  const root = `#/webhooks/${type}/post/requestBody/content/application~1json/schema/properties/data`;
+  const rewrite = (name: string, value: Json): Json =>
+    name === "$ref" && typeof value === "string" && /^#(?:\/|$)/.test(value)
+      ? `${root}${value.slice(1)}`
+      : embed(value);
+  const embed = (value: Json): Json => {
+    if (typeof value !== "object" || value === null) return value;
+    if (Array.isArray(value)) return value.map(embed);
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, rewrite(name, member)]));
+  };
+  return embed(schema) as JsonObject;
+}
+
 function describePlainBody(type: string, { jsonSchema, example }: PlainEntry): JsonObject {
   const properties = {
     id: { ...UUID, description: "The id of the event: the same for every webhook and in every attempt." },
     type: { type: "string", const: type },
     timestamp: { ...TIME, description: "When the event happened, in UTC." },
-    data: jsonSchema ?? {},
+    data: jsonSchema === undefined ? {} : embedSchema(jsonSchema, type),
   };
   return {
     schema: {

@@ -11,6 +11,7 @@ import type { WebhooksOptions } from "../../../src/webhooks/config/webhooks-opti
 import type { PlainEventType } from "../../../src/webhooks/event-types/plain-event-type.js";
 import { createWebhooks } from "../../../src/webhooks/service.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
+import { memorySource, outbox } from "../../../storage/outbox/index.js";
 
 const AT = Date.parse("2026-03-01T12:00:00Z");
 const account = "shop-7";
@@ -244,6 +245,27 @@ describe("a library that fails", () => {
     expect(clock.nextTimerAt()).toBeUndefined();
   });
 
+  it("makes the outbox try an event again, also after a day", async () => {
+    let isBroken = true;
+    const { webhooks, sent, clock } = await open({
+      schema: library((value) => {
+        if (isBroken) throw new Error("no connection");
+        return { value };
+      }),
+    });
+    const source = memorySource({ clock });
+    const box = outbox({ webhooks, source, clock, logger: false });
+    await source.add({ type: "order.paid", account, data: { order: "A-1" } });
+    await box.start();
+    await clock.advance(24 * 3_600_000);
+    expect(await box.stats()).toMatchObject({ waiting: 1, parked: 0, emitted: 0 });
+    isBroken = false;
+    await clock.advance(600_000);
+    expect(await box.stats()).toMatchObject({ waiting: 0, parked: 0, emitted: 1 });
+    await box.stop();
+    expect(await sent()).toEqual([{ order: "A-1" }]);
+  });
+
   it("makes an error of bounded length, with the first issues", async () => {
     const issue = {
       message: `line\nbreak ${"m".repeat(1_000_000)}`,
@@ -295,6 +317,33 @@ describe("the JSON Schema that subscribers see", () => {
     ],
   ])("is %s", async (_, entry, expected) => {
     expect(await shown(entry)).toMatchObject(expected);
+  });
+
+  it("has references that lead to the same place in the document", async () => {
+    const Tree = z.object({
+      name: z.string(),
+      get children() {
+        return z.array(Tree);
+      },
+    });
+    const { webhooks } = await open({ schema: z.object({ tree: Tree, again: Tree }) });
+    const document: unknown = webhooks.openApi();
+    const references = [...JSON.stringify(document).matchAll(/"\$ref":"#([^"]*)"/g)].map(
+      ([, path = ""]) => path,
+    );
+    const resolve = (path: string): unknown =>
+      path
+        .split("/")
+        .slice(1)
+        .reduce<unknown>(
+          (value, key) => (value as Record<string, unknown>)[key.replaceAll("~1", "/")],
+          document,
+        );
+    expect(references.filter((path) => path.startsWith("/webhooks/")).length).toBeGreaterThan(1);
+    for (const path of references) expect(resolve(path)).toBeTypeOf("object");
+    expect(resolve(references.find((path) => path.startsWith("/webhooks/")) ?? "")).toMatchObject({
+      properties: { name: { type: "string" } },
+    });
   });
 
   it("may be the schema itself, as z.toJSONSchema wrote it: it then checks the data", async () => {
