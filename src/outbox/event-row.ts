@@ -21,6 +21,8 @@ const KEYS: Record<keyof EventInput | keyof PlainEventInput, true> = {
   id: true,
   idempotencyKey: true,
   occurredAt: true,
+  subject: true,
+  tags: true,
 };
 
 const createInvalid = (field: string | undefined, message: string, cause?: unknown): PostbellError =>

@@ -47,6 +47,18 @@ export function checkName(field: string, name: unknown): asserts name is string 
   );
 }
 
+/** The bounds of the tags of an event. */
+export const TAG_BOUNDS = { tags: 20, characters: 64 } as const;
+
+/** Checks a tag, which keeps the rules of names. Throws `invalid_argument`. */
+export function checkTag(field: string, tag: unknown): asserts tag is string {
+  checkName(field, tag);
+  const { characters } = TAG_BOUNDS;
+  if (tag.length <= characters) return;
+  const message = `${field} must have at most ${characters} characters (got ${tag.length}).`;
+  throw new PostbellError("invalid_argument", message, { field });
+}
+
 /** Returns a subscriber without further properties. Throws `invalid_argument`. */
 export function readSubscriber(subscriber: Subscriber): Subscriber {
   if (typeof subscriber !== "object" || subscriber === null) {

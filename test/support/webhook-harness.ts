@@ -218,12 +218,13 @@ export function openHarness({
     const body = request.body ?? new Uint8Array(0);
     const { id, event } = JSON.parse(Buffer.from(body).toString()) as {
       id: string;
-      event: {
+      // A plain event has none.
+      event?: {
         "hub.topic": string;
         context: { resource: { entry: { resource: { resourceType: string } }[] } }[];
       };
     };
-    const resourceTypes = event.context.flatMap(({ resource }) =>
+    const resourceTypes = (event?.context ?? []).flatMap(({ resource }) =>
       resource.entry.map((entry) => entry.resource.resourceType),
     );
     const one: Sent = {
@@ -231,7 +232,7 @@ export function openHarness({
       body,
       at: clock.now(),
       eventId: id,
-      webhookId: event["hub.topic"],
+      webhookId: event?.["hub.topic"] ?? "",
       resourceTypes,
     };
     sent.push(one);

@@ -6,7 +6,7 @@
 import { componentRef } from "../../http/openapi-document.js";
 import type { HttpResponse } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
-import { invalidField, TEXT_LENGTHS } from "../call-arguments.js";
+import { invalidField, TAG_BOUNDS, TEXT_LENGTHS } from "../call-arguments.js";
 import type { Delivery, RecoverySelection, ReplayRequest } from "../delivery/deliveries.js";
 import { MAX_REPLAYED_TYPES, RECOVERABLE, REPLAYABLE } from "../delivery/recover.js";
 import { findWebhook, parseInclude, parsePage, renameErrorField, toJsonResponse } from "./api-request.js";
@@ -46,6 +46,19 @@ const logParameters: JsonObject[] = [
     in: "query",
     description: "Only the deliveries of this event: the first one, and those sent again.",
     schema: { type: "string", format: "uuid" },
+  },
+  {
+    name: "subject",
+    in: "query",
+    description:
+      "Only the deliveries of events about this subject, those of the newest event first. Only those are found whose `subject` the API key is shown.",
+    schema: { type: "string", minLength: 1, maxLength: 256 },
+  },
+  {
+    name: "tag",
+    in: "query",
+    description: "The same for one of their `tags`. At most one of `event_id`, `subject` and `tag`.",
+    schema: { type: "string", minLength: 1, maxLength: TAG_BOUNDS.characters },
   },
   {
     name: "include",
@@ -252,6 +265,8 @@ async function listLog(
   const page = webhooks.deliveries.list({
     ...scope,
     eventId: query.get("event_id") ?? undefined,
+    subject: query.get("subject") ?? undefined,
+    tag: query.get("tag") ?? undefined,
     state: (query.get("state") ?? undefined) as Delivery["state"] | undefined,
     type: query.get("type") ?? undefined,
     since: query.get("since") ?? undefined,

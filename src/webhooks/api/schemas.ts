@@ -81,6 +81,7 @@ export const EXAMPLE_DELIVERY = {
   eventId: "0b9d3a0e-2f4c-4f57-8d0c-6a1f5e7f3c21",
   type: "patient.updated",
   subject: "Patient/123",
+  tags: [],
   state: "pending",
   reason: null,
   createdAt: "2026-03-01T12:00:00.000Z",
@@ -227,7 +228,12 @@ const DELIVERY_FIELDS: { [name: string]: JsonObject } = {
   subject: {
     type: ["string", "null"],
     description:
-      "The reference of the event's own record: `Patient/123`. Null if the record has no id, before the first attempt, for tests and withheld deliveries, and for API keys that may not manage the webhook.",
+      "The reference of the event's own record, `Patient/123`, or the subject that the sender gave it. Null if it has none, before the first attempt, for tests and withheld deliveries, and for API keys that may not manage the webhook.",
+  },
+  tags: {
+    type: "array",
+    items: { type: "string" },
+    description: "The tags that the sender gave the event; empty whenever `subject` would be hidden.",
   },
   state: componentRef("schemas", "DeliveryState"),
   reason: {

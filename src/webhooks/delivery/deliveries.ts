@@ -18,11 +18,13 @@ export interface Delivery {
   readonly eventId: string;
   readonly type: string;
   /**
-   * A reference to the record that the event is about: `Patient/123`. `null` without one, and for
-   * who may not know it: it is shown to a key that may manage the webhook, once an attempt was
-   * made.
+   * The record that the event is about, `Patient/123`, or the `subject` that it was emitted with.
+   * `null` without one, and for who may not know it: the host always sees it, a key only if it may
+   * manage the webhook, once an attempt was made and unless the delivery was withheld.
    */
   readonly subject: string | null;
+  /** The tags that the event was emitted with; an empty list for who may not know its subject. */
+  readonly tags: readonly string[];
   readonly state: DeliveryState;
   /**
    * Why the delivery ended without success: `exhausted`, `test_failed`, `disabled`,
@@ -177,6 +179,11 @@ export interface Deliveries {
    *
    * With `eventId`, only the deliveries of that event: the first one, and those sent again.
    *
+   * With `subject` or `tag`, only the deliveries of events that have exactly this one, at a cost
+   * that does not depend on the others. They are listed by event, the newest first. A subscriber
+   * only finds deliveries whose subject or tags it is shown: the list does not tell it of records
+   * that it may not read.
+   *
    * With `account` in place of `webhookId`, the deliveries of all its webhooks, those of the same
    * millisecond by webhook. It reads the log of each webhook, so it costs as much as that many
    * calls. `as(subscriber)` lists those of the subscriber's account if neither is given.
@@ -187,6 +194,8 @@ export interface Deliveries {
     readonly webhookId?: string | undefined;
     readonly account?: string | undefined;
     readonly eventId?: string | undefined;
+    readonly subject?: string | undefined;
+    readonly tag?: string | undefined;
     readonly state?: DeliveryState | undefined;
     readonly type?: string | undefined;
     /** A Date, or ISO 8601 with an offset. */

@@ -94,7 +94,7 @@ async function readAll(store: WebhookStore, webhookId: string, eventId: string):
   return found;
 }
 
-const isWanted = (
+export const isWanted = (
   { state, type, createdAt }: DeliveryRecord,
   wanted: Pick<StoreQuery, "state" | "type" | "since" | "until">,
 ): boolean =>

@@ -4,6 +4,8 @@ import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { isUuid } from "../../core/uuid.js";
 import type { Actor } from "../access.js";
 import {
+  checkName,
+  checkTag,
   invalidField,
   notFound,
   parseEventTime,
@@ -20,7 +22,14 @@ import type { Entitlement } from "../registrations/entitlement.js";
 import { listHeaders } from "../sender.js";
 import type { StartReminder } from "../start-reminder.js";
 import { getRotation } from "../store/records.js";
-import type { DeliveryRecord, DeliveryState, DeliveryStats, EventRecord, WebhookRecord } from "../store.js";
+import type {
+  DeliveryRecord,
+  DeliveryState,
+  DeliveryStats,
+  EventKey,
+  EventRecord,
+  WebhookRecord,
+} from "../store.js";
 import { buildBody, createPermissions } from "./attempt.js";
 import { type Deliveries, type Delivery, type DeliveryCounts, PER_ATTEMPT } from "./deliveries.js";
 import {
@@ -33,6 +42,7 @@ import {
 import { type AppendForWebhook, createDeliveryRepairs } from "./delivery-repairs.js";
 import { endpointHealth } from "./endpoint-health.js";
 import { createEventFeed } from "./event-feed.js";
+import { listByKey } from "./key-search.js";
 
 const STATES: DeliveryState[] = ["pending", "delivered", "failed", "withheld"];
 
@@ -40,6 +50,8 @@ const LIST_ARGUMENTS = [
   "webhookId",
   "account",
   "eventId",
+  "subject",
+  "tag",
   "state",
   "type",
   "since",
@@ -72,7 +84,8 @@ export function createDeliveryLog(
    * details.
    */
   const toVisible = async (stored: LogRow[], actor: Actor): Promise<Delivery[]> => {
-    const rows = stored.map(({ delivery, webhook }) => ({ record: hideUnsentSubject(delivery), webhook }));
+    const hideUnsent = actor === "host" ? (record: DeliveryRecord) => record : hideUnsentKeys;
+    const rows = stored.map(({ delivery, webhook }) => ({ record: hideUnsent(delivery), webhook }));
     const withDetails = rows.filter(({ record }) => hasDetails(record));
     const webhooks = [...new Map(withDetails.map(({ webhook }) => [webhook.id, webhook])).values()];
     const isAllowed = await readEach(webhooks, (webhook) => mayReadDetails(webhook, actor));
@@ -117,6 +130,12 @@ export function createDeliveryLog(
       account === undefined
         ? [await entitlement.find(webhookId ?? "", actor)]
         : await entitlement.findAll(account, actor);
+    const key = readKey(rest);
+    if (key !== undefined) {
+      const scope = account ?? webhooks[0]?.account ?? "";
+      const show = (rows: LogRow[]) => toVisible(rows, actor);
+      return listByKey(store, { ...query, account: scope, key, webhookId, webhooks, show });
+    }
     const listLog = account === undefined ? listWebhookDeliveries : listAccountDeliveries;
     const { rows, next } =
       eventId === undefined
@@ -171,6 +190,27 @@ export function createDeliveryLog(
 
       ...repairs(actor),
     });
+}
+
+/** Reads the subject or the tag of a search. Throws `invalid_argument`. */
+function readKey({
+  subject,
+  tag,
+  eventId,
+}: Pick<Parameters<Deliveries["list"]>[0], "subject" | "tag" | "eventId">): EventKey | undefined {
+  const named = Object.entries({ subject, tag, eventId }).filter(([, value]) => value !== undefined);
+  const [field = "subject"] = named[1] ?? [];
+  if (named.length > 1) {
+    const message = "list() takes one of subject, tag and eventId.";
+    throw new PostbellError("invalid_argument", message, { field });
+  }
+  if (subject !== undefined) {
+    checkName("subject", subject);
+    return { subject };
+  }
+  if (tag === undefined) return undefined;
+  checkTag("tag", tag);
+  return { tag };
 }
 
 function requireState(state: DeliveryState): void {
@@ -230,22 +270,25 @@ function toCounts(
   };
 }
 
-/** Hides what only the manager of a webhook may see: excerpts of responses, and the subject. */
+/** Hides what only the manager of a webhook may see: excerpts of responses, subject and tags. */
 const hideDetails = (record: DeliveryRecord): DeliveryRecord => ({
   ...record,
   subject: null,
+  tags: [],
   attempts: record.attempts.map((attempt) => ({ ...attempt, excerpt: null })),
 });
 
-const hasDetails = ({ subject, attempts }: DeliveryRecord): boolean =>
-  subject !== null || attempts.some(({ excerpt }) => excerpt !== null);
+const hasDetails = ({ subject, tags, attempts }: DeliveryRecord): boolean =>
+  subject !== null || tags.length > 0 || attempts.some(({ excerpt }) => excerpt !== null);
 
 /**
- * Hides the subject of a record that the subscriber may not read, also if `canRead` has not been
- * called yet: each attempt calls it.
+ * Hides the subject and the tags of a record that the subscriber may not read, also if `canRead`
+ * has not been called yet: each attempt calls it.
  */
-const hideUnsentSubject = (record: DeliveryRecord): DeliveryRecord =>
-  record.state === "withheld" || record.attempts.length === 0 ? { ...record, subject: null } : record;
+const hideUnsentKeys = (record: DeliveryRecord): DeliveryRecord =>
+  record.state === "withheld" || record.attempts.length === 0
+    ? { ...record, subject: null, tags: [] }
+    : record;
 
 const toDelivery = (record: DeliveryRecord): Delivery => ({
   id: record.id,
@@ -253,6 +296,7 @@ const toDelivery = (record: DeliveryRecord): Delivery => ({
   eventId: record.eventId,
   type: record.type,
   subject: record.subject,
+  tags: record.tags,
   state: record.state,
   reason: record.reason,
   createdAt: new Date(record.createdAt),

@@ -41,6 +41,11 @@ export interface EventInput<T extends string = string> {
   readonly id?: string | undefined;
   /** When it happened. Default: now. */
   readonly occurredAt?: Date | string | undefined;
+  /**
+   * Words by which `deliveries.list` finds the event, such as `invoice`: at most 20, of 1 to 64
+   * characters. They are not sent.
+   */
+  readonly tags?: readonly string[] | undefined;
 }
 
 /**
@@ -50,9 +55,16 @@ export interface EventInput<T extends string = string> {
  * await webhooks.emit({ type: "order.paid", account: "shop-7", data: { order: "A-1" } });
  */
 export interface PlainEventInput<T extends string = string, D = unknown>
-  extends Pick<EventInput<T>, "type" | "account" | "idempotencyKey" | "id" | "occurredAt"> {
+  extends Pick<EventInput<T>, "type" | "account" | "idempotencyKey" | "id" | "occurredAt" | "tags"> {
   /** A value that JSON can hold. It is sent as `data`. */
   readonly data: D;
+  /**
+   * The thing that the event is about, in your own words: `order/A-1`. `deliveries.list` finds the
+   * event by it. 1 to 256 characters without NUL and lone surrogates. It is not sent. Default: the
+   * `subject` of the event's type, if that has one. An event with a resource is about its record,
+   * and takes no other subject.
+   */
+  readonly subject?: string | undefined;
 }
 
 /** An event of either kind. */
@@ -85,6 +97,8 @@ export interface EventHint<T extends string> {
   readonly idempotencyKey?: unknown;
   readonly id?: unknown;
   readonly occurredAt?: unknown;
+  readonly subject?: unknown;
+  readonly tags?: unknown;
 }
 
 /** True if a resource type may be one of the `Wanted`. A plain string may be any. */

@@ -3,7 +3,7 @@
 import { callHook } from "../../core/clock.js";
 import { PostbellError } from "../../core/errors.js";
 import { describeUnknownKey } from "../../core/known-names.js";
-import { checkName, parseEventTime } from "../call-arguments.js";
+import { checkName, parseEventTime, TAG_BOUNDS } from "../call-arguments.js";
 import type { ServiceBase } from "../config/config.js";
 import { findEventType, isPlain } from "../event-types/catalogue.js";
 import type { PlainEntry } from "../event-types/plain-event-type.js";
@@ -12,6 +12,7 @@ import { buildPlainPayload, type DataCheck } from "../events/plain-event.js";
 import type { FhirResource } from "../fhir.js";
 import type { EventRecord } from "../store.js";
 import type { HostTransaction } from "../transaction.js";
+import { addKeys, addPlainKeys, readTags } from "./business-keys.js";
 import { toEventId } from "./event-id.js";
 import type { EventFields, EventInput, PlainEventInput } from "./event-input.js";
 
@@ -78,6 +79,8 @@ const EVENT_KEYS: readonly string[] = [
   "id",
   "idempotencyKey",
   "occurredAt",
+  "subject",
+  "tags",
 ];
 
 const invalidEvent = (field: string | undefined, message: string, cause?: unknown): PostbellError =>
@@ -95,9 +98,23 @@ function readEventInput(input: EventInput | PlainEventInput): EventFields {
   let event: EventFields;
   try {
     unknown = Object.keys(input).find((key) => !EVENT_KEYS.includes(key));
-    const { type, account, resource, related, data, id, idempotencyKey, occurredAt } = input as EventFields;
+    const { type, account, resource, related, data, id, idempotencyKey, occurredAt, subject, tags } =
+      input as EventFields;
     const list = Array.isArray(related) ? Array.from(related) : related;
-    event = { type, account, resource, related: list, data, id, idempotencyKey, occurredAt };
+    // A longer list is refused, whatever it holds.
+    const words = Array.isArray(tags) && tags.length <= TAG_BOUNDS.tags ? Array.from(tags) : tags;
+    event = {
+      type,
+      account,
+      resource,
+      related: list,
+      data,
+      id,
+      idempotencyKey,
+      occurredAt,
+      subject,
+      tags: words,
+    };
   } catch (cause) {
     throw invalidEvent(undefined, "The event cannot be read: one of its fields throws.", cause);
   }
@@ -168,6 +185,8 @@ export function createPrepareEvent({ store, config, logger, catalogue }: Service
     const isOccurredAtGiven = occurredAt !== undefined;
     const at = isOccurredAtGiven ? parseEventTime("occurredAt", occurredAt) : store.now();
     const entry = findEventType(catalogue, type);
+    const tags = readTags(event.tags);
+    if (event.subject !== undefined) checkName("subject", event.subject);
     // Both requests are written out: a spread of what they share costs a fifth of an `emit`.
     if (isPlain(entry)) {
       refuseField(event, "resource", type);
@@ -182,11 +201,15 @@ export function createPrepareEvent({ store, config, logger, catalogue }: Service
         check: dataCheckOf(entry),
         maxBytes: limits.notificationBytes,
       });
-      return built instanceof Promise
-        ? built.then(({ payload, digest }) => ({ id: eventId, account, type, digest, payload }))
-        : { id: eventId, account, type, digest: built.digest, payload: built.payload };
+      const toRecord = ({ payload, digest }: BuiltPayload): EventRecord =>
+        addPlainKeys({ id: eventId, account, type, digest, payload }, event, tags, entry);
+      return built instanceof Promise ? built.then(toRecord) : toRecord(built);
     }
     refuseField(event, "data", type);
+    if (event.subject !== undefined) {
+      const message = `An event of type '${type}' is about its record: leave out subject.`;
+      throw invalidEvent("subject", message);
+    }
     const { resource, related } = event;
     const built = buildPayload({
       eventId,
@@ -202,14 +225,10 @@ export function createPrepareEvent({ store, config, logger, catalogue }: Service
       limits: { entries: limits.entries, bytes: limits.notificationBytes },
     });
     const subject = getSubject(resource);
-    const toRecord = ({ payload, digest }: BuiltPayload): EventRecord => ({
-      id: eventId,
-      account,
-      type,
-      digest,
-      payload,
-      ...(subject !== undefined && { subject }),
-    });
+    const toRecord = ({ payload, digest }: BuiltPayload): EventRecord => {
+      const record = subject === undefined ? { payload, digest } : { payload, digest, subject };
+      return addKeys({ id: eventId, account, type, ...record }, undefined, tags);
+    };
     return built instanceof Promise ? built.then(toRecord) : toRecord(built);
   };
 }

@@ -34,6 +34,16 @@ export interface PlainEventType {
    * cannot, such as valibot: `toJsonSchema(schema)`.
    */
   readonly jsonSchema?: object | undefined;
+  /**
+   * Returns the subject of an event that is emitted without one: what it is about, in your own
+   * words. It gets the event's `data`, after that was checked. If it throws, or returns no text of
+   * 1 to 256 characters, `emit` rejects and nothing is stored.
+   *
+   * @example
+   * events: { "order.paid": { subject: (data) => `order/${data.order}` } }
+   */
+  // biome-ignore lint/suspicious/noExplicitAny: the host knows the data of its own type.
+  readonly subject?: ((data: any) => string) | undefined; // oxlint-disable-line typescript/no-explicit-any
 }
 
 /** The characters of an unknown name that are quoted, so that a name of megabytes costs nothing. */
@@ -55,7 +65,7 @@ const MAX_JSON = 65_536;
 /** The characters of a library's error that are quoted. */
 const MAX_REASON = 200;
 
-const PLAIN_TYPE_KEYS: readonly string[] = ["description", "example", "schema", "jsonSchema"];
+const PLAIN_TYPE_KEYS: readonly string[] = ["description", "example", "schema", "jsonSchema", "subject"];
 
 /** Returns why the entry of a plain type cannot be used; `undefined` if it can. */
 function findProblem(name: string, entry: object, field: string): string | undefined {
@@ -63,7 +73,9 @@ function findProblem(name: string, entry: object, field: string): string | undef
     return `events: ${quoteName(name)} is not an event type: write letters, digits, _ and -, in parts that are separated by dots, at most ${MAX_NAME} characters in all`;
   const unknown = Object.keys(entry).find((key) => !PLAIN_TYPE_KEYS.includes(key));
   if (unknown !== undefined) return describeUnknownKey(`${field} has no option`, unknown, PLAIN_TYPE_KEYS);
-  const { description = "" } = entry as PlainEventType;
+  const { description = "", subject } = entry as PlainEventType;
+  if (subject !== undefined && typeof subject !== "function")
+    return `${field}.subject must be a function of the data that returns a text`;
   if (typeof description !== "string" || description.length > MAX_DESCRIPTION)
     return `${field}.description must be a text of at most ${MAX_DESCRIPTION} characters`;
   return undefined;
@@ -77,17 +89,20 @@ export interface PlainEntry {
   readonly jsonSchema?: JsonObject;
   /** Checks the data of events. */
   readonly dataSchema?: DataSchema | LibrarySchema;
+  /** Returns the subject of an event by its data; the value is not checked. */
+  readonly subject?: (data: unknown) => unknown;
 }
 
 /** Checks the entry of a plain type, and copies it. Throws `invalid_option`. */
 export function readPlainType(name: string, entry: object, field: string): PlainEntry {
   const problem = findProblem(name, entry, field);
   if (problem !== undefined) throw invalidEvents(problem, field);
-  const { description, example, schema, jsonSchema } = entry as PlainEventType;
+  const { description, example, schema, jsonSchema, subject } = entry as PlainEventType;
   return Object.freeze({
     ...(description !== undefined && { description }),
     ...(example !== undefined && { example: copyJson(example, `${field}.example`) }),
     ...readSchemas(schema, jsonSchema, field),
+    ...(subject !== undefined && { subject }),
   });
 }
 

@@ -22,6 +22,7 @@ export const pendingDelivery = (changes: Partial<DeliveryRowJson> = {}): Deliver
   eventId: "0b7a1c5e-2f9d-4c0e-9d38-6c1f8d0a5e11",
   type: "patient.updated",
   subject: null,
+  tags: [],
   state: "pending",
   reason: null,
   createdAt: toIso(0),

@@ -50,6 +50,7 @@ describe("the log of deliveries", () => {
       eventId,
       type: "patient.updated",
       subject: "Patient/1",
+      tags: [],
       state: "delivered",
       reason: null,
       createdAt: new Date(START),

@@ -229,7 +229,7 @@ describe("an event that cannot be used", () => {
     });
     await expect(webhooks.emit({ ...event, payload: {} } as EventInput)).rejects.toMatchObject({
       message:
-        "An event has no field 'payload'; it takes 'type', 'account', 'resource', 'related', 'data', 'id', 'idempotencyKey', 'occurredAt'.",
+        "An event has no field 'payload'; it takes 'type', 'account', 'resource', 'related', 'data', 'id', 'idempotencyKey', 'occurredAt', 'subject', 'tags'.",
     });
     await expect(webhooks.emit(event, { transactoin: {} } as never)).rejects.toMatchObject({
       ...invalid("transactoin"),
@@ -700,6 +700,8 @@ describe("a record that cannot be serialised", () => {
       "occurredAt",
       "related",
       "resource",
+      "subject",
+      "tags",
       "type",
     ]);
     expect(appended).toHaveLength(1);

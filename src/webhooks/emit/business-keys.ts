@@ -1,0 +1,83 @@
+/** The keys by which a host finds its events again: the subject of plain events, and tags. */
+
+import { hash } from "node:crypto";
+import { isPostbellError, PostbellError } from "../../core/errors.js";
+import { checkName, checkTag, TAG_BOUNDS } from "../call-arguments.js";
+import type { PlainEntry } from "../event-types/plain-event-type.js";
+import type { EventRecord } from "../store.js";
+
+const invalid = (field: string, message: string, cause?: unknown): PostbellError =>
+  new PostbellError("invalid_argument", message, { field, cause });
+
+/** Returns tags, each once; `undefined` for none. Throws `invalid_argument`. */
+export function readTags(tags: unknown): readonly string[] | undefined {
+  if (tags === undefined) return undefined;
+  const { tags: most } = TAG_BOUNDS;
+  if (!Array.isArray(tags) || tags.length > most) {
+    const seen = Array.isArray(tags) ? `a list of ${tags.length}` : typeof tags;
+    throw invalid("tags", `tags must be a list of at most ${most} texts (got ${seen}).`);
+  }
+  const list = tags.map((tag: unknown, index) => {
+    checkTag(`tags[${index}]`, tag);
+    return tag;
+  });
+  return list.length === 0 ? undefined : [...new Set(list)];
+}
+
+/** Returns the subject that the type of a plain event gives it. Throws `invalid_argument`. */
+function deriveSubject(type: string, subjectOf: NonNullable<PlainEntry["subject"]>, data: unknown): string {
+  const place = `The subject of '${type}' in the events option`;
+  let subject: unknown;
+  try {
+    subject = subjectOf(data);
+  } catch (cause) {
+    const reason = cause instanceof Error ? `: ${cause.message.slice(0, 200)}` : "";
+    throw invalid("subject", `${place} threw${reason}. Nothing was stored.`, cause);
+  }
+  try {
+    checkName("subject", subject);
+  } catch (cause) {
+    const reason = isPostbellError(cause) ? cause.message : "";
+    throw invalid(
+      "subject",
+      `${place} returned no text that can be one: ${reason} Nothing was stored.`,
+      cause,
+    );
+  }
+  return subject;
+}
+
+/**
+ * Returns the record of an event with its keys. The same id with other keys is a conflict, so those
+ * that the host gave are part of the digest. A subject that the type gives follows from the data.
+ */
+export function addKeys(
+  record: EventRecord,
+  subject: string | undefined,
+  tags: readonly string[] | undefined,
+): EventRecord {
+  if (subject === undefined && tags === undefined) return record;
+  const { id, account, type, payload } = record;
+  const digest = hash("sha256", `${record.digest}\n${JSON.stringify([subject ?? null, tags ?? []])}`);
+  return {
+    id,
+    account,
+    type,
+    digest,
+    payload,
+    ...(subject === undefined ? record.subject !== undefined && { subject: record.subject } : { subject }),
+    ...(tags !== undefined && { tags }),
+  };
+}
+
+/** Returns the record of a plain event with its keys. Throws `invalid_argument`. */
+export function addPlainKeys(
+  record: EventRecord,
+  { subject, data }: { subject?: string | undefined; data: unknown },
+  tags: readonly string[] | undefined,
+  { subject: subjectOf }: PlainEntry,
+): EventRecord {
+  const keyed = addKeys(record, subject, tags);
+  if (subject !== undefined || subjectOf === undefined) return keyed;
+  return { ...keyed, subject: deriveSubject(record.type, subjectOf, data) };
+}
