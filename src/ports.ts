@@ -44,7 +44,14 @@ export type {
 export type { Resolve } from "./outbound/resolver.js";
 export type { OutboundFailure, OutboundRequest, OutboundResponse, OutboundResult } from "./outbound/types.js";
 export type { Json, JsonObject } from "./schema/types.js";
-export type { Account, Accounts, ErasedEvents, Events, ListAccounts } from "./webhooks/accounts.js";
+export type {
+  Account,
+  Accounts,
+  ErasedEvents,
+  EraseEvents,
+  Events,
+  ListAccounts,
+} from "./webhooks/accounts.js";
 export type { EndpointFailure, ExhaustedDelivery } from "./webhooks/config/webhooks-options.js";
 export type { Emittable, EventAbout, EventHint, ResourceOf } from "./webhooks/emit/event-input.js";
 export type { EmitResult } from "./webhooks/emit/prepare-event.js";

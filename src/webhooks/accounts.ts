@@ -78,6 +78,11 @@ export interface Accounts {
   erase(account: string): Promise<ErasedRecords>;
 }
 
+/** Names the events that `events.erase` erases: by their subject, or one by its id. */
+export type EraseEvents =
+  | { readonly account: string; readonly subject: string; readonly eventId?: undefined }
+  | { readonly account: string; readonly eventId: string; readonly subject?: undefined };
+
 /** How many records `events.erase` has erased. */
 export interface ErasedEvents {
   readonly events: number;
@@ -88,19 +93,26 @@ export interface ErasedEvents {
 /** Erases stored events. It has no HTTP routes. */
 export interface Events {
   /**
-   * Erases an event by its id, with its deliveries in every state, their attempts and the excerpts
-   * of responses. Pending deliveries end unsent. Attempts in flight finish, and their results are
-   * dropped. Only the id and a digest of the event stay remembered, for at most 24 hours, so that
-   * emitting the event again does not bring it back.
+   * Erases the events about a person or another subject, or one event by its id, with their
+   * deliveries in every state, their attempts and the excerpts of responses. Pending deliveries end
+   * unsent. Attempts in flight finish, and their results are dropped. The subject of an event about
+   * a FHIR record is its reference, such as `Patient/123`; events that only contain the record
+   * elsewhere have another subject, and stay.
+   *
+   * Only the id and a digest of an event stay remembered, for at most 24 hours, so that emitting it
+   * again does not bring it back.
    *
    * It works in small steps; if it rejects, calling it again goes on.
    *
    * @throws `invalid_argument`, `storage_unavailable`.
    *
    * @example
-   * await webhooks.events.erase({ account: "clinic-7", eventId });
+   * const { events, deliveries } = await webhooks.events.erase({
+   *   account: "clinic-7",
+   *   subject: "Patient/123",
+   * });
    */
-  erase(request: { readonly account: string; readonly eventId: string }): Promise<ErasedEvents>;
+  erase(request: EraseEvents): Promise<ErasedEvents>;
 }
 
 export function createAccounts({ store, audit }: ServiceBase): { accounts: Accounts; events: Events } {
@@ -113,6 +125,23 @@ export function createAccounts({ store, audit }: ServiceBase): { accounts: Accou
       sum.deliveries += step.deliveries;
       ({ left } = step);
     }
+    return sum;
+  };
+
+  const eraseBySubject = async (account: string, subject: string): Promise<ErasedEvents> => {
+    const sum = { events: 0, deliveries: 0 };
+    let cursor: string | undefined;
+    do {
+      const page = { account, key: { subject }, cursor, limit: FOUND_TOGETHER };
+      const { events, next } = await store.findEvents(page);
+      const erased = await eraseByIds(
+        account,
+        events.map(({ id }) => id),
+      );
+      sum.events += erased.events;
+      sum.deliveries += erased.deliveries;
+      cursor = next ?? undefined;
+    } while (cursor !== undefined);
     return sum;
   };
 
@@ -153,16 +182,28 @@ export function createAccounts({ store, audit }: ServiceBase): { accounts: Accou
 
     events: Object.freeze<Events>({
       async erase(request) {
-        const { account, eventId } = readCallArguments("erase", request, ["account", "eventId"]);
+        const { account, eventId, subject } = readCallArguments("erase", request, [
+          "account",
+          "eventId",
+          "subject",
+        ]);
         checkName("account", account);
-        const id = readEventId(eventId);
-        const erased = await eraseByIds(account, [id]);
-        if (erased.events > 0) audit.record({ account, action: "event.erased", actor: HOST, eventId: id });
+        if ((eventId === undefined) === (subject === undefined)) throw oneOfBoth();
+        const erased =
+          eventId === undefined
+            ? await eraseBySubject(account, readSubject(subject))
+            : await eraseByIds(account, [readEventId(eventId)]);
+        // Not the subject, which may name a person.
+        if (erased.events > 0)
+          audit.record({ account, action: "events.erased", actor: HOST, count: erased.events });
         return erased;
       },
     }),
   };
 }
+
+/** Events that are found and erased together: a call of the storage takes a hundred. */
+const FOUND_TOGETHER = 50;
 
 const HOST = { type: "host" } as const;
 
@@ -178,6 +219,22 @@ const invalidState = (state: unknown): PostbellError =>
     `state must be "failing", or left out for all accounts (got ${typeof state === "string" ? JSON.stringify(state.slice(0, 40)) : typeof state}).`,
     { field: "state" },
   );
+
+const oneOfBoth = (): PostbellError =>
+  new PostbellError("invalid_argument", "erase() takes either subject or eventId.", { field: "subject" });
+
+const MAX_SUBJECT = 1_000;
+
+/** @throws `invalid_argument`. */
+function readSubject(subject: unknown): string {
+  if (typeof subject === "string" && subject !== "" && subject.length <= MAX_SUBJECT) return subject;
+  const seen = typeof subject === "string" ? `${subject.length} characters` : typeof subject;
+  throw new PostbellError(
+    "invalid_argument",
+    `subject must be a text of 1 to ${MAX_SUBJECT} characters (got ${seen}).`,
+    { field: "subject" },
+  );
+}
 
 /** @throws `invalid_argument` for a text that is not a UUID. */
 function readEventId(eventId: string): string {

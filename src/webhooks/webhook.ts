@@ -66,7 +66,7 @@ export type AuditAction =
   | "delivery.withheld"
   | "account.erased"
   | "accounts.listed"
-  | "event.erased";
+  | "events.erased";
 
 /**
  * Who did it: the host's own code, an API key by the id of its subscriber, an operator of the
@@ -86,7 +86,7 @@ export interface AuditEntry {
   readonly action: AuditAction;
   readonly actor: AuditActor;
   /**
-   * Absent for `account.erased`, `accounts.listed` and `event.erased`, which are reported to the
+   * Absent for `account.erased`, `accounts.listed` and `events.erased`, which are reported to the
    * `audit` hook and not stored.
    */
   readonly webhookId?: string | undefined;

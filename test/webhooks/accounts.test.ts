@@ -84,8 +84,8 @@ describe("accounts.list", () => {
     const harness = await startHarness({
       options: {
         limits: { auditEntries: 100 },
-        audit: ({ account, action, actor, eventId }) => {
-          seen.push({ account, action, actor, ...(eventId !== undefined && { eventId }) });
+        audit: ({ account, action, actor, count }) => {
+          seen.push({ account, action, actor, ...(count !== undefined && { count }) });
         },
       },
     });
@@ -98,7 +98,7 @@ describe("accounts.list", () => {
     await harness.quiet();
     expect(seen.slice(1)).toEqual([
       { account: "", action: "accounts.listed", actor: { type: "operator", name: "Olga" } },
-      { account: "clinic", action: "event.erased", actor: { type: "host" }, eventId },
+      { account: "clinic", action: "events.erased", actor: { type: "host" }, count: 1 },
       { account: "clinic", action: "account.erased", actor: { type: "host" } },
     ]);
     expect((await harness.webhooks.audit.list({ account: "clinic" })).items).toEqual([]);
@@ -226,6 +226,26 @@ describe("events.erase", () => {
     });
   });
 
+  it("erases the events about a person by their subject, and no others", async () => {
+    const harness = await startHarness({ answer: () => 500 });
+    await harness.register();
+    for (let count = 0; count < 120; count++) await harness.emit({ resource: PATIENT });
+    const other = await harness.emit();
+    await harness.register("https://hooks.example.com/a", "hospital");
+    await harness.emit({ account: "hospital", resource: PATIENT });
+    await harness.quiet();
+    const erase = (request: { account: string; subject: string }) => harness.webhooks.events.erase(request);
+    for (const subject of ["Patient/", "Patient/77", "patient/7", "__proto__", "%", "Patient/7\u0000"])
+      expect(await erase({ account: "clinic", subject })).toEqual({ events: 0, deliveries: 0 });
+    expect(await erase({ account: "clinic", subject: "Patient/7" })).toEqual({
+      events: 120,
+      deliveries: 120,
+    });
+    expect((await listAll(harness)).map(({ eventId }) => eventId)).toEqual([other]);
+    expect(await listAll(harness, "hospital")).toHaveLength(1);
+    expect((await harness.store.stats()).events).toBe(2);
+  });
+
   it("ends pending deliveries unsent, and drops the results of attempts in flight", async () => {
     const endpoint = holdingEndpoint();
     const harness = await startHarness({ answer: endpoint.answer });
@@ -257,7 +277,11 @@ describe("events.erase", () => {
   });
 
   it.each([
-    [{ account: "clinic" }, "eventId"],
+    [{ account: "clinic" }, "subject"],
+    [{ account: "clinic", subject: "" }, "subject"],
+    [{ account: "clinic", subject: "x".repeat(1_001) }, "subject"],
+    [{ account: "clinic", subject: ["Patient/7"] }, "subject"],
+    [{ account: "clinic", subject: "a", eventId: "0f8fad5b-d9cb-469f-a165-70867728950e" }, "subject"],
     [{ account: "clinic", eventId: "1" }, "eventId"],
     [{ account: "clinic", eventId: { id: "x" } }, "eventId"],
     [{ eventId: "0f8fad5b-d9cb-469f-a165-70867728950e" }, "account"],
