@@ -7,9 +7,10 @@
 
 import { PostbellError } from "../core/errors.js";
 import { guardedLogger } from "../core/logger.js";
-import { readOptions } from "../core/options.js";
+import { type OptionValues, readOptions } from "../core/options.js";
 import type { Service } from "../http/types.js";
 import type { EventCatalogue } from "../webhooks/event-types/catalogue.js";
+import { CatchUp, type CatchUpResult } from "./catch-up.js";
 import type { EventNotification, NotificationOf } from "./notification.js";
 import {
   type PlainReceiverOptions,
@@ -17,7 +18,6 @@ import {
   receiverOptions,
   type SchemeReceiverOptions,
 } from "./options.js";
-
 import { createPostbellScheme, missingOption } from "./postbell-scheme.js";
 import { EventReceiver, type ReceiveResult } from "./receiver.js";
 import type { ReceivedRequest, WebhookScheme } from "./scheme.js";
@@ -31,6 +31,7 @@ export {
 } from "../signature/signature.js";
 export type { EventCatalogue } from "../webhooks/event-types/catalogue.js";
 export type { ParsedResource } from "../webhooks/fhir.js";
+export type { CatchUpResult } from "./catch-up.js";
 export type {
   EventNotification,
   NotificationBundle,
@@ -55,6 +56,17 @@ export interface Receiver<E = EventNotification> extends Service {
    * response.statusCode = result.ok ? 204 : result.status;
    */
   receive(request: ReceivedRequest): Promise<ReceiveResult<E>>;
+  /** Begins to catch up, if the option `catchUp` is set. Does not wait for the first run. */
+  start(): Promise<void>;
+  /** Ends catching up, after the event that is being handled; waits at most `graceMs`, 10 s. */
+  stop(options?: { readonly graceMs?: number | undefined }): Promise<void>;
+  /**
+   * Fetches the missed events now, such as after an outage that you know of. If that goes wrong, it
+   * is logged, and `isComplete` is false.
+   *
+   * @throws `invalid_option` without the option `catchUp`.
+   */
+  catchUp(): Promise<CatchUpResult>;
 }
 
 /**
@@ -125,11 +137,61 @@ export function createReceiver(
     clock,
     logger: guardedLogger(settings.logger),
   });
+  const catchUp = createCatchUp(settings, scheme, receiver);
   return Object.freeze<Receiver<{ readonly id: string }>>({
     handle: (request) => receiver.handle(request),
     receive: (request) => receiver.receive(request),
+    start: async () => catchUp?.start(),
+    stop: async ({ graceMs = GRACE_MS } = {}) => catchUp?.stop(graceMs),
+    catchUp: async () => {
+      if (catchUp === undefined) throw missingOption("catchUp");
+      return catchUp.run();
+    },
   });
 }
+
+const GRACE_MS = 10_000;
+
+/** Returns `undefined` if the option `catchUp` is not set. */
+function createCatchUp<E extends { readonly id: string }>(
+  { catchUp, storage, clock, logger, toleranceMs }: OptionValues<typeof receiverOptions>,
+  scheme: WebhookScheme<E>,
+  receiver: EventReceiver<E>,
+): CatchUp<E> | undefined {
+  const { url, apiKey, everyMs, allowHttp } = catchUp;
+  if (url === undefined && apiKey === undefined) return undefined;
+  if (url === undefined) throw missingOption("catchUp.url");
+  if (apiKey === undefined) throw missingOption("catchUp.apiKey");
+  if (url.startsWith("http:") && !allowHttp)
+    throw invalidCatchUp(
+      "catchUp.url",
+      "catchUp.url must begin with https:; catchUp.allowHttp is for development.",
+    );
+  if (storage === undefined) {
+    const reason = "otherwise each start would handle all events of the feed again";
+    throw invalidCatchUp("storage", `catchUp needs storage, such as pgReceived({ pool }): ${reason}.`);
+  }
+  return new CatchUp({
+    url,
+    apiKey,
+    everyMs,
+    read: ({ id, body }) =>
+      scheme.read({
+        body,
+        // Standard Webhooks has the id in a header.
+        header: (name) => (name === "webhook-id" ? id : undefined),
+        toleranceMs,
+        now: clock.now(),
+      }),
+    take: (event) => receiver.take(event),
+    storage,
+    clock,
+    logger: guardedLogger(logger),
+  });
+}
+
+const invalidCatchUp = (field: string, message: string): PostbellError =>
+  new PostbellError("invalid_option", `createReceiver: ${message}`, { field });
 
 /** The options that say how Postbell signs, and that a scheme of another sender replaces. */
 const POSTBELL_ONLY = ["secrets", "publicKeys", "header", "body"] as const;

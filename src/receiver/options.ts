@@ -3,7 +3,8 @@
 import { type Clock, systemClock } from "../core/clock.js";
 import { loggerOption } from "../core/host-options.js";
 import type { Logger } from "../core/logger.js";
-import { hook, value, wholeNumber } from "../core/options.js";
+import { flag, hook, value, wholeNumber } from "../core/options.js";
+import { parseUrl } from "../core/parse-url.js";
 import { readPublicKey } from "../signature/asymmetric.js";
 import { isSecret, SIGNATURE_HEADER } from "../signature/signature.js";
 import type { EventCatalogue } from "../webhooks/event-types/catalogue.js";
@@ -86,6 +87,24 @@ export interface ReceiverOptions {
         requestBytes?: number | undefined;
       }
     | undefined;
+  /**
+   * Fetches the events that were missed, after {@link Receiver.start} and from then on every
+   * `everyMs`: those whose deliveries failed while this endpoint was away. Each event is handled
+   * once, whether it arrives as a delivery or is fetched. Needs `storage`, which also remembers how
+   * far the feed was read. For deliveries of Postbell. Default: nothing is fetched.
+   */
+  catchUp?:
+    | {
+        /** The feed of the webhook: `https://api.example.com/v1/webhooks/{id}/events`. */
+        url: string;
+        /** The API key that owns the webhook. */
+        apiKey: string;
+        /** Milliseconds between two runs. Default 10 minutes. */
+        everyMs?: number | undefined;
+        /** Allows an `http:` URL, for development. Default false. The key is sent in clear. */
+        allowHttp?: boolean | undefined;
+      }
+    | undefined;
   /** As in `createWebhooks`. */
   clock?: Clock | undefined;
   /**
@@ -141,6 +160,12 @@ const hasMethods = (value: unknown, names: string[]): boolean =>
 const isScheme = (value: unknown): boolean =>
   hasMethods(value, ["verify", "read"]) && typeof (value as { header?: unknown }).header === "string";
 
+const isHttpUrl = (value: unknown): boolean =>
+  typeof value === "string" && value.length <= 2_048 && /^https?:$/.test(parseUrl(value)?.protocol ?? "");
+
+const isApiKey = (value: unknown): boolean =>
+  typeof value === "string" && value.length <= 8_192 && /^[\x21-\x7e]+$/.test(value);
+
 const STORAGE_METHODS = ["claim", "confirm", "release", "readCursor", "writeCursor"];
 
 function isSecrets(value: unknown): boolean {
@@ -195,6 +220,12 @@ export const receiverOptions = {
     "a storage of postbell/received",
   ),
   limits: { requestBytes: wholeNumber("bytes", 1_048_576, { min: 1 }) },
+  catchUp: {
+    url: value<string | undefined>("the https: URL of a feed", isHttpUrl, undefined, "a URL"),
+    apiKey: value<string | undefined>("an API key of visible characters", isApiKey, undefined, "a key"),
+    everyMs: wholeNumber("ms", 600_000, { min: 1_000, max: 86_400_000 }),
+    allowHttp: flag(false),
+  },
   clock: value<Clock>("a clock", isObject, systemClock),
   logger: loggerOption,
 };

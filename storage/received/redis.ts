@@ -17,7 +17,7 @@ export interface RedisCommands {
 export interface RedisReceivedOptions {
   /** Your own client. It is never closed. */
   readonly client: RedisCommands;
-  /** Begins each key. Default `postbell:received:`. Set it if several receivers share a database. */
+  /** Begins each key. Default `postbell:received:`. Set it if receivers share a database. */
   readonly prefix?: string | undefined;
 }
 

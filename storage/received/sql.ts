@@ -17,7 +17,7 @@ interface TableOptions {
   readonly table?: string | undefined;
   /** Begins each key. Default: none. Set it if several receivers share the table. */
   readonly scope?: string | undefined;
-  /** How long `markHandled` remembers an event, in milliseconds. Default 6 days, as `duplicates`. */
+  /** How long `markHandled` remembers an event, in milliseconds. Default 6 days. */
   readonly keepMs?: number | undefined;
   /** The clock of `markHandled`. Default: the system's. */
   readonly clock?: Clock | undefined;
