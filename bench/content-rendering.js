@@ -41,13 +41,15 @@ async function openSite() {
     if (response.status >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(response.body)}`);
     return response.body;
   };
-  const write = async (text) =>
-    (await call("POST", "/posts", { title: 'A "title"', content: text, status: "publish" })).id;
+  const write = async (text, date = "2026-01-01T00:00:00") =>
+    (await call("POST", "/posts", { title: 'A "title"', content: text, status: "publish", date })).id;
   for (let at = 0; at < 100; at += 1) await write(PARAGRAPH.repeat(20));
+  // The oldest, so that it is in no list of ten.
+  const oldest = "2001-01-01T00:00:00";
   const ids = {
     blocks: await write(PARAGRAPH.repeat(20)),
     classic: await write(CLASSIC),
-    dynamic: await write(BLOCKS.join("\n")),
+    dynamic: await write(BLOCKS.join("\n"), oldest),
   };
   return { call, ids };
 }

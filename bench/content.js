@@ -1,7 +1,9 @@
 // `node bench/content.js`: the content interface, as ratios against a server that sends the very
 // same bytes from a constant, and its growth with the number of posts. Absolute figures are those
 // of the machine it runs on.
+
 import { asked, child, load, print, row, startServer } from "./content-load.js";
+import { measureRendering } from "./content-rendering.js";
 import { median, spread } from "./support.js";
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
@@ -115,3 +117,5 @@ await compare(
 );
 for (const framework of ["express", "koa"]) await compare(framework, [["list of ten, 10 conn.", LIST, 10]]);
 await growth();
+console.log("\nContents rendered anew: a record of the site changes before each response");
+print(await measureRendering());

@@ -292,8 +292,10 @@ function createPendingPosts({
         for (const before of await repository.posts(batch)) {
           if (before === undefined || !mayEdit(before)) continue;
           const post = resolveOpen(before, getId);
-          const isMoved = post.parent !== before.parent;
-          const placed = isMoved ? placement.place(post, before.slug) : placement.keep(post);
+          // An import that was stopped left it with a slug of its own: it gets that of its title.
+          const wanted = isWaiting(before) ? "" : before.slug;
+          const isMoved = wanted === "" || post.parent !== before.parent;
+          const placed = isMoved ? placement.place(post, wanted) : placement.keep(post);
           // A parent that is below the post stays open.
           if (placed.parent === post.parent) transaction.putPost(placed);
         }

@@ -169,6 +169,18 @@ describe("a gallery", () => {
     expect(await read()).toContain('alt="two"');
   });
 
+  it("follows changes of its images if a reserved character stands in its name", async () => {
+    const { send, call } = siteWith({ responsiveImages: false });
+    const { body: media } = await send("a.jpg", await wide());
+    await call(`PUT /media/${media.id}`, { as: "editor", body: { alt_text: "one" } });
+    const content = `[gal\ufdd7lery ids="${media.id}"]`;
+    const { body: post } = await call("POST /posts", { as: "editor", body: { content, status: "publish" } });
+    const read = async () => (await call(`GET /posts/${post.id}`)).body.content.rendered as string;
+    expect(await read()).toContain('alt="one"');
+    await call(`PUT /media/${media.id}`, { as: "editor", body: { alt_text: "two" } });
+    expect(await read()).toContain('alt="two"');
+  });
+
   it("hides images of posts that are not public", async () => {
     const { send, call } = siteWith({ responsiveImages: false });
     const { body: draft } = await call("POST /posts", { as: "editor", body: { title: "d" } });

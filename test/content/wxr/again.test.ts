@@ -6,7 +6,7 @@ import type { Json } from "../../../src/schema/types.js";
 import { memoryFiles } from "../../../storage/files/index.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
 import { contentSite } from "../../support/content-site.js";
-import { bytesOf, type ShortItem, wxrFile } from "../../support/wxr-file.js";
+import { bytesOf, type ShortItem, WXR_END, wxrFile } from "../../support/wxr-file.js";
 
 type Answered = { readonly [name: string]: Json };
 
@@ -100,6 +100,25 @@ describe("an edit on this site, when the same file is imported again", () => {
     await bring(content, [], category("leaf", "root") + category("root"));
     const root = await bySlug(content, "categories", "root");
     expect(await bySlug(content, "categories", "leaf")).toMatchObject({ name: "Mine", parent: root["id"] });
+  });
+});
+
+describe("an import that was stopped", () => {
+  it("leaves no slug of its own in a page whose parent another file brings", async () => {
+    const content = contentSite();
+    const filler = Array.from({ length: 2_000 }, (_, n): ShortItem => ({ id: 1000 + n }));
+    const stop = new AbortController();
+    async function* stopped(): AsyncGenerator<Uint8Array> {
+      const page = { id: 1, type: "page", slug: "wards", title: "Our wards", parent: 3 };
+      yield Buffer.from(wxrFile([page, ...filler]).replace(WXR_END, ""));
+      stop.abort(new Error("enough"));
+      yield Buffer.from(WXR_END);
+    }
+    await expect(content.import(stopped(), { as: 1, signal: stop.signal })).rejects.toThrow("enough");
+    expect((await list(content, "pages"))[0]?.["slug"]).not.toMatch(/wards/);
+    await bring(content, [{ id: 3, type: "page", slug: "hospital" }]);
+    const hospital = await bySlug(content, "pages", "hospital");
+    expect(await bySlug(content, "pages", "our-wards")).toMatchObject({ parent: hospital["id"] });
   });
 });
 

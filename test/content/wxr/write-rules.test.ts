@@ -134,6 +134,20 @@ describe("a split export", () => {
   });
 });
 
+describe("the references of an earlier import", () => {
+  it.each<[Role, boolean]>([
+    ["author", false],
+    ["editor", true],
+  ])("are set by an import of the %s only in posts that this user may edit", async (role, isSet) => {
+    const content = contentSite();
+    await importItems(content, [{ id: 1, meta: { _thumbnail_id: "9" } }]);
+    const picture = { id: 9, type: "attachment", attachmentUrl: "https://old.example.org/a.png" };
+    await importItems(content, [picture], role);
+    const [post] = await list(content, "posts", "administrator");
+    expect(Number(post?.["featured_media"]) > 0).toBe(isSet);
+  });
+});
+
 describe("an imported post that is here already", () => {
   it("is only changed by someone who may edit it, and trashed by someone who may delete it", async () => {
     const content = contentSite();
