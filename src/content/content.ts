@@ -130,6 +130,8 @@ export interface Content {
   start(): Promise<void>;
   /** Stops background work. Safe to call again. */
   stop(): Promise<void>;
+  /** Calls `stop()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
   /**
    * Reports whether the storage is available and changes are followed, for `createHealth`. Never
    * rejects.

@@ -183,6 +183,9 @@ export function createContent(options: ContentOptions): Content {
       await foreign?.close();
       await pages?.close();
     },
+    [Symbol.asyncDispose]() {
+      return this.stop();
+    },
     status: createHealthStatus({ repository, poller, clock, checkStorage, isStarted: () => isStarted }),
   });
 }

@@ -74,3 +74,10 @@ export function withTimeout<T>(
     );
   });
 }
+
+/** Resolves when `signal` is aborted, at once if it is already. */
+export const whenAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });

@@ -1,6 +1,6 @@
 /** The loop that moves events from a host's table to Postbell, and what a host can ask of it. */
 
-import { type Clock, type Timer, withTimeout } from "../core/clock.js";
+import { type Clock, type Timer, whenAborted, withTimeout } from "../core/clock.js";
 import { PostbellError } from "../core/errors.js";
 import { guardedLogger } from "../core/logger.js";
 import { readOptions } from "../core/options.js";
@@ -30,7 +30,13 @@ export interface Outbox {
    * Claims no more rows. Rows in flight get `graceMs` (default 10 000) to end; otherwise they are
    * claimed again after their lease. `start` may follow.
    */
-  stop(options?: { readonly graceMs?: number | undefined }): Promise<void>;
+  stop(options?: {
+    readonly graceMs?: number | undefined;
+    /** Ends the grace period at once when it is aborted. */
+    readonly signal?: AbortSignal | undefined;
+  }): Promise<void>;
+  /** Calls `stop()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
   /**
    * Looks for rows now instead of at the next poll, for a host that has just committed some. Does
    * nothing while stopped.
@@ -164,10 +170,15 @@ export function outbox(options: OutboxOptions): Outbox {
       isRunning = true;
       loop ??= run();
     },
-    async stop({ graceMs = DEFAULT_GRACE_MS } = {}) {
+    async stop({ graceMs = DEFAULT_GRACE_MS, signal } = {}) {
       isRunning = false;
       pause.end();
-      if (loop !== undefined) await withTimeout(clock, graceMs, loop, () => new Error()).catch(() => {});
+      if (loop === undefined) return;
+      const ended = signal === undefined ? loop : Promise.race([loop, whenAborted(signal)]);
+      await withTimeout(clock, graceMs, ended, () => new Error()).catch(() => {});
+    },
+    [Symbol.asyncDispose]() {
+      return this.stop();
     },
     wake() {
       isWakeRequested = true;

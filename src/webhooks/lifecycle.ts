@@ -1,7 +1,7 @@
 /** Starts and stops the delivery of a service. Both calls may be repeated and may overlap. */
 
 import { AsyncResource } from "node:async_hooks";
-import { callHook } from "../core/clock.js";
+import { callHook, whenAborted } from "../core/clock.js";
 import { PostbellError } from "../core/errors.js";
 import type { Reading } from "../core/telemetry.js";
 import type { ServiceBase } from "./config/config.js";
@@ -23,7 +23,15 @@ const DEFAULT_GRACE_MS = 10_000;
 export interface Lifecycle {
   drain: (options?: DrainOptions) => Promise<Drained>;
   start: () => Promise<void>;
-  stop: (options?: { graceMs?: number | undefined }) => Promise<void>;
+  stop: (options?: StopOptions) => Promise<void>;
+}
+
+/** How long `stop` waits for what is in flight. */
+export interface StopOptions {
+  /** Attempts in flight get this long to finish. Default 10 000. */
+  readonly graceMs?: number | undefined;
+  /** Ends the grace period at once when it is aborted. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Never rejects: gauges that the storage cannot read are left out. */
@@ -50,6 +58,8 @@ export function createLifecycle(
   const { clock, notify, limits, delivery, awaitStorage } = config;
   let isWanted = false;
   let stopping: Promise<void> | undefined;
+  /** Ends the grace period of `stopping`. */
+  let cut = new AbortController();
   let draining: Promise<Drained> | undefined;
   let stopObserving: (() => void) | undefined;
   /** Of the last `start`: results are reported in it also while stopping. */
@@ -63,8 +73,8 @@ export function createLifecycle(
     }
   };
 
-  const end = async (graceMs: number): Promise<void> => {
-    await worker.stop(graceMs);
+  const end = async (graceMs: number, signal: AbortSignal): Promise<void> => {
+    await worker.stop(graceMs, signal);
     stopObserving?.();
     stopObserving = undefined;
     await sender.close();
@@ -81,10 +91,13 @@ export function createLifecycle(
     }
   };
 
-  const stop = (graceMs: number): Promise<void> => {
+  const stop = (graceMs: number, signal?: AbortSignal): Promise<void> => {
+    const current = cut;
+    if (signal !== undefined) void whenAborted(signal).then(() => current.abort());
     // A second call (a second SIGTERM) must not shorten the grace period of the first.
-    stopping ??= context.runInAsyncScope(end, undefined, graceMs).finally(() => {
+    stopping ??= context.runInAsyncScope(end, undefined, graceMs, cut.signal).finally(() => {
       stopping = undefined;
+      cut = new AbortController();
     });
     return stopping;
   };
@@ -134,10 +147,10 @@ export function createLifecycle(
       reminder.started();
       stopObserving ??= telemetry?.observe(() => readGauges(store, worker.inFlight()));
     },
-    stop({ graceMs = DEFAULT_GRACE_MS } = {}) {
+    stop({ graceMs = DEFAULT_GRACE_MS, signal } = {}) {
       reminder.stopped();
       isWanted = false;
-      return stop(graceMs);
+      return stop(graceMs, signal);
     },
   };
 }

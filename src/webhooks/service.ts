@@ -30,7 +30,7 @@ import { type EventCatalogue, type PlainCatalogue, readCatalogue } from "./event
 import type { ClinicalEvents } from "./event-types/clinical-events.js";
 import type { EventName } from "./event-types/event-data.js";
 import { evaluateHealthStatus } from "./health-status.js";
-import { createLifecycle } from "./lifecycle.js";
+import { createLifecycle, type StopOptions } from "./lifecycle.js";
 import { limitLogger } from "./log-limit.js";
 import { readConfig } from "./options.js";
 import { createEntitlement } from "./registrations/entitlement.js";
@@ -153,11 +153,14 @@ export interface Webhooks<C extends EventCatalogue = AnyCatalogue> {
    */
   start(): Promise<void>;
   /**
-   * Stops delivering. Attempts in flight get `graceMs` (default 10 000) to finish; the others are
-   * delivered later. `start` may be called again. Call it also at the end of a process that only
-   * emits: without `start` and `stop`, such a process warns when it ends that it delivered nothing.
+   * Stops delivering. Attempts in flight get `graceMs` (default 10 000) to finish, or until `signal`
+   * is aborted; the others are delivered later. `start` may be called again. Call it also at the
+   * end of a process that only emits: without `start` and `stop`, such a process warns when it ends
+   * that it delivered nothing.
    */
-  stop(options?: { readonly graceMs?: number | undefined }): Promise<void>;
+  stop(options?: StopOptions): Promise<void>;
+  /** Calls `stop()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
   /**
    * Attempts what is due, without `start()`, until nothing is due, the time is over or the number
    * is reached. For processes that live for one request or one job: serverless functions and cron.
@@ -284,6 +287,7 @@ export function createWebhooks<const C extends EventCatalogue>(
     openApi: ({ baseUrl = "/" } = {}) => structuredClone(openApi(baseUrl)),
     start: lifecycle.start,
     stop: lifecycle.stop,
+    [Symbol.asyncDispose]: () => lifecycle.stop(),
     drain: lifecycle.drain,
     idle: worker.idle.bind(worker),
     status: async () =>

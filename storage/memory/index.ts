@@ -32,13 +32,15 @@ export type { MemoryStorageOptions } from "./options.js";
  * const storage = memoryStorage({ limits: { pending: 10_000 } });
  * const webhooks = createWebhooks({ storage, access });
  */
-export function memoryStorage(options: MemoryStorageOptions = {}): Storage & ContentStorage {
+export function memoryStorage(
+  options: MemoryStorageOptions = {},
+): Storage & ContentStorage & AsyncDisposable {
   const { limits } = readOptions("memoryStorage", memoryStorageOptions, options);
   const state = createState(limits);
   const content = createContentState();
   let logger = silentLogger;
   let isClosed = false;
-  return Object.freeze<Storage & ContentStorage>({
+  return Object.freeze<Storage & ContentStorage & AsyncDisposable>({
     webhooks(context) {
       logger = context.logger;
       return createMemoryWebhookStore(state, context);
@@ -49,6 +51,9 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Storage & Con
       isClosed = true;
       const { pending } = state;
       if (pending > 0) logger.warn({ pending }, "pending deliveries end with the memory storage");
+    },
+    [Symbol.asyncDispose]() {
+      return this.close();
     },
   });
 }

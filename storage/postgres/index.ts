@@ -30,7 +30,7 @@ export type { PgClient, PgPoolClient, PgQuery, PgSocket, PgTypes, PostgresPool }
 export type { PostgresMigration } from "./migrate.js";
 export type { PostgresStorageOptions } from "./options.js";
 
-export interface PostgresStorage extends Storage, ContentStorage {
+export interface PostgresStorage extends Storage, ContentStorage, AsyncDisposable {
   /**
    * Creates the schema with its tables and functions, in one transaction. Several processes may do
    * so at once, and it changes nothing if they exist. Errors: `invalid_option` if a newer version
@@ -196,6 +196,9 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
     async close() {
       notifications.close();
       await pools.close();
+    },
+    [Symbol.asyncDispose]() {
+      return this.close();
     },
   });
 }

@@ -31,7 +31,7 @@ export type { RedisArgument, RedisClient } from "./clients.js";
 export type { RedisStorageOptions } from "./options.js";
 export type { StorageReport } from "./server-report.js";
 
-export interface RedisStorage extends Storage, ContentStorage {
+export interface RedisStorage extends Storage, ContentStorage, AsyncDisposable {
   /**
    * Checks the server and the stored data. It reports settings that may lose data, corrects
    * counters and queues of webhooks, and warns of lost content. Errors: `storage_unavailable`.
@@ -201,6 +201,9 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
     async close() {
       session?.close();
       clients.close();
+    },
+    [Symbol.asyncDispose]() {
+      return this.close();
     },
   });
 }

@@ -31,7 +31,7 @@ import { findPath, prepareFile } from "./prepare-file.js";
 export type { SqliteHandle, SqliteStatement } from "./handle.js";
 export type { SqliteDriver, SqliteStorageOptions } from "./options.js";
 
-export interface SqliteStorage extends Storage, ContentStorage {
+export interface SqliteStorage extends Storage, ContentStorage, AsyncDisposable {
   /**
    * Reports what is damaged and what to change. A file of at most `maxBytes` is read, which takes
    * about a second for each gigabyte, in which this process does nothing else; of a larger one,
@@ -218,6 +218,9 @@ export function sqliteStorage(options: SqliteStorageOptions): SqliteStorage {
     close() {
       closing ??= closeAll();
       return closing;
+    },
+    [Symbol.asyncDispose]() {
+      return this.close();
     },
   });
 }

@@ -11,7 +11,7 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { withTimeout } from "../../core/clock.js";
+import { whenAborted, withTimeout } from "../../core/clock.js";
 import { createDeadlines } from "../../core/deadlines.js";
 import { PostbellError } from "../../core/errors.js";
 import type { ServiceBase } from "../config/config.js";
@@ -106,14 +106,15 @@ export class DeliveryWorker {
    * Stops claiming, gives deliveries in flight `graceMs` to end, and gives the rest back. An
    * attempt that was sent may then be repeated. Never rejects.
    */
-  async stop(graceMs: number): Promise<void> {
+  async stop(graceMs: number, signal?: AbortSignal): Promise<void> {
     if (!this.isRunning()) return;
     this.#unwatch();
     const stopped = this.#passes.stop();
     const released = this.#settler.release(this.#ahead.drain().map(({ claim }) => claim));
     const landed = Promise.all([stopped, released]).then(() => this.#becomesIdle());
     const late = (): Error => new Error("the grace period is over");
-    await withTimeout(this.#base.config.clock, graceMs, landed, late).catch(() => {});
+    const over = signal === undefined ? landed : Promise.race([landed, whenAborted(signal)]);
+    await withTimeout(this.#base.config.clock, graceMs, over, late).catch(() => {});
     const left = [...this.#flights].filter(({ isOver }) => !isOver);
     for (const flight of left) flight.isCancelled = true;
     // Known results get a last try. If it fails, releasing would fail too: the lease expires.

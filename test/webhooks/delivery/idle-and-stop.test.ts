@@ -133,6 +133,38 @@ describe("stop()", () => {
     );
   });
 
+  it("ends the grace period at once when its signal is aborted, also by a later call", async () => {
+    for (const isLater of [false, true]) {
+      const endpoint = holdingEndpoint();
+      const harness = await startHarness({ answer: endpoint.answer });
+      await harness.register();
+      await harness.emit();
+      await harness.quiet();
+      const urgent = new AbortController();
+      let isStopped = false;
+      const stopped = harness.webhooks.stop(isLater ? {} : { signal: urgent.signal }).then(() => {
+        isStopped = true;
+      });
+      if (isLater) void harness.webhooks.stop({ signal: urgent.signal });
+      await harness.quiet();
+      expect(isStopped).toBe(false);
+      urgent.abort();
+      await stopped;
+      expect(harness.clock.now()).toBe(START);
+      expect(await harness.store.stats()).toMatchObject({ pending: 1, leased: 0 });
+    }
+  });
+
+  it("is called at the end of a block with `await using`", async () => {
+    const harness = await startHarness();
+    expect((await harness.webhooks.status()).isStarted).toBe(true);
+    await harness.webhooks[Symbol.asyncDispose]();
+    expect((await harness.webhooks.status()).isStarted).toBe(false);
+    const storage = memoryStorage();
+    await storage[Symbol.asyncDispose]();
+    await storage.close();
+  });
+
   it("gives back at once what it has not sent yet, so that another process need not wait", async () => {
     const mayRead = held<boolean>();
     const harness = await startHarness({
