@@ -25,7 +25,7 @@ export type HostTransaction = SqlConnection | SqliteConnection;
 
 /** The fields that identify a library's object, and what to pass instead. No field is read. */
 const LIBRARIES: readonly (readonly [name: string, fields: readonly string[], action: string])[] = [
-  ["Drizzle", ["execute", "session", "dialect"], "pass fromDrizzle(tx)"],
+  ["Drizzle", ["session", "dialect"], "pass fromDrizzle(tx)"],
   ["Prisma", ["$queryRawUnsafe"], "pass fromPrisma(tx)"],
   ["Kysely", ["executeQuery", "getExecutor"], "pass fromKysely(trx)"],
   ["Knex", ["raw", "client", "transaction"], "pass fromKnex(trx)"],
