@@ -6,7 +6,9 @@ import { programsOf, run } from "../support/guide-programs.js";
 import { guides } from "../support/markdown.js";
 import { startDatabase } from "./support/database-server.js";
 
-const programs = guides.flatMap(programsOf).filter(({ note }) => note === "postgres");
+const programs = guides
+  .flatMap(programsOf)
+  .filter(({ note, language }) => note === "postgres" && language === "js");
 
 it("runs what the guides do on Postgres: the row of the host and the event are there together", async () => {
   expect(programs.map(({ path }) => path)).toEqual([
