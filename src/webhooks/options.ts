@@ -19,21 +19,16 @@ import type { Access } from "./access.js";
 import type { WebhooksConfig } from "./config/config.js";
 import type { DeliveryOptions } from "./config/delivery-options.js";
 import type { Notify, ResolveReference } from "./config/webhooks-options.js";
-import { buildSchedule } from "./delivery/retry-schedule.js";
+import { findPolicyFault } from "./delivery/retry-schedule.js";
 import type { EventCatalogue } from "./event-types/catalogue.js";
 import { clinicalEvents } from "./event-types/clinical-events.js";
+import { isIntervalList } from "./event-types/plain-event-type.js";
 import type { BodyForm } from "./events/notification.js";
 import { isDeliveryHeader } from "./sender.js";
 import type { Storage } from "./store.js";
 
 const HOUR = 3_600_000;
 const MINUTE = 60_000;
-
-const isIntervalList = (input: unknown): boolean =>
-  Array.isArray(input) &&
-  input.length <= 100 &&
-  // Array.from visits holes too.
-  Array.from(input as unknown[]).every((ms) => Number.isSafeInteger(ms) && (ms as number) > 0);
 
 export const webhooksOptions = {
   storage: value<Storage | undefined>(
@@ -222,9 +217,6 @@ function readBodyForm(form: BodyForm | undefined, withResource: string | undefin
   return form;
 }
 
-/** A schedule with more steps is a mistake in the units of its intervals. */
-const MAX_STEPS = 1_000;
-
 function checkTimes({
   delivery,
   retry,
@@ -244,18 +236,8 @@ function checkTimes({
       `endpoints.disableAfterMs must be at least endpoints.warnAfterMs, ${endpoints.warnAfterMs} ms (got ${endpoints.disableAfterMs} ms).`,
     );
   }
-  if (retry.windowMs / retry.everyMs > MAX_STEPS) {
-    throw invalidOption(
-      "retry.everyMs",
-      `retry.everyMs must be at least retry.windowMs / ${MAX_STEPS}, ${retry.windowMs / MAX_STEPS} ms (got ${retry.everyMs} ms).`,
-    );
-  }
-  if (buildSchedule(retry).length < 2) {
-    throw invalidOption(
-      "retry.windowMs",
-      `retry.windowMs must leave time for at least one retry (got ${retry.windowMs} ms).`,
-    );
-  }
+  const fault = findPolicyFault(retry, "retry");
+  if (fault !== undefined) throw invalidOption(fault.field, `${fault.message}.`);
 }
 
 const invalidOption = (field: string, message: string): PostbellError =>

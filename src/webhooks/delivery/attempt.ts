@@ -20,7 +20,7 @@ import {
   postponeAttempt,
   skipAttempt,
 } from "./outcome.js";
-import type { Schedule } from "./retry-schedule.js";
+import { buildTypePlans, type Schedule } from "./retry-schedule.js";
 import type { Flight } from "./slots.js";
 
 /**
@@ -87,12 +87,22 @@ function logFailure(
   }
 }
 
-export function createAttempts(base: ServiceBase, schedule: Schedule, send: Send): MakeAttempt {
-  const { store, config, logger, telemetry } = base;
+/** Returns the rules for a claim: those of its event type, or those of all. */
+function createRules({ config, catalogue }: ServiceBase, schedule: Schedule): (claim: Claim) => OutcomeRules {
   const { clock, delivery, retry, endpoints } = config;
   const { slowAfterMs, excerptCharacters } = delivery;
   const random = (): number => clock.random();
   const rules: OutcomeRules = { retry, schedule, health: endpoints, slowAfterMs, excerptCharacters, random };
+  const ofTypes = new Map<string, OutcomeRules>();
+  for (const [type, plan] of buildTypePlans(catalogue, retry)) ofTypes.set(type, { ...rules, ...plan });
+  return ({ event: { type } }) => ofTypes.get(type) ?? rules;
+}
+
+export function createAttempts(base: ServiceBase, schedule: Schedule, send: Send): MakeAttempt {
+  const { store, config, logger, telemetry } = base;
+  const { clock, delivery } = config;
+  const { excerptCharacters } = delivery;
+  const rulesFor = createRules(base, schedule);
   const maxHeldMs = delivery.leaseMs - delivery.deadlineMs - FENCE_MARGIN_MS;
   const permissionFor = createPermissions(base);
   const hostHeadersFor = createHostHeaders(base);
@@ -103,7 +113,7 @@ export function createAttempts(base: ServiceBase, schedule: Schedule, send: Send
     const { claim } = flight;
     const now = store.now();
     const startedAt = claim.startedAt ?? now;
-    const skipped = skipAttempt(claim, { startedAt, now }, rules);
+    const skipped = skipAttempt(claim, { startedAt, now }, rulesFor(claim));
     if (skipped !== undefined) return skipped;
     const event = readEvent(claim, logger);
     if (event === null)
@@ -123,7 +133,7 @@ export function createAttempts(base: ServiceBase, schedule: Schedule, send: Send
   ): AttemptResult | null | Promise<AttemptResult | null> => {
     const { claim } = flight;
     if (flight.isCancelled) return null;
-    if (allowed === null) return postponeAttempt(claim, { startedAt, now: store.now() }, rules);
+    if (allowed === null) return postponeAttempt(claim, { startedAt, now: store.now() }, rulesFor(claim));
     // The first entry is the event's own record.
     if (allowed[0] !== true)
       return buildAttemptResult(claim, { state: "withheld", reason: "access_denied" }, startedAt);
@@ -132,7 +142,7 @@ export function createAttempts(base: ServiceBase, schedule: Schedule, send: Send
     return hostHeadersFor(claim.webhook).then((headers) => {
       if (flight.isCancelled) return null;
       return headers === null
-        ? postponeAttempt(claim, { startedAt, now: store.now() }, rules)
+        ? postponeAttempt(claim, { startedAt, now: store.now() }, rulesFor(claim))
         : sendRequest(flight, { event, allowed, headers }, startedAt);
     });
   };
@@ -188,7 +198,7 @@ export function createAttempts(base: ServiceBase, schedule: Schedule, send: Send
     startedAt: number,
   ): AttemptResult => {
     const times = { startedAt, now: store.now() };
-    const result = evaluateAttempt(claim, { attempt: made, response }, times, rules);
+    const result = evaluateAttempt(claim, { attempt: made, response }, times, rulesFor(claim));
     if (made.kind === "delivered") return result;
     if (isResolverOutage(made)) logOutage();
     // An attempt that a stopping process cut off is made again.

@@ -9,7 +9,7 @@ import type { ServiceBase } from "../config/config.js";
 import type { FailingEndpoint } from "../config/webhooks-options.js";
 import type { WebhookRecord, WebhookStore } from "../store.js";
 import { toWebhook } from "../webhook.js";
-import { MAX_POSTPONE_MS } from "./retry-schedule.js";
+import { buildTypePlans, MAX_POSTPONE_MS } from "./retry-schedule.js";
 
 export interface HealthPolicy {
   /** Milliseconds from the first failure to the warning, if there was no 2xx. */
@@ -149,11 +149,13 @@ const settleStep = (
  * @param isResolverDown as that of the sender.
  */
 export function createHealthSteps(
-  { store, config, logger, audit }: ServiceBase,
+  { store, config, logger, audit, catalogue }: ServiceBase,
   isResolverDown: (url: string) => Promise<boolean>,
 ): HealthSteps {
   const { clock, endpoints, notify, limits } = config;
   const leaseMs = Math.max(LEASE_MS, 3 * limits.hookMs);
+  const windows = Array.from(buildTypePlans(catalogue, config.retry).values(), ({ retry }) => retry.windowMs);
+  const longestWindowMs = Math.max(config.retry.windowMs, ...windows);
 
   /** Resolves with `true` if the notifier succeeded, or if the host has none. */
   const callNotifier = async (id: string, call: (() => unknown) | undefined): Promise<boolean> => {
@@ -183,7 +185,7 @@ export function createHealthSteps(
     const { failingSince } = step;
     const { warning } = notify;
     const disableAt = new Date(step.disableAt);
-    const retriedUntil = new Date(Math.min(step.disableAt, now + config.retry.windowMs));
+    const retriedUntil = new Date(Math.min(step.disableAt, now + longestWindowMs));
     const event = { ...(await describeFailing(record, failingSince)), disableAt, retriedUntil };
     const isSent = await callNotifier(record.id, warning && (() => warning(event)));
     if (!isSent && now < warningGivenUpAt(failingSince, endpoints)) return;

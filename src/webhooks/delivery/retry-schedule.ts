@@ -1,5 +1,8 @@
 /** The retry schedule, as pure functions of time and chance. */
 
+import { type Catalogue, isPlain } from "../event-types/catalogue.js";
+import { invalidEvents, quoteName } from "../event-types/plain-event-type.js";
+
 export interface RetryPolicy {
   /** Milliseconds between the first attempts, in order. */
   readonly intervalsMs: readonly number[];
@@ -34,6 +37,48 @@ export function buildSchedule({ intervalsMs, everyMs, windowMs }: RetryPolicy): 
     if (last >= windowMs) return Object.freeze(offsets);
     offsets.push(last);
   }
+}
+
+/** A schedule with more steps is a mistake in the units of its intervals. */
+const MAX_STEPS = 1_000;
+
+/** Returns why a policy cannot be used; `undefined` if it can. `place` names it. */
+export function findPolicyFault(
+  policy: RetryPolicy,
+  place: string,
+): { readonly field: string; readonly message: string } | undefined {
+  const { everyMs, windowMs } = policy;
+  if (windowMs / everyMs > MAX_STEPS) {
+    const least = `${place}.windowMs / ${MAX_STEPS}, ${windowMs / MAX_STEPS} ms`;
+    const message = `${place}.everyMs must be at least ${least} (got ${everyMs} ms)`;
+    return { field: `${place}.everyMs`, message };
+  }
+  if (buildSchedule(policy).length >= 2) return undefined;
+  const message = `${place}.windowMs must leave time for at least one retry (got ${windowMs} ms)`;
+  return { field: `${place}.windowMs`, message };
+}
+
+/** A policy, and its schedule. */
+export interface RetryPlan {
+  readonly retry: RetryPolicy;
+  readonly schedule: Schedule;
+}
+
+/**
+ * Returns the plans of the event types that have a `retry` of their own, by name.
+ *
+ * @throws `invalid_option` if a schedule has too many steps, or no retry.
+ */
+export function buildTypePlans({ types }: Catalogue, general: RetryPolicy): ReadonlyMap<string, RetryPlan> {
+  const plans = new Map<string, RetryPlan>();
+  for (const [type, entry] of types) {
+    if (!isPlain(entry) || entry.retry === undefined) continue;
+    const retry = { ...general, ...entry.retry };
+    const fault = findPolicyFault(retry, `events[${quoteName(type)}].retry`);
+    if (fault !== undefined) throw invalidEvents(fault.message, fault.field);
+    plans.set(type, Object.freeze({ retry, schedule: buildSchedule(retry) }));
+  }
+  return plans;
 }
 
 export interface NextStep {

@@ -44,6 +44,27 @@ export interface PlainEventType {
    */
   // biome-ignore lint/suspicious/noExplicitAny: the host knows the data of its own type.
   readonly subject?: ((data: any) => string) | undefined; // oxlint-disable-line typescript/no-explicit-any
+  /**
+   * When failed deliveries of this type are attempted again, in place of the option `retry`. What it
+   * leaves out is as there.
+   */
+  readonly retry?: TypeRetry | undefined;
+}
+
+/**
+ * The retry schedule of an event type.
+ *
+ * @example
+ * // A price is worthless after a minute.
+ * events: { "price.changed": { retry: { intervalsMs: [5_000, 15_000], windowMs: 60_000 } } }
+ */
+export interface TypeRetry {
+  /** Intervals between the first attempts, at most 100, in milliseconds. */
+  readonly intervalsMs?: readonly number[] | undefined;
+  /** Interval between the attempts after those. */
+  readonly everyMs?: number | undefined;
+  /** No retry is scheduled later than this after the first attempt. */
+  readonly windowMs?: number | undefined;
 }
 
 /** The characters of an unknown name that are quoted, so that a name of megabytes costs nothing. */
@@ -65,7 +86,14 @@ const MAX_JSON = 65_536;
 /** The characters of a library's error that are quoted. */
 const MAX_REASON = 200;
 
-const PLAIN_TYPE_KEYS: readonly string[] = ["description", "example", "schema", "jsonSchema", "subject"];
+const PLAIN_TYPE_KEYS: readonly string[] = [
+  "description",
+  "example",
+  "schema",
+  "jsonSchema",
+  "subject",
+  "retry",
+];
 
 /** Returns why the entry of a plain type cannot be used; `undefined` if it can. */
 function findProblem(name: string, entry: object, field: string): string | undefined {
@@ -91,18 +119,54 @@ export interface PlainEntry {
   readonly dataSchema?: DataSchema | LibrarySchema;
   /** Returns the subject of an event by its data; the value is not checked. */
   readonly subject?: (data: unknown) => unknown;
+  /** Only the parts that the type has. */
+  readonly retry?: { readonly [K in keyof TypeRetry]: NonNullable<TypeRetry[K]> };
 }
 
 /** Checks the entry of a plain type, and copies it. Throws `invalid_option`. */
 export function readPlainType(name: string, entry: object, field: string): PlainEntry {
   const problem = findProblem(name, entry, field);
   if (problem !== undefined) throw invalidEvents(problem, field);
-  const { description, example, schema, jsonSchema, subject } = entry as PlainEventType;
+  const { description, example, schema, jsonSchema, subject, retry } = entry as PlainEventType;
   return Object.freeze({
     ...(description !== undefined && { description }),
     ...(example !== undefined && { example: copyJson(example, `${field}.example`) }),
     ...readSchemas(schema, jsonSchema, field),
     ...(subject !== undefined && { subject }),
+    ...(retry !== undefined && { retry: readTypeRetry(retry, `${field}.retry`) }),
+  });
+}
+
+const isDuration = (ms: unknown): ms is number => Number.isSafeInteger(ms) && (ms as number) > 0;
+
+/** True for a list of intervals, as the option `retry.intervalsMs` takes it. */
+export const isIntervalList = (input: unknown): input is readonly number[] =>
+  Array.isArray(input) &&
+  input.length <= 100 &&
+  // Array.from visits holes too.
+  Array.from(input as unknown[]).every(isDuration);
+
+const RETRY_KEYS: readonly string[] = ["intervalsMs", "everyMs", "windowMs"];
+
+function readTypeRetry(retry: unknown, field: string): NonNullable<PlainEntry["retry"]> {
+  if (typeof retry !== "object" || retry === null || Array.isArray(retry))
+    throw invalidEvents(`${field} must be an object with intervalsMs, everyMs or windowMs`, field);
+  const unknown = Object.keys(retry).find((key) => !RETRY_KEYS.includes(key));
+  if (unknown !== undefined)
+    throw invalidEvents(describeUnknownKey(`${field} has no option`, unknown, RETRY_KEYS), field);
+  const { intervalsMs, everyMs, windowMs } = retry as TypeRetry;
+  if (intervalsMs !== undefined && !isIntervalList(intervalsMs)) {
+    const message = `${field}.intervalsMs must be a list of at most 100 whole numbers of ms above 0`;
+    throw invalidEvents(message, `${field}.intervalsMs`);
+  }
+  for (const [name, ms] of Object.entries({ everyMs, windowMs })) {
+    if (ms !== undefined && !isDuration(ms))
+      throw invalidEvents(`${field}.${name} must be a whole number of ms above 0`, `${field}.${name}`);
+  }
+  return Object.freeze({
+    ...(intervalsMs !== undefined && { intervalsMs: Object.freeze([...intervalsMs]) }),
+    ...(everyMs !== undefined && { everyMs }),
+    ...(windowMs !== undefined && { windowMs }),
   });
 }
 
