@@ -18,4 +18,5 @@ export {
   type OutboxTransaction,
   outboxSourceContract,
 } from "./outbox-source-contract.js";
+export { type SignNotificationInput, signNotification } from "./sign-notification.js";
 export { type StorageContractOptions, type StorageUnderTest, storageContract } from "./storage-contract.js";

@@ -75,7 +75,7 @@ export function createSender({ config: { delivery, destinations, clock }, teleme
 }
 
 /** The headers that are the same for every attempt. */
-const FIXED_HEADERS = { "content-type": "application/json", "user-agent": "Postbell" } as const;
+export const FIXED_HEADERS = { "content-type": "application/json", "user-agent": "Postbell" } as const;
 
 /** True for headers that every delivery has, or that the client sets itself. */
 export const isDeliveryHeader = (name: string): boolean =>

@@ -10,6 +10,7 @@ import { receivedEventsContract, receivedExpiryContract } from "../contracts/rec
 import { type RedisServer, startRedis } from "../support/redis-server.js";
 import { createDatabaseFile, openDatabase } from "../support/sqlite.js";
 
+const clock = manualClock(Date.UTC(2026, 10, 28));
 const cleanup: (() => unknown)[] = [];
 afterEach(async () => {
   for (const end of cleanup.splice(0).reverse()) await end();
@@ -19,7 +20,7 @@ function openSqlite() {
   const { path, destroy } = createDatabaseFile();
   const databases = [openDatabase(path), openDatabase(path)] as const;
   cleanup.push(destroy, ...databases.map((database) => () => database.close()));
-  const [first, second] = databases.map((database) => sqliteReceived({ database: database as never }));
+  const [first, second] = databases.map((database) => sqliteReceived({ database: database as never, clock }));
   if (first === undefined || second === undefined) throw new Error("two databases");
   first.install();
   second.install();
@@ -63,7 +64,7 @@ describe("sqliteReceived", () => {
     pay(false);
     pay(false);
     expect(count()).toMatchObject({ n: 1 });
-    expect(await first.claim({ id: "evt_1", now: Date.now(), leaseUntil: Date.now() + 1 })).toBe("done");
+    expect(await first.claim({ id: "evt_1", now: clock.now(), leaseUntil: clock.now() + 1 })).toBe("done");
   });
 
   it("keeps the events of receivers with different scopes apart, and refuses wrong options", async () => {
@@ -115,7 +116,6 @@ describe("redisReceived", () => {
 
 describe("a receiver with a storage", () => {
   const secret = "whsec_of_the_endpoint";
-  const clock = manualClock(Date.UTC(2026, 10, 28));
   const body = JSON.stringify({ id: "e1", type: "order.paid", timestamp: "2026-11-28T00:00:00Z", data: {} });
   const request = () => ({
     body,
