@@ -150,6 +150,18 @@ export function testFailingAccounts(it: DeclareTest): void {
     assert.deepEqual(await listNames(s, { state: "failing" }), ["failing"]);
   });
 
+  it("an account that recovers and fails again is listed once", async (s) => {
+    const id = await failOnce(s, "clinic");
+    await s.advance(HOUR_MS);
+    await s.deliver(only(await s.claim()));
+    await s.advance(MINUTE_MS);
+    await s.emit();
+    const claim = only((await s.claim()).filter(({ webhook }) => webhook.id === id));
+    await s.fail(claim);
+    for (const limit of [1, 10])
+      assert.deepEqual(await listNames(s, { state: "failing", limit }), ["clinic"]);
+  });
+
   it("an account whose webhook was disabled because it failed is among the failing ones", async (s) => {
     const id = await failOnce(s, "clinic");
     const failingSince = (await s.readWebhook(id)).failingSince ?? 0;
