@@ -100,6 +100,7 @@ export {
   type Settlement,
   type SettleResult,
   type StorageContext,
+  type StoredEventRecord,
   type StoreStats,
   type WebhookChange,
   type WebhookRecord,

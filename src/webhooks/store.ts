@@ -42,6 +42,7 @@ export type {
   FoundEvent,
   HourStats,
   RecentAttempts,
+  StoredEventRecord,
 } from "./store/delivery-log-store.js";
 export {
   type AppendedEvent,

@@ -209,7 +209,8 @@ export function createMemoryDeliveryLog(
     },
 
     async getEvent({ account, id }) {
-      return state.accounts.get(account)?.events.get(id)?.record;
+      const event = state.accounts.get(account)?.events.get(id);
+      return event && { ...event.record, storedAt: event.storedAt };
     },
 
     async listDeliveries({ webhookId, state: wanted, type, since, until, cursor, limit }) {

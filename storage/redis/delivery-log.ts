@@ -129,7 +129,8 @@ export function createRedisDeliveryLog(
       const now = await context.connect(0);
       const options = { what: "event", account: encodeText(account), event: encodeUuid(id) };
       const [text] = (await run(SCRIPTS.read, partitions.ofAccount(account), { now, options })) as string[];
-      return text ? decodeEvent(text, account, id)?.event : undefined;
+      const stored = text ? decodeEvent(text, account, id) : undefined;
+      return stored && { ...stored.event, storedAt: stored.createdAt };
     },
 
     async listDeliveries({ webhookId, state, type, since, until, cursor, limit }) {

@@ -7,7 +7,7 @@ import type {
   DeliveryRecord,
   DeliveryState,
   DeliveryStats,
-  EventRecord,
+  StoredEventRecord,
   WebhookStore,
 } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
@@ -230,13 +230,13 @@ async function readEvent(
   transaction: SqlTransaction,
   account: string,
   id: string,
-): Promise<EventRecord | undefined> {
-  const [row] = await transaction.all<EventTexts>(
-    `SELECT ev.type, ev.subject, ev.tags, ev.digest, b.payload FROM {events} ev JOIN {bodies} b ON b.event = ev.position
+): Promise<StoredEventRecord | undefined> {
+  const [row] = await transaction.all<EventTexts & { stored_at: number }>(
+    `SELECT ev.stored_at, ev.type, ev.subject, ev.tags, ev.digest, b.payload FROM {events} ev JOIN {bodies} b ON b.event = ev.position
       WHERE ev.account = $1 AND ev.id = $2`,
     [encodeStoredText(account), id],
   );
-  return row && decodeEventRow(id, account, row);
+  return row && { ...decodeEventRow(id, account, row), storedAt: row.stored_at };
 }
 
 export function createSqlDeliveryLog({

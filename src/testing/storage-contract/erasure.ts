@@ -78,7 +78,7 @@ export function testAccountErasure(it: DeclareTest): void {
     assert.deepEqual((await s.store.listWebhooks({ account: "clinic", limit: 5 })).webhooks, []);
     for (const { id } of gone) assert.equal(await s.store.getEvent({ account: "clinic", id }), undefined);
     assert.deepEqual(await readAuditLog(s.peer, "clinic"), []);
-    for (const event of kept) assert.deepEqual(await s.store.getEvent(event), event);
+    for (const event of kept) assert.equal((await s.store.getEvent(event))?.payload, event.payload);
     assert.equal((await readAuditLog(s.peer, "hospital")).length, auditEntries);
     await s.tidy();
     const { webhooks, events, pending, ended } = await s.store.stats();
@@ -244,7 +244,7 @@ export function testErasedEvents(it: DeclareTest): void {
     const { event } = await s.emit({ account: "hospital" });
     for (const account of ["clinic", "", "hospital ", "__proto__"])
       assert.deepEqual(await eraseEvents(s, [event.id], { account }), { events: 0, deliveries: 0, left: [] });
-    assert.deepEqual(await s.store.getEvent(event), event);
+    assert.equal((await s.store.getEvent(event))?.payload, event.payload);
   });
 
   it("erasing a hundred events of many deliveries takes several calls and ends", async (s) => {

@@ -114,11 +114,11 @@ export function testEventKeys(it: DeclareTest): void {
     await s.register({ status: "DISABLED" });
     const { event } = await s.emit({ subject: "order/A-1", tags: ["a", "b"] });
     assert.deepEqual(await find(s, { tag: "b" }), [{ id: event.id, deliveries: [] }]);
-    assert.deepEqual(await s.peer.getEvent(event), event);
+    assert.deepEqual(await s.peer.getEvent(event), { ...event, storedAt: s.now() });
     await s.register();
     const { event: other } = await s.emit({ tags: ["b"] });
     assert.deepEqual(only(await s.claim()).event, other);
-    assert.deepEqual(await s.peer.getEvent(other), other);
+    assert.deepEqual(await s.peer.getEvent(other), { ...other, storedAt: s.now() });
   });
 
   it("an event that is emitted twice is found once", async (s) => {

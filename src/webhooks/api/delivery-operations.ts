@@ -7,12 +7,14 @@ import { componentRef } from "../../http/openapi-document.js";
 import type { JsonObject } from "../../schema/types.js";
 import { notFound } from "../call-arguments.js";
 import { PER_ATTEMPT } from "../delivery/deliveries.js";
+import { EXPLANATION_REASONS } from "../delivery/explanation.js";
 import { parseDeliveryId } from "../store/records.js";
 import { findWebhook, parseInclude, renameErrorField, toJsonResponse } from "./api-request.js";
 import type { Operations, SubscriberCall } from "./operation.js";
 import {
   deliveryRef,
   describeObject,
+  describeTime,
   EXAMPLE_ATTEMPT,
   EXAMPLE_DELIVERY,
   EXAMPLE_DELIVERY_ID,
@@ -155,6 +157,36 @@ export const deliveryOperations: Operations = {
       const { force } = await call.readBody();
       const request = { id, force: force as boolean | undefined };
       return toJsonResponse(202, await call.webhooks.deliveries.resend(request));
+    },
+  },
+  explainEvent: {
+    method: "GET",
+    path: "/v1/webhooks/:webhookId/events/:eventId/explanation",
+    tag: "Deliveries",
+    summary: "Explain why a webhook did or did not get an event",
+    description:
+      "Only the API key that owns the webhook, or a key that may act for it, may ask. An event without a delivery to the webhook that its subscriber may not read now is `event_unknown`.",
+    response: {
+      status: 200,
+      description: "The reason.",
+      schema: describeObject({
+        reason: { type: "string", enum: [...EXPLANATION_REASONS] },
+        text: { type: "string", description: "One or two sentences in English." },
+        nextAttemptAt: { ...describeTime("When the next attempt is due."), type: ["string", "null"] },
+        deliveryId: { type: ["string", "null"] },
+      }),
+      example: {
+        reason: "type_not_subscribed",
+        text: "The webhook does not subscribe to 'patient.created'.",
+        nextAttemptAt: null,
+        deliveryId: null,
+      },
+    },
+    errors: [400, 403, 404],
+    async handle(call) {
+      const { id: webhookId } = await findWebhook(call);
+      const eventId = call.parameter("eventId");
+      return toJsonResponse(200, await call.webhooks.deliveries.explain({ eventId, webhookId }));
     },
   },
   testWebhook: {

@@ -5,6 +5,7 @@ import type { List } from "../list.js";
 import type { Attempt, AttemptSummary, DeliveryState, RecoverableState } from "../store.js";
 import type { EndpointHealth } from "./endpoint-health.js";
 import type { EventFeedRequest, EventPage } from "./event-feed.js";
+import type { Explanation } from "./explanation.js";
 
 /** An attempt in the delivery log. */
 export interface DeliveryAttempt extends Omit<Attempt, "at"> {
@@ -308,6 +309,18 @@ export interface Deliveries {
    * const { count } = await webhooks.deliveries.replay({ webhookId, ...span, dryRun: true });
    */
   replay(request: ReplayRequest): Promise<{ readonly count: number }>;
+  /**
+   * Explains, as data and in words, why an endpoint did or did not get an event. Only a key that
+   * may manage the webhook may call it. It learns of an event without a delivery only if the
+   * subscriber of the webhook may read it now; any other one is `event_unknown`.
+   *
+   * @throws `access_unavailable` if `canRead` fails.
+   *
+   * @example
+   * const { reason, text } = await webhooks.deliveries.explain({ eventId, webhookId });
+   * // "type_not_subscribed", "The webhook does not subscribe to 'order.paid'."
+   */
+  explain(request: { readonly eventId: string; readonly webhookId: string }): Promise<Explanation>;
   /**
    * Sends a test to this webhook only, whatever types it subscribes to. The delivery is signed and
    * logged like any other, but attempted once. Its type is `webhook.test`, and it contains an

@@ -16,12 +16,12 @@ import {
 } from "../call-arguments.js";
 import type { ServiceBase, WebhooksConfig } from "../config/config.js";
 import { requireLoggedType, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
-import { type PreparedEvent, readPayload } from "../events/notification.js";
+import { createFilterTest, type PreparedEvent, readPayload } from "../events/notification.js";
 import { PagedList } from "../list.js";
 import type { Entitlement } from "../registrations/entitlement.js";
 import { listHeaders } from "../sender.js";
 import type { StartReminder } from "../start-reminder.js";
-import { getRotation } from "../store/records.js";
+import { getRotation, MAX_RESENT } from "../store/records.js";
 import type {
   DeliveryRecord,
   DeliveryState,
@@ -42,7 +42,11 @@ import {
 import { type AppendForWebhook, createDeliveryRepairs } from "./delivery-repairs.js";
 import { endpointHealth } from "./endpoint-health.js";
 import { createEventFeed } from "./event-feed.js";
+import { explainDelivery } from "./explanation.js";
 import { listByKey } from "./key-search.js";
+
+/** The deliveries of an event that explain it: all that it may have to one webhook. */
+const MAX_EXPLAINED = MAX_RESENT + 1;
 
 const STATES: DeliveryState[] = ["pending", "delivered", "failed", "withheld"];
 
@@ -114,6 +118,18 @@ export function createDeliveryLog(
     );
   };
 
+  /** True if the subscriber of a webhook may read an event that it has no delivery of. */
+  const mayKnow = async (webhook: WebhookRecord, stored: EventRecord): Promise<boolean> => {
+    if (stored.type === TEST_EVENT_TYPE) return false;
+    try {
+      await selectEntries(webhook, readEvent(stored));
+      return true;
+    } catch (error) {
+      if (isPostbellError(error, "record_not_readable") || isPostbellError(error, "not_found")) return false;
+      throw error;
+    }
+  };
+
   const list = async (request: ListRequest, cursor: string | undefined, actor: Actor) => {
     const input = readCallArguments("list", request, LIST_ARGUMENTS);
     const { webhookId, state, type, ...rest } = input;
@@ -176,6 +192,26 @@ export function createDeliveryLog(
           bytes: body.length,
           body: includeBody ? body.toString() : null,
         };
+      },
+
+      async explain(request) {
+        const input = readCallArguments("explain", request, ["eventId", "webhookId"]);
+        const eventId = readEventId(input.eventId);
+        const webhook = await entitlement.find(input.webhookId, actor);
+        await entitlement.requireManager(webhook, actor);
+        const { rows } = await listEventDeliveries(store, eventId, [webhook], { limit: MAX_EXPLAINED });
+        const stored = await store.getEvent({ account: webhook.account, id: eventId });
+        const isHidden =
+          stored !== undefined && rows.length === 0 && actor !== "host" && !(await mayKnow(webhook, stored));
+        const { filter, perSecond = config.delivery.perSecond } = webhook;
+        return explainDelivery({
+          now: store.now(),
+          webhook,
+          event: isHidden ? undefined : stored,
+          deliveries: rows.map(({ delivery }) => delivery),
+          isFiltered: stored !== undefined && filter != null && !createFilterTest(stored.payload)(filter),
+          perSecond: perSecond ?? null,
+        });
       },
 
       async stats(webhookId) {

@@ -60,6 +60,12 @@ export interface HourStats {
   readonly p95: number | null;
 }
 
+/** An event that is kept. */
+export interface StoredEventRecord extends EventRecord {
+  /** When it was stored, by the time of the storage. */
+  readonly storedAt: number;
+}
+
 /** Names events by their `subject`, or by one of their `tags`. */
 export type EventKey =
   | { readonly subject: string; readonly tag?: undefined }
@@ -83,7 +89,10 @@ export interface DeliveryLogStore {
    */
   getDelivery(id: string): Promise<DeliveryRecord | undefined>;
   /** Returns an event that is kept; `undefined` if it does not exist (any more). */
-  getEvent(request: { readonly account: string; readonly id: string }): Promise<EventRecord | undefined>;
+  getEvent(request: {
+    readonly account: string;
+    readonly id: string;
+  }): Promise<StoredEventRecord | undefined>;
   /**
    * Returns deliveries, newest first, that were created at or after `since` and before `until`. A
    * page may be short, or empty, and still have a `next`: the work of one call is bounded, however
