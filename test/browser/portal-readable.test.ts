@@ -1,4 +1,4 @@
-/** What a support engineer reads at a glance: names, subjects, who did what, on every width. */
+/** The list and page parts that a support engineer reads at a glance, at every width. */
 
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -18,7 +18,7 @@ afterEach(() => host.close());
 
 const LONG = "https://hooks-lab.example.com/v2/incoming/of/the/whole/laboratory/events";
 
-/** The names of endpoints of which more than the path is cut. `scrollWidth` counts whole pixels. */
+/** Returns the hosts of endpoints that are cut. `scrollWidth` counts whole pixels. */
 const findCutHosts = (page: Page): Promise<string[]> =>
   page
     .locator(".shortened > strong")
@@ -148,7 +148,7 @@ describe("the activity", () => {
   });
 });
 
-/** What reaches beyond the page, which then scrolls sideways. */
+/** Finds elements that reach beyond the page, which then scrolls sideways. */
 const WIDER = `[...document.querySelectorAll("main *, header *")]
   .filter((element) => element.getBoundingClientRect().right > innerWidth + 1 && element.closest(".scroll, .unseen, pre, svg, .tabs") === null)
   .map((element) => element.outerHTML.slice(0, 120))`;

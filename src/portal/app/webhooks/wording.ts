@@ -164,7 +164,7 @@ function nameActor({ type, ...actor }: AuditEntryJson["actor"]): string {
 
 /**
  * Says when an endpoint was disabled and by whom: `Disabled 27 Nov, 23:11 by ada.` `entry`: of the
- * audit log, `null` if there is none.
+ * audit log, `null` without one.
  */
 export function describeDisabling(
   entry: AuditEntryJson | null,
