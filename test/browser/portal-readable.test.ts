@@ -95,6 +95,25 @@ describe("a delivery in the list", () => {
   });
 });
 
+it("finds a record among thousands by its subject, however long ago it was sent", async () => {
+  await host.register();
+  const emit = (id: string) =>
+    host.webhooks.emit({
+      type: "patient.updated",
+      account: "clinic",
+      resource: { resourceType: "Patient", id },
+    });
+  await emit("wanted");
+  for (let count = 0; count < 700; count += 1) await emit(`p${count}`);
+  await host.webhooks.idle();
+  const { page } = await open(browser, host.origin);
+  await page.goto(`${host.url}#/deliveries`);
+  await page.getByLabel("Event ID or subject").fill("Patient wanted");
+  await page.getByLabel("Event ID or subject").press("Enter");
+  await page.getByRole("link", { name: "patient.updated, Patient/wanted" }).waitFor();
+  expect(await page.locator(".log-table tbody tr").count()).toBe(1);
+});
+
 describe("the list of webhooks", () => {
   it("has rows of 40 px, and one line for each that needs attention", async () => {
     await host.registerTroubled();

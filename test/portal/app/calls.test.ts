@@ -110,14 +110,20 @@ describe("the address of a list of deliveries", () => {
 
 describe("a page of a list of deliveries", () => {
   const eventId = "0b7a1c5e-2f9d-4c0e-9d38-6c1f8d0a5e11";
-  const read = async (q: string, pages: readonly DeliveryPageJson[] = [{ deliveries: [], next: null }]) => {
+  const read = async (
+    q: string,
+    pages: readonly DeliveryPageJson[] = [{ deliveries: [], next: null }],
+    { after, limit = 50 }: { after?: string | undefined; limit?: number } = {},
+  ) => {
     const asked: Readonly<Record<string, unknown>>[] = [];
     const get = async (_path: string, query: Readonly<Record<string, unknown>> = {}) => {
       asked.push(query);
-      return pages[Number(query["cursor"] ?? 0) % pages.length] as never;
+      const bySubject = pages.filter(({ deliveries }) => deliveries[0]?.subject === query["subject"]);
+      const found = query["subject"] === undefined ? pages : bySubject;
+      return (found[Number(query["cursor"] ?? 0) % found.length] ?? { deliveries: [], next: null }) as never;
     };
-    const address = { q, period: "1h" };
-    return { ...(await readListPage({ get }, "w", address, { limit: 50, now: 3_600_000 })), asked };
+    const address = { q, period: "1h", after };
+    return { ...(await readListPage({ get }, "w", address, { limit, now: 3_600_000 })), asked };
   };
 
   it("of an event is found by the event's ID and by the ID of a delivery", async () => {
@@ -127,20 +133,29 @@ describe("a page of a list of deliveries", () => {
       ]);
   });
 
-  it("of a record is looked for among the newest, but not without end", async () => {
+  it("of a subject is found by the service's index, as it is typed or with a slash, page by page", async () => {
+    const page = (id: string, next: string | null) => ({
+      deliveries: [pendingDelivery({ id, subject: "order/A-2015" })],
+      next,
+    });
+    const pages = [page("a", "1"), page("b", null)];
+    for (const q of ["order/A-2015", " order A-2015 "]) {
+      const first = await read(q, pages, { limit: 1 });
+      const second = await read(q, pages, { limit: 1, after: first.next ?? undefined });
+      const found = [first.deliveries, second.deliveries];
+      expect(found.map(([delivery]) => delivery?.id)).toEqual(["a", "b"]);
+    }
+  });
+
+  it("of a part of a subject is looked for among the newest, but not without end", async () => {
     const deliveries = [
       pendingDelivery({ id: "a", subject: "Patient/p1" }),
       pendingDelivery({ id: "b", subject: "Patient/p2" }),
       pendingDelivery({ id: "c", subject: null }),
     ];
-    const {
-      deliveries: found,
-      searched,
-      next,
-      asked,
-    } = await read("PATIENT/p1", [{ deliveries, next: "0" }]);
+    const { deliveries: found, searched, next, asked } = await read("TIENT/p1", [{ deliveries, next: "0" }]);
     expect(found.map(({ id }) => id)).toEqual(["a", "a", "a", "a", "a"]);
-    expect([searched, next, asked.length]).toEqual([15, "0", 5]);
+    expect([searched, next, asked.length]).toEqual([15, "0", 6]);
     expect((await read("0b7a", [{ deliveries, next: null }])).deliveries).toHaveLength(3);
   });
 });

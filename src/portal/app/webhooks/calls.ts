@@ -32,6 +32,8 @@ export interface DeliveryFilter {
   since?: string | undefined;
   until?: string | undefined;
   eventId?: string | undefined;
+  /** Exactly as the event has it. The service finds it by an index. */
+  subject?: string | undefined;
 }
 
 /**

@@ -63,8 +63,32 @@ export function formatListAddress(path: string, address: ListAddress): string {
 const EVENT_ID =
   /^(?:[0-9a-f-]{36}\.)?([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})(?:\.[0-9]{1,9})?$/;
 
-/** The API cannot search for records, so that the page reads so many pages of 100 and looks. */
+/** A part of a subject has no index, so that the page reads so many pages of 100 and looks. */
 const SEARCHED_PAGES = 5;
+
+/** Stands before a cursor of a search by a subject, and names which of its forms was found. */
+const SUBJECT_CURSOR = /^subject(\d):(.+)$/;
+
+/** The forms of a subject that a visitor may mean: `order A-2015` is also `order/A-2015`. */
+const listSubjects = (text: string): string[] =>
+  text.includes(" ") ? [text, text.replace(/ +/, "/")] : [text];
+
+/** Finds the deliveries of events about a subject. `undefined`: there are none. */
+async function findBySubject(
+  api: { get: Api["get"] },
+  webhookId: string | undefined,
+  filter: DeliveryFilter,
+  { text, limit, after }: { text: string; limit: number; after: string | undefined },
+): Promise<FoundPage | undefined> {
+  const [, chosen, cursor] = SUBJECT_CURSOR.exec(after ?? "") ?? [];
+  for (const [index, subject] of listSubjects(text).entries()) {
+    if (chosen !== undefined && Number(chosen) !== index) continue;
+    const page = await findDeliveries(api, webhookId, { ...filter, subject }, { limit, cursor });
+    const next = page.next === null ? null : `subject${index}:${page.next}`;
+    if (page.deliveries.length > 0) return { ...page, next };
+  }
+  return undefined;
+}
 
 /** A page of a list. `searched`: how many deliveries the page itself has searched, if it did. */
 export interface FoundPage extends DeliveryPageJson {
@@ -84,6 +108,10 @@ export async function readListPage(
   const eventId = EVENT_ID.exec(text)?.[1];
   if (text === "" || eventId !== undefined)
     return findDeliveries(api, webhookId, { ...filter, eventId }, { limit, cursor: after });
+  if (after === undefined || SUBJECT_CURSOR.test(after)) {
+    const page = await findBySubject(api, webhookId, filter, { text: q.trim(), limit, after });
+    if (page !== undefined || after !== undefined) return page ?? { deliveries: [], next: null };
+  }
   const found: DeliveryRowJson[] = [];
   let [cursor, searched] = [after, 0];
   for (let pages = 1; ; pages += 1) {
