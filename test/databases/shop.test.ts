@@ -55,7 +55,7 @@ describe("the types of the shop", () => {
   });
 });
 
-/** Registers a subscriber, pays twice, of which one is rolled back, and prints what has arrived. */
+/** Registers a subscriber, pays three times, and prints what has arrived. Two are rolled back. */
 const VISIT = `
 import { createServer } from "node:http";
 const arrived = [];

@@ -67,6 +67,15 @@ describe.each(Object.entries(STORAGES))("drain() on %s", (_, createStorage) => {
     expect(new Set(harness.sent.map(({ eventId }) => eventId)).size).toBe(25);
   });
 
+  it("takes no more than allowed if new and quick endpoints have deliveries at once", async () => {
+    const harness = await open(createStorage(), 1);
+    await harness.webhooks.drain();
+    await harness.register("https://hooks.example.com/new");
+    for (let made = 0; made < 5; made++) await harness.emit();
+    expect(await harness.webhooks.drain({ deliveries: 3 })).toEqual({ attempted: 3, isEmpty: false });
+    expect(await stats(harness)).toEqual({ pending: 7, leased: 0 });
+  });
+
   it("shares the deliveries of one storage among processes, each once", async () => {
     const storage = createStorage();
     const clock = manualClock(START);
