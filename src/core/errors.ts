@@ -17,7 +17,10 @@ export type ErrorCode =
   | "invalid_url"
   /** An event type is not in the catalogue. The message names the nearest one that is. */
   | "unknown_event_type"
-  /** An event with this id and other content was emitted in the last 24 hours. */
+  /**
+   * An event with this id, or this `idempotencyKey`, and other content was emitted in the last 24
+   * hours.
+   */
   | "event_conflict"
   /**
    * The schema of an event type, one of a library, threw or did not answer within `limits.hookMs`.

@@ -109,7 +109,7 @@ export interface Webhooks<C extends EventCatalogue = AnyCatalogue> {
    * With a storage on Postgres or SQLite, `transaction` writes it in a transaction that you began.
    *
    * @throws `unknown_event_type`, `invalid_argument`, `event_too_large`, `event_conflict`,
-   * `storage_full`, `storage_unavailable`.
+   * `schema_unavailable`, `storage_full`, `storage_unavailable`.
    *
    * @example
    * const { id, deliveries } = await webhooks.emit({

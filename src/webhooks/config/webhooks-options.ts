@@ -46,7 +46,8 @@ export interface WebhooksOptions<C extends EventCatalogue = ClinicalEvents> {
   access: Access<ReadableOf<C>>;
   /**
    * Maps each event type to the resource type of its record, `{ "order.placed": "ServiceRequest"
-   * }`, or to an object for events of any form, `{ "order.paid": {} }`. Default: `clinicalEvents`,
+   * }`, or to an object for events of any form, `{ "order.paid": { schema } }`, whose schema is one
+   * of zod, valibot or arktype, or a JSON Schema. Default: `clinicalEvents`,
    * fifty types of clinical records such as `patient.created`. Give your own table to emit other
    * events; `{ ...clinicalEvents, … }` extends the default.
    */
