@@ -32,7 +32,6 @@ export type {
   EndpointWarning,
   FailingEndpoint,
   Notify,
-  PlainWebhooksOptions,
   ResolveReference,
   RetentionOptions,
   RetryOptions,

@@ -16,7 +16,7 @@ import type { SubscriberCalls } from "./api/operation.js";
 import { createAudit } from "./audit.js";
 import { readActor } from "./call-arguments.js";
 import type { ServiceBase } from "./config/config.js";
-import type { PlainWebhooksOptions, WebhooksOptions } from "./config/webhooks-options.js";
+import type { WebhooksOptions } from "./config/webhooks-options.js";
 import { createAttempts } from "./delivery/attempt.js";
 import type { Deliveries } from "./delivery/deliveries.js";
 import { createDeliveryLog } from "./delivery/delivery-log.js";
@@ -26,7 +26,7 @@ import { DeliveryWorker } from "./delivery/worker.js";
 import { createAppendEvents, createEmit } from "./emit/emit.js";
 import type { Emittable, EventHint } from "./emit/event-input.js";
 import type { EmitOptions, EmitResult } from "./emit/prepare-event.js";
-import { type EventCatalogue, type PlainCatalogue, readCatalogue } from "./event-types/catalogue.js";
+import { type EventCatalogue, readCatalogue } from "./event-types/catalogue.js";
 import type { ClinicalEvents } from "./event-types/clinical-events.js";
 import type { EventName } from "./event-types/event-data.js";
 import { evaluateHealthStatus } from "./health-status.js";
@@ -215,12 +215,8 @@ export interface Webhooks<C extends EventCatalogue = AnyCatalogue> {
  * await webhooks.start();
  * await webhooks.emit({ type: "patient.created", account: "clinic-7", resource: patient });
  */
-export function createWebhooks<const C extends PlainCatalogue>(options: PlainWebhooksOptions<C>): Webhooks<C>;
 export function createWebhooks<const C extends EventCatalogue = ClinicalEvents>(
   options: WebhooksOptions<C>,
-): Webhooks<C>;
-export function createWebhooks<const C extends EventCatalogue>(
-  options: WebhooksOptions<C> | PlainWebhooksOptions,
 ): Webhooks<C> {
   const config = readConfig(options);
   const { clock } = config;

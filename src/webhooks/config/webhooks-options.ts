@@ -42,8 +42,11 @@ export type ReadableOf<C> = string extends keyof C
 export interface WebhooksOptions<C extends EventCatalogue = ClinicalEvents> {
   /** Required. Stores webhooks, events and deliveries. */
   storage: Storage;
-  /** Required. Authenticates requests and decides what subscribers may read. */
-  access: Access<ReadableOf<C>>;
+  /**
+   * Required. Authenticates requests and decides what subscribers may read. `canRead` can be left
+   * out if all event types are plain.
+   */
+  access: [C] extends [PlainCatalogue] ? PlainAccess<ReadableOf<C>> : Access<ReadableOf<C>>;
   /**
    * Maps each event type to the resource type of its record, `{ "order.placed": "ServiceRequest"
    * }`, or to an object for events of any form, `{ "order.paid": { schema } }`, whose schema is one
@@ -121,24 +124,6 @@ export interface WebhooksOptions<C extends EventCatalogue = ClinicalEvents> {
    * `postbell/opentelemetry`, or `prometheus().telemetry` of `postbell/prometheus`.
    */
   telemetry?: Telemetry | undefined;
-}
-
-/**
- * The options of `createWebhooks` if all event types are plain: `access.canRead` can be left out.
- *
- * @example
- * const options: PlainWebhooksOptions = {
- *   storage: postgresStorage({ pool }),
- *   access: { authenticate: (request) => findSubscriber(bearer(request)) },
- *   events: { "order.paid": {} },
- * };
- */
-export interface PlainWebhooksOptions<C extends PlainCatalogue = PlainCatalogue>
-  extends Omit<WebhooksOptions<C>, "access" | "events"> {
-  /** Required. Authenticates requests. */
-  access: PlainAccess<ReadableOf<C>>;
-  /** Required. The event types. */
-  events: C;
 }
 
 /**

@@ -144,6 +144,20 @@ describe("emit", () => {
 });
 
 describe("canRead", () => {
+  it("can be left out if all types are plain, and only then", () => {
+    const storage = memoryStorage();
+    createWebhooks({ storage, events, access: { authenticate } });
+    const refusedOption = expect.objectContaining({
+      code: "invalid_option",
+      field: "access.canRead",
+    }) as Error;
+    const mixed = { ...events, "invoice.paid": "Invoice" };
+    // @ts-expect-error no canRead for records
+    expect(() => createWebhooks({ storage, events: mixed, access: { authenticate } })).toThrow(refusedOption);
+    // @ts-expect-error no canRead for the default catalogue
+    expect(() => createWebhooks({ storage, access: { authenticate } })).toThrow(refusedOption);
+  });
+
   it("gets a union by type", () => {
     createWebhooks({
       storage: memoryStorage(),

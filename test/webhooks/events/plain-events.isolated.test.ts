@@ -41,18 +41,19 @@ function open<const C extends EventCatalogue>(
 ) {
   const sent: OutboundRequest[] = [];
   const asked: unknown[] = [];
+  const access: unknown = {
+    authenticate: () => null,
+    canRead: (_: unknown, event: unknown) => {
+      asked.push(event);
+      return true;
+    },
+  };
   const webhooks = createWebhooks<C>({
     storage: memoryStorage(),
     clock: manualClock(AT),
     logger: false,
     events,
-    access: {
-      authenticate: () => null,
-      canRead: (_, event) => {
-        asked.push(event);
-        return true;
-      },
-    },
+    access: access as WebhooksOptions<C>["access"],
     delivery: {
       send: async (request) => {
         sent.push(request);
