@@ -1,6 +1,7 @@
 /** The queue of deliveries in memory: append, claim and settle. */
 
 import { isPostbellError } from "../../src/core/errors.js";
+import type { EventFilter } from "../../src/webhooks/event-types/event-filter.js";
 import { formatDeliveryId } from "../../src/webhooks/store/records.js";
 import type {
   AppendRequest,
@@ -56,6 +57,8 @@ function findEarlier(
   return state.remembered.get(scoped(name, id), now);
 }
 
+const getFilter = ({ record }: MemoryEndpoint): EventFilter | undefined => record.filter;
+
 /** Lists the ENABLED webhooks that get an event. `webhookId`: the only one that gets a test. */
 function listReceivers(
   account: Account | undefined,
@@ -64,7 +67,7 @@ function listReceivers(
 ): FilteredReceivers<MemoryEndpoint> {
   const endpoints = [...(account?.endpoints.after(0) ?? [])];
   const subscribed = endpoints.filter(({ record }) => receives(record, type, webhookId));
-  return applyFilters(subscribed, { getFilter: ({ record }) => record.filter, payload, target: webhookId });
+  return applyFilters(subscribed, getFilter, payload, webhookId);
 }
 
 /** Adds an event to its account, without deliveries. The caller has checked that there is room. */

@@ -35,24 +35,20 @@ export interface FilteredReceivers<W> {
   filtered: W[];
 }
 
+const NONE: never[] = [];
+
 /**
  * Splits the webhooks that {@link receives} selects by their filters. Without a filter among them
  * it reads nothing. A test passes every filter.
  */
 export function applyFilters<W>(
   webhooks: W[],
-  {
-    getFilter,
-    payload,
-    target,
-  }: {
-    getFilter: (webhook: W) => EventFilter | null | undefined;
-    payload: string;
-    target: string | undefined;
-  },
+  getFilter: (webhook: W) => EventFilter | null | undefined,
+  payload: string,
+  target: string | undefined,
 ): FilteredReceivers<W> {
   if (target !== undefined || !webhooks.some((webhook) => getFilter(webhook) != null))
-    return { receivers: webhooks, filtered: [] };
+    return { receivers: webhooks, filtered: NONE };
   const passes = createFilterTest(payload);
   const isFiltered = (webhook: W): boolean => {
     const filter = getFilter(webhook);

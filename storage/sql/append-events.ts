@@ -10,10 +10,10 @@ import { encodeStoredText } from "../stored-text.js";
 import { Changes } from "./changes.js";
 import { remember } from "./completed-events.js";
 import type { NewEvent, SqlTransaction } from "./database.js";
-import { addDeliveries, type NewDelivery, toDeliveryId } from "./delivery-rows.js";
+import { toDeliveryId } from "./delivery-rows.js";
+import { insertEvents } from "./insert-events.js";
 import type { AccountWebhook, SqlStoreContext } from "./store-context.js";
 import { decodeEventTypes, parseFilter } from "./webhook-rows.js";
-import { bodies, completed, events, eventTags } from "./webhook-tables.js";
 
 /** An event that waits to be stored. */
 export interface AppendEntry extends Pick<AppendRequest, "rememberMs" | "now" | "webhookId"> {
@@ -110,6 +110,8 @@ interface Plan {
   accounts: Map<string, Account>;
 }
 
+const getFilter = ({ filter }: AccountWebhook) => filter;
+
 /** Decides which webhooks get an event, and if the event is kept. */
 function planEvent(
   item: AppendEntry,
@@ -120,11 +122,7 @@ function planEvent(
   const subscribed = account.webhooks.filter(({ id, status, types: eventTypes }) =>
     receives({ id, status: status as WebhookStatus, eventTypes }, event.type, webhookId),
   );
-  const { receivers, filtered } = applyFilters(subscribed, {
-    getFilter: ({ filter }) => filter,
-    payload: event.payload,
-    target: webhookId,
-  });
+  const { receivers, filtered } = applyFilters(subscribed, getFilter, event.payload, webhookId);
   if (account.pending + receivers.length > pendingPerAccount) {
     return new PostbellError(
       "storage_full",
@@ -217,62 +215,6 @@ function toNewEvent(planned: PlannedEvent): NewEvent {
     endpoints: planned.receivers.map(({ position }) => position),
     ...(planned.filtered.length > 0 && { filtered: planned.filtered.map(({ position }) => position) }),
   };
-}
-
-/**
- * Inserts events with everything that belongs to them, table by table. Returns the position of
- * each; `undefined` for one whose id another process has just stored. On Postgres,
- * `storage/postgres/functions/append_events.sql` does the same.
- */
-async function insertEvents(
-  transaction: SqlTransaction,
-  added: NewEvent[],
-  now: number,
-): Promise<(number | undefined)[]> {
-  const rows = added.map((event) => ({
-    account: event.account,
-    id: event.id,
-    type: event.type,
-    subject: event.subject,
-    tags: event.tags === null ? null : JSON.stringify(event.tags),
-    digest: event.digest,
-    bytes: event.bytes,
-    stored_at: now,
-    remember_until: event.rememberUntil,
-    receivers: event.receivers,
-    is_test: event.isTest ? 1 : 0,
-    deliveries: event.endpoints.length,
-  }));
-  const positions = await transaction.insertNumbered(
-    events,
-    Object.keys(rows[0] ?? {}),
-    rows.map((row) => Object.values(row)),
-    ["account", "id"],
-  );
-  const payloads: [event: number, payload: string][] = [];
-  const tagged: [account: string, tag: string, event: number][] = [];
-  const ended: [event: number, account: string, at: number][] = [];
-  const deliveries: NewDelivery[] = [];
-  const counted = new Changes();
-  for (const [index, { account, payload, bytes, endpoints, tags, filtered = [] }] of added.entries()) {
-    const event = positions[index];
-    if (event === undefined) continue;
-    payloads.push([event, payload]);
-    for (const tag of tags ?? []) tagged.push([account, tag, event]);
-    counted.addTotals(1, bytes);
-    if (endpoints.length === 0) ended.push([event, account, now]);
-    for (const endpoint of endpoints) {
-      deliveries.push({ endpoint, event, serial: 0, dueAt: now });
-      counted.add(endpoint, "pending", 1);
-    }
-    for (const endpoint of filtered) counted.add(endpoint, "filtered", 1);
-  }
-  await transaction.insert(bodies, ["event", "payload"], payloads);
-  await transaction.insert(eventTags, ["account", "tag", "event"], tagged);
-  await addDeliveries(transaction, deliveries, now);
-  await transaction.insert(completed, ["event", "account", "ended_at"], ended);
-  await counted.save(transaction);
-  return positions;
 }
 
 /** Counts the events that filters refused and that are not stored. */

@@ -3,7 +3,8 @@
 import type { JsonObject } from "../../schema/types.js";
 import type { WebhooksConfig } from "../config/config.js";
 import { FILTER_BOUNDS } from "../event-types/event-filter.js";
-import { HEADER_BOUNDS, MAX_PER_SECOND } from "../registrations/endpoint-settings.js";
+import { type EndpointSettings, HEADER_BOUNDS, MAX_PER_SECOND } from "../registrations/endpoint-settings.js";
+import type { NewRegistration } from "../registrations/registrations.js";
 import type { Webhook } from "../webhook.js";
 
 type Offered = WebhooksConfig["registrations"];
@@ -62,6 +63,14 @@ const perSecondSchema: JsonObject = {
   maximum: MAX_PER_SECOND,
   description: "How many deliveries are attempted in one second at most. Null: as the service decides.",
 };
+
+type Details = Pick<NewRegistration, "description" | "metadata" | keyof EndpointSettings>;
+
+/** Converts the fields of a body that need not be there. */
+export const toDetails = ({ per_second, ...others }: Record<string, unknown>): Details => ({
+  ...others,
+  ...(per_second !== undefined && { perSecond: per_second as number | null }),
+});
 
 /** Describes the settings that a request may have. */
 export const describeSettings = ({

@@ -9,11 +9,10 @@ import type { HttpRequest } from "../../http/types.js";
 import type { JsonObject } from "../../schema/types.js";
 import { invalidField } from "../call-arguments.js";
 import { MAX_EVENT_TYPES } from "../event-types/catalogue.js";
-import type { EndpointSettings } from "../registrations/endpoint-settings.js";
 import type { RegistrationChange } from "../registrations/registrations.js";
 import type { Webhook } from "../webhook.js";
 import { findWebhook, parseInclude, parsePage, renameErrorField, toJsonResponse } from "./api-request.js";
-import { REQUEST_NAMES, toSettings } from "./endpoint-settings.js";
+import { REQUEST_NAMES, toDetails, toSettings } from "./endpoint-settings.js";
 import type { ApiService, Operations, SubscriberCalls } from "./operation.js";
 import {
   cursorParameter,
@@ -297,13 +296,6 @@ function parseOverlap(seconds: unknown): number | undefined {
 }
 
 type Change = Omit<RegistrationChange, "id">;
-type Details = Pick<Change, "description" | "metadata" | keyof EndpointSettings>;
-
-/** Converts the fields of a body that need not be there. */
-const toDetails = ({ per_second, ...others }: Record<string, unknown>): Details => ({
-  ...others,
-  ...(per_second !== undefined && { perSecond: per_second as number | null }),
-});
 
 function parseChange({ url, status, event_types, ...more }: Record<string, unknown>): Change {
   if (url === undefined) throw invalidField("url", "url is missing: an update needs url and status.");

@@ -12,10 +12,10 @@ import type { ParsedResource } from "../fhir.js";
 import type { Claim, Settlement, Storage, WebhookStore } from "../store.js";
 import type { AuditEntry, SubscriberAuditLog } from "../webhook.js";
 import type { DeliveryOptions, SignatureOptions } from "./delivery-options.js";
+import type { RegistrationOptions } from "./registration-options.js";
 import type {
   EndpointHealthOptions,
   Notify,
-  RegistrationOptions,
   ResolveReference,
   RetentionOptions,
   RetryOptions,

@@ -45,8 +45,8 @@ export interface PlainEventType {
   // biome-ignore lint/suspicious/noExplicitAny: the host knows the data of its own type.
   readonly subject?: ((data: any) => string) | undefined; // oxlint-disable-line typescript/no-explicit-any
   /**
-   * When failed deliveries of this type are attempted again, in place of the option `retry`. What it
-   * leaves out is as there.
+   * When failed deliveries of this type are attempted again, in place of the option `retry`. Parts
+   * that are left out are as in that option.
    */
   readonly retry?: TypeRetry | undefined;
 }

@@ -1,4 +1,4 @@
--- Inserts events with their deliveries: what `insertEvents` of storage/sql/append.ts does table by
+-- Inserts events with their deliveries: what `insertEvents` of storage/sql/insert-events.ts does table by
 -- table. Returns the position of each, in their order; null for one whose id another process has just
 -- stored. One call costs one round trip, and its plan is kept behind a pooler too: an event may be
 -- written in a transaction of the host, where both count.
