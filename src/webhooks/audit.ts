@@ -10,6 +10,7 @@ import { PostbellError } from "../core/errors.js";
 import type { Actor } from "./access.js";
 import { readCallArguments, readLimit, selectAccount } from "./call-arguments.js";
 import type { Audit, FailedEnd, UnauditedService } from "./config/config.js";
+import { hasAuditSubscribers, publishAudit } from "./diagnostics.js";
 import { PagedList } from "./list.js";
 import type { AuditRecord, WebhookChange, WebhookRecord } from "./store.js";
 import {
@@ -240,8 +241,9 @@ export function createAudit(base: UnauditedService): Audit {
     const reported = entries.map((entry) => Object.freeze({ at: new Date(at), ...entry }));
     if (isKept) writer.add(reported.filter(isStored));
     if (hook !== undefined) for (const entry of reported) hookCalls.call(() => hook(entry));
+    publishAudit(reported);
   };
-  const reportsAny = isKept || hook !== undefined;
+  const reportsAny = (): boolean => isKept || hook !== undefined || hasAuditSubscribers();
 
   const readEntry = (record: AuditRecord): AuditEntry[] => {
     try {
@@ -254,12 +256,12 @@ export function createAudit(base: UnauditedService): Audit {
 
   return {
     record(...entries) {
-      if (reportsAny) report(entries);
+      if (reportsAny()) report(entries);
     },
-    reportsEnds: reportsAny || exhausted !== undefined,
+    reportsEnds: () => exhausted !== undefined || reportsAny(),
     recordEnds(ends) {
       if (ends.length === 0) return;
-      if (reportsAny) report(ends.map(toFailedEntry));
+      if (reportsAny()) report(ends.map(toFailedEntry));
       if (exhausted === undefined) return;
       for (const end of ends)
         if (end.result.outcome.state === "failed") exhaustedCalls.call(() => exhausted(toExhausted(end)));

@@ -153,10 +153,10 @@ export interface Webhooks<C extends EventCatalogue = AnyCatalogue> {
    */
   start(): Promise<void>;
   /**
-   * Stops delivering. Attempts in flight get `graceMs` (default 10 000) to finish, or until `signal`
-   * is aborted; the others are delivered later. `start` may be called again. Call it also at the
-   * end of a process that only emits: without `start` and `stop`, such a process warns when it ends
-   * that it delivered nothing.
+   * Stops delivering. Attempts in flight get `graceMs` (default 10 000) to finish, or until
+   * `signal` is aborted; the others are delivered later. `start` may be called again. Call it also
+   * at the end of a process that only emits: without `start` and `stop`, such a process warns when
+   * it ends that it delivered nothing.
    */
   stop(options?: StopOptions): Promise<void>;
   /** Calls `stop()`, for `await using`. */

@@ -1,4 +1,6 @@
-/** `access.canRead` left out, which a service of plain events may do. `bearer` for `authenticate`. */
+/**
+ * `access.canRead` left out, which a service of plain events may do. `bearer` for `authenticate`.
+ */
 
 import { describe, expect, it } from "vitest";
 import type { OutboundRequest } from "../../src/outbound/types.js";

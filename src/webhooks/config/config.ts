@@ -68,7 +68,7 @@ export interface Audit {
   /** Records what one call did to a webhook, in order and in one call of the storage. */
   readonly record: (...entries: readonly Omit<AuditEntry, "at">[]) => void;
   /** True if {@link recordEnds} has somebody to report to. */
-  readonly reportsEnds: boolean;
+  readonly reportsEnds: () => boolean;
   /** Records deliveries that were settled as failed or withheld, in one call of the storage. */
   readonly recordEnds: (ends: readonly FailedEnd[]) => void;
   /** The log, as the actor may read it. */

@@ -7,6 +7,7 @@ import { isResolverOutage, RESOLVER_UNAVAILABLE } from "../../outbound/failure.j
 import type { OutboundResult, Send } from "../../outbound/types.js";
 import type { Subscriber } from "../access.js";
 import type { ServiceBase, WebhooksConfig } from "../config/config.js";
+import { publishAttempt } from "../diagnostics.js";
 import { type PreparedEvent, readPayload } from "../events/notification.js";
 import { addHeaders, buildRequest, createHostHeaders, type HostHeaders } from "../sender.js";
 import type { Attempt, Claim } from "../store.js";
@@ -169,6 +170,7 @@ export function createAttempts(base: ServiceBase, schedule: Schedule, send: Send
         ...classifyResponse(response, excerptCharacters),
       };
       if (telemetry !== undefined) reportAttempt(telemetry, flight, made, span);
+      publishAttempt(claim, made);
       return conclude(flight, made, response, startedAt);
     });
   };

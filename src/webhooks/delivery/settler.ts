@@ -6,6 +6,7 @@
 import type { Clock, Timer } from "../../core/clock.js";
 import { storageRetryDelayMs } from "../../core/storage-circuit.js";
 import type { ServiceBase } from "../config/config.js";
+import { publishDeliveries } from "../diagnostics.js";
 import type { Claim, SettleResult } from "../store.js";
 import type { HealthSteps } from "./endpoint-health.js";
 import { type AttemptResult, buildAttemptResult, isTest, reschedule } from "./outcome.js";
@@ -194,7 +195,8 @@ export function createSettler(
         reportSettlement(base, result, results[index], failures > 0);
         if (result.endpoint?.ok === false) health.expect(result.endpoint.noticeAt);
       }
-      if (base.audit.reportsEnds) reportEnds(base, { items, failures }, results);
+      if (base.audit.reportsEnds()) reportEnds(base, { items, failures }, results);
+      publishDeliveries(items, (index) => isRecorded(results[index], failures > 0));
     } catch (error) {
       outage.failed();
       for (const { result } of items)

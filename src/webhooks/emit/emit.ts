@@ -6,6 +6,7 @@ import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { type Span, type SpanAttributes, seconds, type Telemetry } from "../../core/telemetry.js";
 import type { ServiceBase } from "../config/config.js";
 import type { DeliveryWorker } from "../delivery/worker.js";
+import { publishEvents } from "../diagnostics.js";
 import type { StartReminder } from "../start-reminder.js";
 import {
   type AppendedEvent,
@@ -206,6 +207,7 @@ export function createAppendEvents(
       if (isUnmatched && webhookId === undefined && result.result !== "duplicate")
         logUnmatched(event, result);
     }
+    publishEvents(events, emitted);
     // With a reservation, the worker runs.
     if (scheduled > 0 && reservation === undefined) reminder.expectStart(scheduled);
     return { emitted, error };
