@@ -20,7 +20,12 @@ import { response } from "../support/webhook-harness.js";
 import { startDatabase } from "./support/database-server.js";
 
 /** Of the person, of the account, and of what an endpoint has said about the person. */
-const TEXTS = { family: "Zaphodquux", account: "clinic-erased-7", excerpt: "endpointsaidquux" } as const;
+const TEXTS = {
+  family: "Zaphodquux",
+  account: "clinic-erased-7",
+  excerpt: "endpointsaidquux",
+  tag: "taggedquux",
+} as const;
 
 const cleanUp: (() => unknown)[] = [];
 afterEach(async () => {
@@ -52,6 +57,7 @@ async function fill(storage: Storage) {
       type: "patient.updated",
       account,
       resource: { resourceType: "Patient", id: "7", name: [{ family: TEXTS.family }] },
+      tags: [TEXTS.tag],
     });
   for (let count = 0; count < 20; count++) await emit(TEXTS.account);
   await webhooks.start();
