@@ -9,7 +9,7 @@ import type { SiteIndex } from "./query/site-index.js";
 import type { Collection } from "./records/content-model.js";
 import type { Post, PostColumns } from "./records/records.js";
 import { hasSlugPerParent } from "./records/unique-names.js";
-import { RenderBudget } from "./rendering/render-budget.js";
+import { RenderBudget } from "./render-budget.js";
 import type { SiteZone } from "./text/dates.js";
 import { excerptSteps } from "./text/excerpt.js";
 import { stripAll } from "./text/markup.js";

@@ -6,7 +6,7 @@ import type { Caller } from "../auth/caller.js";
 import type { PostQuery, TermFilter, Visibility, VisibilityScope } from "../query/types.js";
 import type { Collection, PostOrder } from "../records/content-model.js";
 import type { PostColumns, PostStatus, PostType } from "../records/records.js";
-import { RenderBudget } from "../rendering/render-budget.js";
+import { RenderBudget } from "../render-budget.js";
 import { RestError } from "../rest/error.js";
 import { type ListLimit, pageHeaders } from "../rest/lists.js";
 import { readContext } from "../rest/record-fields.js";

@@ -5,7 +5,7 @@ import type { Caller } from "../auth/caller.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { Collection, TypeFeature } from "../records/content-model.js";
 import { isBuiltInName, type Post, type PostType, type Taxonomy } from "../records/records.js";
-import type { RenderBudget } from "../rendering/render-budget.js";
+import type { RenderBudget } from "../render-budget.js";
 import type { HtmlField, Site } from "../site.js";
 import { fold } from "../text/normalise.js";
 

@@ -7,7 +7,7 @@ import type { Callers } from "../callers.js";
 import { listAncestors } from "../query/row.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { Post, PostColumns, PostType } from "../records/records.js";
-import { RenderBudget } from "../rendering/render-budget.js";
+import { RenderBudget } from "../render-budget.js";
 import type { ContentRepository } from "../repository/content-repository.js";
 import { createItem, type FieldSelection } from "../rest/serialise.js";
 import type { Item, RestRequest } from "../rest/types.js";

@@ -6,6 +6,7 @@
 import { getMediaUrl } from "../media/media-rules.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { Post } from "../records/records.js";
+import type { RenderBudget } from "../render-budget.js";
 import type { Site } from "../site.js";
 import { cleanClasses } from "../text/markup.js";
 import { fold } from "../text/normalise.js";
@@ -13,7 +14,6 @@ import type { ShortCodeAttributes } from "../text/short-codes.js";
 import { texturise } from "../text/typography.js";
 import { escapeAttribute, escapeUrl, renderImage } from "./image-markup.js";
 import { ownerId, type PublicRecords } from "./public-records.js";
-import type { RenderBudget } from "./render-budget.js";
 
 /** A short code with what it may show. */
 export interface BuiltInCall {

@@ -6,9 +6,9 @@
 import { nextTurn } from "../../core/next-turn.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { Post } from "../records/records.js";
+import type { RenderBudget } from "../render-budget.js";
 import type { Site } from "../site.js";
 import { addBlockClass, hasBlocks, renderBlocks, splitBlocks } from "../text/blocks.js";
-import type { RenderBudget } from "./render-budget.js";
 
 /** A block with the texts and blocks that it holds, in order. */
 interface Block {

@@ -9,6 +9,7 @@ import type { Logger } from "../../core/logger.js";
 import { nextTurn } from "../../core/next-turn.js";
 import type { SiteIndex } from "../query/site-index.js";
 import type { Post } from "../records/records.js";
+import type { RenderBudget } from "../render-budget.js";
 import type { Site } from "../site.js";
 import { tokenise } from "../text/markup.js";
 import {
@@ -22,7 +23,6 @@ import {
 import { escapeAmpersands } from "../text/typography.js";
 import { BUILT_IN_SHORT_CODES } from "./media-short-codes.js";
 import type { PublicRecords } from "./public-records.js";
-import type { RenderBudget } from "./render-budget.js";
 
 /**
  * Returns the HTML of a short code, or `null` or `undefined` to show it as it is written. The HTML

@@ -3,7 +3,7 @@
 import type { Argument, Arguments, Json } from "../../../schema/types.js";
 import type { Collection } from "../../records/content-model.js";
 import type { Post, Revision } from "../../records/records.js";
-import { RenderBudget } from "../../rendering/render-budget.js";
+import { RenderBudget } from "../../render-budget.js";
 import type { ContentRepository, Transaction } from "../../repository/content-repository.js";
 import { listAutosaves } from "../../repository/remove-posts.js";
 import { RestError } from "../../rest/error.js";

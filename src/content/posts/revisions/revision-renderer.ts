@@ -5,7 +5,7 @@ import type { ContentBase } from "../../content-base.js";
 import type { SiteIndex } from "../../query/site-index.js";
 import type { Collection } from "../../records/content-model.js";
 import type { Post, PostColumns, Revision } from "../../records/records.js";
-import type { RenderBudget } from "../../rendering/render-budget.js";
+import type { RenderBudget } from "../../render-budget.js";
 import { listAutosaves } from "../../repository/remove-posts.js";
 import { ALL, EDIT, FULL } from "../../rest/record-fields.js";
 import { createItem } from "../../rest/serialise.js";

@@ -3,7 +3,7 @@
 import type { Argument, Arguments } from "../../../schema/types.js";
 import type { Collection } from "../../records/content-model.js";
 import type { Post } from "../../records/records.js";
-import { RenderBudget } from "../../rendering/render-budget.js";
+import { RenderBudget } from "../../render-budget.js";
 import type { ContentRepository, StoredRevision } from "../../repository/content-repository.js";
 import { listAutosaves } from "../../repository/remove-posts.js";
 import { RestError } from "../../rest/error.js";
