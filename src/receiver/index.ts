@@ -67,6 +67,8 @@ export interface Receiver<E = EventNotification> extends Service {
    * @throws `invalid_option` without the option `catchUp`.
    */
   catchUp(): Promise<CatchUpResult>;
+  /** `stop()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
@@ -147,6 +149,7 @@ export function createReceiver(
       if (catchUp === undefined) throw missingOption("catchUp");
       return catchUp.run();
     },
+    [Symbol.asyncDispose]: async () => catchUp?.stop(GRACE_MS),
   });
 }
 

@@ -236,6 +236,10 @@ describe("a receiver that catches up", () => {
     expect(await runs(30 * MINUTE)).toBe(3);
     await receiver.stop();
     expect(await runs(60 * MINUTE)).toBe(0);
+    await receiver.start();
+    await settle(() => host.requests.length === before + 4);
+    await receiver[Symbol.asyncDispose]();
+    expect(await runs(60 * MINUTE)).toBe(0);
   });
 
   it("reads the feed from its beginning if the service does not know the cursor any more", async () => {
