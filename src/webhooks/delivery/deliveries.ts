@@ -20,8 +20,8 @@ export interface Delivery {
   readonly type: string;
   /**
    * The record that the event is about, `Patient/123`, or the `subject` that it was emitted with.
-   * `null` without one, and for who may not know it: the host always sees it, a key only if it may
-   * manage the webhook, once an attempt was made and unless the delivery was withheld.
+   * `null` without one, and for who may not know it: the host and its operators always see it, a
+   * key only if it may manage the webhook, once an attempt was made and unless it was withheld.
    */
   readonly subject: string | null;
   /** The tags that the event was emitted with; an empty list for who may not know its subject. */

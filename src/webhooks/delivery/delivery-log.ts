@@ -2,7 +2,7 @@
 
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { isUuid } from "../../core/uuid.js";
-import type { Actor } from "../access.js";
+import { type Actor, hasAuthority } from "../access.js";
 import {
   checkName,
   checkTag,
@@ -88,7 +88,7 @@ export function createDeliveryLog(
    * details.
    */
   const toVisible = async (stored: LogRow[], actor: Actor): Promise<Delivery[]> => {
-    const hideUnsent = actor === "host" ? (record: DeliveryRecord) => record : hideUnsentKeys;
+    const hideUnsent = hasAuthority(actor) ? (record: DeliveryRecord) => record : hideUnsentKeys;
     const rows = stored.map(({ delivery, webhook }) => ({ record: hideUnsent(delivery), webhook }));
     const withDetails = rows.filter(({ record }) => hasDetails(record));
     const webhooks = [...new Map(withDetails.map(({ webhook }) => [webhook.id, webhook])).values()];
@@ -202,7 +202,10 @@ export function createDeliveryLog(
         const { rows } = await listEventDeliveries(store, eventId, [webhook], { limit: MAX_EXPLAINED });
         const stored = await store.getEvent({ account: webhook.account, id: eventId });
         const isHidden =
-          stored !== undefined && rows.length === 0 && actor !== "host" && !(await mayKnow(webhook, stored));
+          stored !== undefined &&
+          rows.length === 0 &&
+          !hasAuthority(actor) &&
+          !(await mayKnow(webhook, stored));
         const { filter, perSecond = config.delivery.perSecond } = webhook;
         return explainDelivery({
           now: store.now(),
