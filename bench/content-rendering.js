@@ -1,4 +1,4 @@
-// `node bench/content-rendering.js`: the CPU time of responses whose contents are rendered anew,
+// `node bench/content-rendering.js`: the CPU time of responses whose contents are rendered again,
 // because a record of the site changes before each. In-process, without HTTP.
 import { pathToFileURL } from "node:url";
 import { createContent } from "postbell/content";

@@ -117,5 +117,5 @@ await compare(
 );
 for (const framework of ["express", "koa"]) await compare(framework, [["list of ten, 10 conn.", LIST, 10]]);
 await growth();
-console.log("\nContents rendered anew: a record of the site changes before each response");
+console.log("\nContents rendered again: a record of the site changes before each response");
 print(await measureRendering());

@@ -1,6 +1,6 @@
 /**
- * What the contents of one response may show of other records. Without it, a page of thirty posts
- * that each hold twenty lists of a hundred posts would render 60 000 records.
+ * Bounds how many other records the contents of one response show. Without it, a page of thirty
+ * posts that each hold twenty lists of a hundred posts would render 60 000 records.
  */
 
 /** Dynamic blocks, short codes and records in lists that the contents of one response show. */
@@ -30,7 +30,7 @@ export class RenderBudget {
     return taken === records.length ? records : records.slice(0, taken);
   }
 
-  /** How much was left out. A content that leaves nothing out, or alone uses all of it, is cached. */
+  /** How much was left out. A content is cached if nothing was, or if it alone used all of it. */
   get refused(): number {
     return this.#refused;
   }

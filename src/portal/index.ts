@@ -119,7 +119,7 @@ export function createPortal(options: PortalOptions): Service {
     },
   );
 
-  /** Forwards a call to the webhook service, in the name of the visitor's subscriber or operator. */
+  /** Forwards a call to the webhook service, in the name of the visitor. */
   const callWebhooks = async (call: UnroutedCall): Promise<HttpResponse> => {
     const { actor } = call;
     if (webhooks === undefined || actor === undefined) throw notFoundHere();
@@ -186,7 +186,7 @@ const ACCOUNT_HEADER = "x-postbell-account";
 /** Of 256 characters with up to nine bytes each, percent-encoded. */
 const MAX_ACCOUNT_HEADER = 4_096;
 
-/** Returns in whose name the webhooks of a request are used. Only an operator may name an account. */
+/** Returns in whose name webhooks are used. Only an operator may name an account. */
 function selectActor(
   { headers }: HttpRequest,
   { name, operator, subscriber }: Visitor,

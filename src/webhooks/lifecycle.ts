@@ -8,11 +8,11 @@ import type { ServiceBase } from "./config/config.js";
 import {
   type DrainBounds,
   type Drained,
-  DrainLimit,
   type DrainOptions,
   drain,
   readDrainOptions,
 } from "./delivery/drain.js";
+import { DrainLimit } from "./delivery/slots.js";
 import type { DeliveryWorker } from "./delivery/worker.js";
 import type { Sender } from "./sender.js";
 import type { StartReminder } from "./start-reminder.js";

@@ -4,7 +4,7 @@ import type { AccountListStore, AccountSummary, ErasureStore } from "../../src/w
 import { getEndpointState, sumWebhooks } from "../queue/account-summary.js";
 import { offer } from "./claim-order.js";
 import { collectPage, parsePageStart } from "./collections.js";
-import type { Account, MemoryEvent } from "./records.js";
+import type { MemoryAccount, MemoryEvent } from "./records.js";
 import { removeEndpoint } from "./registry.js";
 import { eraseEvent } from "./retention.js";
 import { dropIfEmpty, type MemoryStoreContext, type State, scoped } from "./state.js";
@@ -57,7 +57,10 @@ function forgetAll({ remembered, replays }: State, account: string): number {
   return remembered.dropAll(prefix) + replays.dropAll(prefix);
 }
 
-function toSummary({ name, endpoints, pending, events, lastEventAt }: Account, now: number): AccountSummary {
+function toSummary(
+  { name, endpoints, pending, events, lastEventAt }: MemoryAccount,
+  now: number,
+): AccountSummary {
   const webhooks = [...endpoints.after(0)].map(({ record, recent, pastHours }) => ({
     state: getEndpointState(record),
     newest: recent,
@@ -106,7 +109,7 @@ export function createMemoryAccounts(context: MemoryStoreContext): ErasureStore 
         return { accounts: rows.map(({ account }) => toSummary(account, now)), next };
       }
       // An account whose webhooks were removed is kept with its events.
-      const hasWebhooks = ({ endpoints }: Account): boolean => endpoints.size > 0;
+      const hasWebhooks = ({ endpoints }: MemoryAccount): boolean => endpoints.size > 0;
       const { rows, next } = collectPage(state.accountList.after(after), limit, hasWebhooks);
       return { accounts: rows.map((account) => toSummary(account, now)), next };
     },

@@ -16,7 +16,7 @@ import { findStanding, isMovable } from "../queue/standing.js";
 import { enqueue, offer } from "./claim-order.js";
 import { collectPage, parsePageStart } from "./collections.js";
 import { addDelivery } from "./delivery-queue.js";
-import type { Account, MemoryDelivery, MemoryEndpoint, MemoryEvent } from "./records.js";
+import type { MemoryAccount, MemoryDelivery, MemoryEndpoint, MemoryEvent } from "./records.js";
 import { expire, makeRoom } from "./retention.js";
 import {
   checkPending,
@@ -183,7 +183,7 @@ function* takeCreatedBefore(oldestFirst: Iterable<MemoryDelivery>, until: number
 }
 
 /** Errors: `storage_full` if new deliveries of `events` to one account would exceed a bound. */
-function checkRoom(state: State, account: Account, events: MemoryEvent[], now: number): void {
+function checkRoom(state: State, account: MemoryAccount, events: MemoryEvent[], now: number): void {
   checkPending(state, account, events.length);
   if (!makeRoom(state, events.length * DELIVERY_BYTES, now, events)) throw memoryFull(state, "bytes");
 }

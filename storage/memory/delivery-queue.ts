@@ -25,7 +25,7 @@ import { MAX_ATTEMPTS, MAX_HOURS } from "../queue/constants.js";
 import { applyReport, classifySettlement } from "../queue/endpoint.js";
 import { addRecentAttempts, toAddedAttempts } from "../queue/recent-attempts.js";
 import { claimDue, enqueue, moveToLane, offer, releaseLease } from "./claim-order.js";
-import type { Account, MemoryDelivery, MemoryEndpoint, MemoryEvent } from "./records.js";
+import type { MemoryAccount, MemoryDelivery, MemoryEndpoint, MemoryEvent } from "./records.js";
 import { completeEvent, expire, freeRemoved, makeRoom, markCompleted, reopen } from "./retention.js";
 import {
   attemptBytes,
@@ -48,7 +48,7 @@ const listDeliveries = (eventId: string, receivers: string[]): { id: string; web
 /** Finds an event with the same id that is stored or remembered. */
 function findEarlier(
   state: State,
-  account: Account | undefined,
+  account: MemoryAccount | undefined,
   { account: name, id }: EventRecord,
   now: number,
 ): { digest: string; receivers: string[] } | undefined {
@@ -61,7 +61,7 @@ const getFilter = ({ record }: MemoryEndpoint): EventFilter | undefined => recor
 
 /** Lists the ENABLED webhooks that get an event. `webhookId`: the only one that gets a test. */
 function listReceivers(
-  account: Account | undefined,
+  account: MemoryAccount | undefined,
   { type, payload }: EventRecord,
   webhookId: string | undefined,
 ): FilteredReceivers<MemoryEndpoint> {
@@ -73,7 +73,7 @@ function listReceivers(
 /** Adds an event to its account, without deliveries. The caller has checked that there is room. */
 function addEvent(
   state: State,
-  account: Account,
+  account: MemoryAccount,
   event: EventRecord,
   { rememberMs, now, webhookId, receivers }: AppendRequest & { receivers: string[] },
 ): MemoryEvent {

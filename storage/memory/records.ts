@@ -61,7 +61,7 @@ export interface MemoryEndpoint {
   id: string;
   /** Frozen; replaced as a whole by each change. */
   record: WebhookRecord;
-  account: Account;
+  account: MemoryAccount;
   order: number;
   deliveries: OrderedRows<MemoryDelivery>;
   /** Pending deliveries that are not leased, by when they may be claimed. */
@@ -90,7 +90,7 @@ export interface MemoryEvent extends Queued<MemoryEvent> {
   id: string;
   order: number;
   record: EventRecord;
-  account: Account;
+  account: MemoryAccount;
   /** The counted size of the event, its deliveries and their attempts. */
   bytes: number;
   storedAt: number;
@@ -118,7 +118,7 @@ export interface CompletedEvent extends Queued<CompletedEvent> {
   event: MemoryEvent;
 }
 
-export interface Account {
+export interface MemoryAccount {
   /** The order of the list of accounts. */
   order: number;
   name: string;
@@ -140,7 +140,7 @@ export interface Account {
 export interface FailingAccount {
   /** Grows with each account that begins to fail. */
   order: number;
-  account: Account;
+  account: MemoryAccount;
 }
 
 /** A remembered id of an event that is not stored any more. */

@@ -11,10 +11,10 @@ import type { Attempt, EventRecord, Lane, Retention, WebhookRecord } from "../..
 import { ExpiringMap, FifoTimeQueue, OrderedRows, Rows } from "./collections.js";
 import { EventIndex, indexBytes, textBytes } from "./event-index.js";
 import type {
-  Account,
   AuditLogs,
   FailingAccount,
   Lease,
+  MemoryAccount,
   MemoryDelivery,
   MemoryEndpoint,
   MemoryEvent,
@@ -32,8 +32,8 @@ export interface MemoryLimits {
 
 export interface State {
   limits: MemoryLimits;
-  accounts: Map<string, Account>;
-  accountList: OrderedRows<Account>;
+  accounts: Map<string, MemoryAccount>;
+  accountList: OrderedRows<MemoryAccount>;
   failingAccounts: OrderedRows<FailingAccount>;
   endpoints: Map<string, MemoryEndpoint>;
   /** Endpoints with a delivery that may be claimed, by when. */
@@ -113,7 +113,7 @@ export function createState(limits: MemoryLimits): State {
 /** Returns the key for a map over all accounts, whose names may hold any character. */
 export const scoped = (account: string, id: string): string => `${account.length} ${account}${id}`;
 
-export function getAccount(state: State, name: string): Account {
+export function getAccount(state: State, name: string): MemoryAccount {
   let account = state.accounts.get(name);
   if (!account) {
     account = {
@@ -158,7 +158,7 @@ export function findDelivery(state: State, id: string): MemoryDelivery | undefin
 }
 
 /** Deletes an account that has neither webhooks nor events. */
-export function dropIfEmpty(state: State, account: Account): void {
+export function dropIfEmpty(state: State, account: MemoryAccount): void {
   if (account.endpoints.size > 0 || account.events.size > 0) return;
   state.accounts.delete(account.name);
   state.accountList.delete(account);
@@ -185,7 +185,7 @@ export const createTime = (state: Epoch, clock: Clock) => (): number => {
 };
 
 /** Counts that one more endpoint of an account fails, or one less. */
-export function countFailing(state: State, account: Account, by: number): void {
+export function countFailing(state: State, account: MemoryAccount, by: number): void {
   account.failingEndpoints += by;
   if (account.failingEndpoints > 0 === (account.failing !== null)) return;
   if (account.failing !== null) {
@@ -252,7 +252,7 @@ export const memoryFull = ({ limits }: State, bound: keyof MemoryLimits): Postbe
   );
 
 /** Errors: `storage_full` if `more` pending deliveries of an account would exceed a bound. */
-export function checkPending(state: State, account: Account, more: number): void {
+export function checkPending(state: State, account: MemoryAccount, more: number): void {
   if (state.pending + more > state.limits.pending) throw memoryFull(state, "pending");
   if (account.pending + more > state.limits.pendingPerAccount) throw memoryFull(state, "pendingPerAccount");
 }

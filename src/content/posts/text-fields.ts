@@ -190,7 +190,10 @@ const describeBuiltIn = (schema: Schema): Schema => {
   return schema.type === "string" ? { ...schema, maxLength: LENGTHS.content } : schema;
 };
 
-/** Returns the schema of `meta`, an empty list for a type without any. `embed` shows it if one of the fields is shown there. */
+/**
+ * Returns the schema of `meta`, an empty list for a type without any. `embed` shows it if one of
+ * the fields is shown there.
+ */
 export function metaSchema(fields: MetaFields): Schema {
   const members = Object.entries(fields).map(([name, { schema, declared }]): [string, Schema] => [
     name,

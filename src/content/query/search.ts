@@ -76,14 +76,17 @@ function strip(text: string, characters: string): string {
 const removeQuotes = (part: string): string =>
   strip(part, part.length > 2 && part.startsWith('"') && part.endsWith('"') ? "\"'" : "\"' ");
 
-/** Of what was written, accents included: neither `é` nor `thé` is one. WordPress drops `0`, too. */
+/**
+ * Compares the term as it was written, with its accents: neither `é` nor `thé` is a stop word.
+ * WordPress drops `0`, too.
+ */
 const isStopWord = (term: string): boolean =>
   /^[a-zA-Z0-]?$/.test(term) || STOP_WORDS.has(term.toLowerCase());
 
 /**
  * Splits a search text at blanks, commas and plus signs. `"…"` is a phrase, and `-word` excludes a
- * word. Single letters of ASCII and stop words are dropped. If nothing is left, or there are ten terms or
- * more, the text is one phrase. Pure, linear; the rules are those of WordPress.
+ * word. Single letters of ASCII and stop words are dropped. If nothing is left, or there are ten
+ * terms or more, the text is one phrase. Pure, linear; the rules are those of WordPress.
  */
 export function parseSearch(text: string): ParsedSearch {
   const written = text.replace(/[\r\n]/g, "");

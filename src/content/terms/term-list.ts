@@ -82,7 +82,7 @@ export interface TermQuery {
   order: "asc" | "desc";
 }
 
-/** Returns the query for the arguments of a list. The order by a list that is missing is by name. */
+/** Returns the query for the arguments of a list. `include` without ids orders by name. */
 export function toTermQuery(values: { [name: string]: Json | undefined }): TermQuery {
   const list = (name: string): Json[] | undefined => {
     const value = values[name];

@@ -92,7 +92,7 @@ export const paragraphs = (html: string): string => runSteps(paragraphSteps(html
 /** Divides HTML into pieces, with a blank line where a block begins or ends a paragraph. */
 class PieceReader {
   #pieces: Piece[] = [];
-  /** What was read since the last tag of a block. */
+  /** The pieces since the last tag of a block. */
   #inline: string[] = [];
   /** True after a tag whose following blanks are removed. */
   #isTight = false;

@@ -132,8 +132,8 @@ function createSearch(values: Values, caller: Caller): (user: User) => boolean {
 }
 
 /**
- * Returns those of `users` that fit the arguments, in order; of equal users the lower id first. The order
- * by a list that is missing is by slug, since the host tells no user names.
+ * Returns those of `users` that fit the arguments, in order; of equal users the lower id first.
+ * `include` without ids orders by slug, since the host tells no user names.
  */
 export function selectUsers(users: User[], { values, caller }: RestRequest, roles: Roles): User[] {
   const include = readList<number>(values, "include");

@@ -64,8 +64,8 @@ export function parseError(status: number, text: string): ApiError {
 }
 
 /**
- * Creates the client of the API below `base`. `account`: the one that an operator looks at. `signal`
- * aborts requests that are in flight.
+ * Creates the client of the API below `base`. `account`: the one that an operator looks at.
+ * `signal` aborts requests that are in flight.
  */
 export function createApi(base: URL, account?: string | null, signal?: AbortSignal): Api {
   const accountHeader: Record<string, string> =

@@ -5,8 +5,7 @@
 import type { Clock } from "../../core/clock.js";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { readCallArguments } from "../call-arguments.js";
-import type { Claim } from "../store.js";
-import type { FreeSlots } from "./slots.js";
+import type { DrainLimit } from "./slots.js";
 import type { DeliveryWorker } from "./worker.js";
 
 /** The argument of `webhooks.drain`, where it is described. */
@@ -45,34 +44,6 @@ export function readDrainOptions(options: DrainOptions = {}): DrainBounds {
     );
   };
   return { forMs: read("forMs"), deliveries: read("deliveries") };
-}
-
-/** How many deliveries a drain may still take, and how many attempts it has made. */
-export class DrainLimit {
-  attempts = 0;
-  #left: number;
-
-  constructor(deliveries: number) {
-    this.#left = deliveries;
-  }
-
-  get isReached(): boolean {
-    return this.#left === 0;
-  }
-
-  /**
-   * The room for a claim: each lane may use up what is left, because the other may have nothing.
-   */
-  limit({ fast, slow }: FreeSlots): FreeSlots {
-    return { fast: Math.min(fast, this.#left), slow: Math.min(slow, this.#left) };
-  }
-
-  /** Returns the first of these claims, as many as are still allowed. */
-  take(claims: readonly Claim[]): readonly Claim[] {
-    const taken = claims.length > this.#left ? claims.slice(0, this.#left) : claims;
-    this.#left -= taken.length;
-    return taken;
-  }
 }
 
 /**

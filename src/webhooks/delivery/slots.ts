@@ -15,6 +15,34 @@ export interface SlotHolder {
 
 export type FreeSlots = Record<Lane, number>;
 
+/** How many deliveries a drain may still take, and how many attempts it has made. */
+export class DrainLimit {
+  attempts = 0;
+  #left: number;
+
+  constructor(deliveries: number) {
+    this.#left = deliveries;
+  }
+
+  get isReached(): boolean {
+    return this.#left === 0;
+  }
+
+  /**
+   * The room for a claim: each lane may use up what is left, because the other may have nothing.
+   */
+  limit({ fast, slow }: FreeSlots): FreeSlots {
+    return { fast: Math.min(fast, this.#left), slow: Math.min(slow, this.#left) };
+  }
+
+  /** Returns the first of these claims, as many as are still allowed. */
+  take(claims: readonly Claim[]): readonly Claim[] {
+    const taken = claims.length > this.#left ? claims.slice(0, this.#left) : claims;
+    this.#left -= taken.length;
+    return taken;
+  }
+}
+
 /** Slots that are reserved for a claim which another call of the storage carries. */
 export interface Reservation {
   request: ClaimRequest;

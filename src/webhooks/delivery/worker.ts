@@ -17,7 +17,6 @@ import { PostbellError } from "../../core/errors.js";
 import type { ServiceBase } from "../config/config.js";
 import type { Claim, ClaimResponse } from "../store.js";
 import { type MakeAttempt, traceClaim } from "./attempt.js";
-import type { DrainLimit } from "./drain.js";
 import type { HealthSteps } from "./endpoint-health.js";
 import { type AttemptResult, isPoisonClaim } from "./outcome.js";
 import { type LoopStats, Passes } from "./passes.js";
@@ -26,6 +25,7 @@ import {
   Backlog,
   ClaimsAhead,
   createFlight,
+  type DrainLimit,
   type Flight,
   type FreeSlots,
   type PendingClaim,

@@ -12,9 +12,8 @@ import { buildPlainPayload, type DataCheck } from "../events/plain-event.js";
 import type { FhirResource } from "../fhir.js";
 import type { EventRecord } from "../store.js";
 import type { HostTransaction } from "../transaction.js";
-import { addKeys, addPlainKeys, readTags } from "./business-keys.js";
-import { toEventId } from "./event-id.js";
 import type { EventFields, EventInput, PlainEventInput } from "./event-input.js";
+import { addKeys, addPlainKeys, readTags, toEventId } from "./event-keys.js";
 
 /** The result of `emit`: a list for a list of events, in the same order. */
 export type EmitResult<E> = unknown extends E

@@ -24,8 +24,8 @@ export interface Entitlement {
    */
   findDelivery: (id: string, actor: Actor) => Promise<{ delivery: DeliveryRecord; webhook: WebhookRecord }>;
   /**
-   * True for the host, for an operator, for the owner key, and for a key that `access.canActFor` lets act for it.
-   * Throws `access_unavailable`.
+   * True for the host, for an operator, for the owner key, and for a key that `access.canActFor`
+   * lets act for it. Throws `access_unavailable`.
    */
   canManage: (webhook: WebhookRecord, actor: Actor) => Promise<boolean>;
   /**

@@ -1,5 +1,5 @@
 /**
- * The kinds of files that WordPress's importer is tested with, written anew: what is imported of
+ * The kinds of files that WordPress's importer is tested with, in our own files: the records of
  * each, and what the summary says about the rest.
  */
 

@@ -73,7 +73,7 @@ const SUBJECT_CURSOR = /^subject(\d):(.+)$/;
 const listSubjects = (text: string): string[] =>
   text.includes(" ") ? [text, text.replace(/ +/, "/")] : [text];
 
-/** Finds the deliveries of events about a subject. `undefined`: there are none. */
+/** Finds the deliveries of events about a subject. Returns `undefined` without any. */
 async function findBySubject(
   api: { get: Api["get"] },
   webhookId: string | undefined,

@@ -1,13 +1,42 @@
-/** The keys by which a host finds its events again: the subject of plain events, and tags. */
+/**
+ * The identity of an event, and the keys by which its host finds it again: the subject of plain
+ * events, and tags.
+ */
 
 import { hash } from "node:crypto";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
+import { isUuid, nameUuid, randomUUID } from "../../core/uuid.js";
 import { checkName, checkTag, TAG_BOUNDS } from "../call-arguments.js";
 import type { PlainEntry } from "../event-types/plain-event-type.js";
 import type { EventRecord } from "../store.js";
 
 const invalid = (field: string, message: string, cause?: unknown): PostbellError =>
   new PostbellError("invalid_argument", message, { field, cause });
+
+/** The namespace of the UUIDs of idempotency keys. It may never change. */
+const KEY_NAMESPACE = "5b5c1b0e-6e5f-4d0c-9a1f-3b8f6a2c7d41";
+
+/**
+ * Returns the id of an event, in lower case: `id`; or the name-based UUID of its account and
+ * `idempotencyKey`, the same in every process; or a new one.
+ *
+ * @throws `invalid_argument` if one of them cannot be used, or both are given.
+ */
+export function toEventId(
+  account: string,
+  { id, idempotencyKey }: { id?: unknown; idempotencyKey?: unknown },
+): string {
+  if (idempotencyKey === undefined) {
+    if (id === undefined) return randomUUID();
+    if (typeof id === "string" && isUuid(id)) return id.toLowerCase();
+    throw invalid("id", "id must be a UUID; for another text of your own, use idempotencyKey.");
+  }
+  if (id !== undefined)
+    throw invalid("idempotencyKey", "An event has either id or idempotencyKey: leave out one of them.");
+  checkName("idempotencyKey", idempotencyKey);
+  // Neither may contain NUL, so no two pairs have one name.
+  return nameUuid(KEY_NAMESPACE, `${account}\u0000${idempotencyKey}`);
+}
 
 /** Returns tags, each once; `undefined` for none. Throws `invalid_argument`. */
 export function readTags(tags: unknown): readonly string[] | undefined {
