@@ -62,7 +62,9 @@ function membersOf(name) {
 
 /** @param {ts.TypeElement} member @returns {readonly ts.TypeElement[]} */
 function membersBelow(member) {
-  const type = ts.isPropertySignature(member) ? member.type : undefined;
+  const declared = ts.isPropertySignature(member) ? member.type : undefined;
+  // Of a type that depends on the catalogue, the one with all members.
+  const type = declared && ts.isConditionalTypeNode(declared) ? declared.falseType : declared;
   for (const part of type && ts.isUnionTypeNode(type) ? type.types : [type]) {
     if (part && ts.isTypeLiteralNode(part)) return part.members;
     if (part && ts.isTypeReferenceNode(part)) return membersOf(part.typeName.getText());

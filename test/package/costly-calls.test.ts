@@ -25,6 +25,8 @@ const ALLOWED: { readonly [fileAndCall: string]: string } = {
   "src/content/options.ts URL.canParse": "an option of the host",
   "src/content/embeds/own.ts new URL": "the site's own URLs, whose slugs are bounded",
   "src/content/posts/revisions/revision-renderer.ts new URL": "the site's own address of a post",
+  "src/receiver/catch-up.ts new URL": "an option of the host, judged when it was read",
+  "src/webhooks/registrations/endpoint-settings.ts new URL": "URLs that were judged before",
   "src/core/telemetry.ts new URL": "the URL of a webhook, judged when it was registered",
   "adapters/smtp/mail.ts new URL": "the URL of a webhook, judged when it was registered",
   "adapters/smtp/options.ts new URL": "an option of the host",
