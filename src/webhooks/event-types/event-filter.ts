@@ -142,7 +142,7 @@ const OPERANDS: readonly (readonly [Operator, { isValid: (value: unknown) => boo
     ["prefix", { isValid: isText, expected: TEXT }],
   ];
 
-export const FILTER_OPERATORS: readonly string[] = OPERANDS.map(([name]) => name);
+const FILTER_OPERATORS: string[] = OPERANDS.map(([name]) => name);
 
 function checkPath(path: string): void {
   const parts = path.split(".", FILTER_BOUNDS.pathParts + 1);
