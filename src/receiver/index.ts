@@ -20,7 +20,7 @@ import {
 } from "./options.js";
 import { createPostbellScheme, missingOption } from "./postbell-scheme.js";
 import { EventReceiver, type ReceiveResult } from "./receiver.js";
-import type { ReceivedRequest, WebhookScheme } from "./scheme.js";
+import { hasEventId, type ReceivedRequest, type WebhookScheme } from "./scheme.js";
 
 export type { HttpRequest, HttpResponse, Service } from "../http/types.js";
 export {
@@ -58,7 +58,10 @@ export interface Receiver<E = EventNotification> extends Service {
   receive(request: ReceivedRequest): Promise<ReceiveResult<E>>;
   /** Begins to catch up, if the option `catchUp` is set. Does not wait for the first run. */
   start(): Promise<void>;
-  /** Ends catching up, after the event that is being handled; waits at most `graceMs`, 10 s. */
+  /**
+   * Ends catching up, after the event that is being handled; waits at most `graceMs`, 10 s.
+   * `start()` and `catchUp()` can be called again.
+   */
   stop(options?: { readonly graceMs?: number | undefined }): Promise<void>;
   /**
    * Fetches the missed events now, such as after an outage that you know of. If that goes wrong, it
@@ -178,14 +181,16 @@ function createCatchUp<E extends { readonly id: string }>(
     url,
     apiKey,
     everyMs,
-    read: ({ id, body }) =>
-      scheme.read({
+    read({ id, body }) {
+      const event = scheme.read({
         body,
         // Standard Webhooks has the id in a header.
         header: (name) => (name === "webhook-id" ? id : undefined),
         toleranceMs,
         now: clock.now(),
-      }),
+      });
+      return hasEventId(event) ? event : undefined;
+    },
     take: (event) => receiver.take(event),
     storage,
     clock,

@@ -10,7 +10,13 @@ import type { HttpRequest, HttpResponse } from "../http/types.js";
 import { createDeDuplicator, type DeDuplicator } from "./de-duplicator.js";
 import type { ReceivedEvents } from "./received-events.js";
 import { failure, problem, type ReceiveFailure, signatureProblem } from "./responses.js";
-import { type ReceivedRequest, readHeader, toSignedRequest, type WebhookScheme } from "./scheme.js";
+import {
+  hasEventId,
+  type ReceivedRequest,
+  readHeader,
+  toSignedRequest,
+  type WebhookScheme,
+} from "./scheme.js";
 
 /** The result of a delivery, and how to respond to it. */
 export type ReceiveResult<E> =
@@ -34,6 +40,11 @@ export interface ReceiverParts<E extends { readonly id: string }> {
   logger: Logger;
 }
 
+interface Responded<E> {
+  result: ReceiveResult<E>;
+  response?: HttpResponse;
+}
+
 /** How long a process may take for an event before another one takes it: the process has died. */
 const LEASE_MS = 300_000;
 
@@ -50,16 +61,32 @@ export class EventReceiver<E extends { readonly id: string }> {
 
   /** Never rejects. */
   async receive(request: ReceivedRequest): Promise<ReceiveResult<E>> {
-    const { scheme, toleranceMs, clock } = this.#parts;
+    return (await this.#respondTo(request)).result;
+  }
+
+  /** Handles a delivery. `response`: that of the scheme, to what is no event. */
+  async #respondTo(request: ReceivedRequest): Promise<Responded<E>> {
+    const { scheme, toleranceMs, clock, logger } = this.#parts;
     const { body } = request;
-    if (typeof body !== "string" && !(body instanceof Uint8Array)) return problem("raw_body_unavailable");
+    if (typeof body !== "string" && !(body instanceof Uint8Array))
+      return { result: problem("raw_body_unavailable") };
     const signed = toSignedRequest(request, { toleranceMs, now: clock.now() });
-    const code = scheme.verify(signed);
-    if (code !== undefined) return signatureProblem(code, scheme.header);
-    const event = scheme.read(signed);
-    if (event === undefined) return problem("invalid_notification");
-    if (scheme.respond?.(event) !== undefined) return { ok: true, duplicate: false, event };
-    return this.take(event);
+    let step = "verify";
+    let event: E | undefined;
+    try {
+      const code = scheme.verify(signed);
+      if (code !== undefined) return { result: signatureProblem(code, scheme.header) };
+      step = "read";
+      event = scheme.read(signed);
+      if (!hasEventId(event)) return { result: problem("invalid_notification") };
+      step = "respond";
+      const response = scheme.respond?.(event);
+      if (response !== undefined) return { result: { ok: true, duplicate: false, event }, response };
+    } catch (error) {
+      logger.error({ error }, `${step}() of the scheme threw, so a request was refused: correct it`);
+      return { result: problem("invalid_notification", error) };
+    }
+    return { result: await this.take(event) };
   }
 
   /**
@@ -113,19 +140,21 @@ export class EventReceiver<E extends { readonly id: string }> {
     if (!this.#isOurs(request)) return undefined;
     if (request.method !== "POST")
       return failure(405, "method_not_allowed", "Send deliveries with POST.", { allow: "POST" });
-    const { limits, clock, scheme } = this.#parts;
-    let result: ReceiveResult<E>;
+    const { limits, clock } = this.#parts;
+    let responded: Responded<E>;
     try {
       const body = await readBytes(request, { limit: limits.requestBytes, pace: { clock, ms: BODY_MS } });
-      result = await this.receive({ body, headers: request.headers });
+      responded = await this.#respondTo({ body, headers: request.headers });
     } catch (error) {
       if (error instanceof HttpError) return failure(error.status, error.code, error.message);
       // Only a delivery, which is signed JSON, shows that the host's body parsers are in the way.
       if (!/^application\/json\b/i.test(request.headers["content-type"] ?? ""))
         return failure(415, "unsupported_media_type", "Deliveries are application/json.");
-      result = this.#isSigned(request) ? problem("raw_body_unavailable", error) : problem("missing_header");
+      const isSigned = this.#isSigned(request);
+      responded = { result: isSigned ? problem("raw_body_unavailable", error) : problem("missing_header") };
     }
-    if (result.ok) return scheme.respond?.(result.event) ?? { status: 204, headers: {}, body: null };
+    const { result, response } = responded;
+    if (result.ok) return response ?? { status: 204, headers: {}, body: null };
     this.#report(result);
     return failure(result.status, result.code, result.message);
   }

@@ -6,7 +6,10 @@ import type { SignatureProblem } from "../signature/signature.js";
 /** Why a delivery was refused. Stable, and safe to log. */
 export type ReceiveProblem =
   | SignatureProblem
-  /** The signature is valid, but the body is not a notification. */
+  /**
+   * The signature is valid, but the body is not a notification, or its `id` is no text of 1 to 256
+   * characters. Also if a function of the scheme threw; see `cause`.
+   */
   | "invalid_notification"
   /** The same event is being handled at this moment, and its result is not known yet. */
   | "event_underway"
@@ -59,8 +62,14 @@ export function problem(code: ReceiveProblem, cause?: unknown): ReceiveFailure {
     : { ok: false, code, status, message, cause };
 }
 
-/** Names the form of the header that was expected. */
+/**
+ * Names the form of the header that was expected.
+ *
+ * @throws `TypeError` for another value, which a scheme of the host returned.
+ */
 export function signatureProblem(code: SignatureProblem, header: string): ReceiveFailure {
+  if (!Object.hasOwn(PROBLEMS, code))
+    throw new TypeError(`verify must return undefined or a code such as "no_match" (got ${typeof code})`);
   if (code !== "malformed_header") return problem(code);
   const form = Object.hasOwn(HEADER_FORMS, header) ? HEADER_FORMS[header] : undefined;
   const message = form ?? "The signature header must have the form 't=<seconds>, s=<64 hexadecimal digits>'.";

@@ -28,13 +28,20 @@ export interface SignedRequest {
 
 /**
  * How a sender signs its requests, for the option `verify` of `createReceiver`. `stripe`, `github`,
- * `shopify`, `slack` and `standardWebhooks` return one; write one for any other sender.
+ * `shopify`, `slack` and `standardWebhooks` return one; write one for any other sender. If one of
+ * its functions throws, the request is refused with 400, and the log names the function.
  *
  * @example
  * const acme: WebhookScheme<ProviderEvent> = {
  *   header: "x-acme-signature",
  *   verify: ({ body, header }) => (isGenuine(body, header("x-acme-…")) ? undefined : "no_match"),
- *   read: ({ body }) => JSON.parse(String(body)),
+ *   read({ body }) {
+ *     try {
+ *       return JSON.parse(Buffer.from(body).toString());
+ *     } catch {
+ *       return undefined; // signed, but not JSON
+ *     }
+ *   },
  * };
  */
 export interface WebhookScheme<E extends { readonly id: string }> {
@@ -44,13 +51,23 @@ export interface WebhookScheme<E extends { readonly id: string }> {
   verify(request: SignedRequest): SignatureProblem | undefined;
   /**
    * Returns the event of a genuine request; `undefined` if it has none. Repetitions are recognised
-   * by its `id`.
+   * by its `id`, a text of 1 to 256 characters. An event without one is refused.
    */
   read(request: SignedRequest): E | undefined;
   /**
    * Responds to what is no event, such as a challenge. `undefined`: it is an event for `onEvent`.
    */
   respond?(event: E): HttpResponse | undefined;
+}
+
+const MAX_ID_LENGTH = 256;
+
+/**
+ * True if repetitions of an event can be recognised. A scheme of the host may return any value.
+ */
+export function hasEventId<E extends { readonly id: string }>(event: E | undefined): event is E {
+  const id: unknown = event?.id;
+  return typeof id === "string" && id !== "" && id.length <= MAX_ID_LENGTH;
 }
 
 /** Creates the view of a request that a scheme gets. */
