@@ -13,7 +13,7 @@ import type { ReceiveResult } from "./receiver.js";
 export interface CatchUpResult {
   /** Events that `onEvent` has handled in this run. */
   readonly handled: number;
-  /** Events that were handled before, most of them by a delivery. */
+  /** Events that were handled before, most of them by a delivery. `onEvent` was not called. */
   readonly duplicates: number;
   /** False if the run ended early. It is repeated, and continues where it ended. */
   readonly isComplete: boolean;
@@ -24,7 +24,7 @@ export interface CatchUpParts<E> {
   url: string;
   apiKey: string;
   everyMs: number;
-  /** Parses the body of an event of the feed. */
+  /** Parses the body of an event of the feed. May throw, which ends the run. */
   read: (event: { id: string; body: string }) => E | undefined;
   /** Handles an event, unless it was handled before. Never rejects. */
   take: (event: E) => Promise<ReceiveResult<E>>;
@@ -33,8 +33,15 @@ export interface CatchUpParts<E> {
   logger: Logger;
 }
 
+interface FeedItem {
+  id: string;
+  body: string;
+  /** True if a delivery of the event was acknowledged. */
+  isDelivered: boolean;
+}
+
 interface FeedPage {
-  events: { id: string; body: string }[];
+  events: FeedItem[];
   next: string;
   hasMore: boolean;
 }
@@ -46,8 +53,6 @@ const MAX_CURSOR = 256;
 const DEADLINE_MS = 30_000;
 /** The pause after a run that ended early; each further one doubles it, up to `everyMs`. */
 const FIRST_PAUSE_MS = 5_000;
-/** An event whose handler fails this often is left out, so that it does not hold up all others. */
-const MAX_FAILURES = 10;
 
 /** A run that ends early, and the pause that the sender asked for. */
 class Interruption extends Error {
@@ -57,6 +62,23 @@ class Interruption extends Error {
     super(message, { cause });
     this.pauseMs = pauseMs;
   }
+}
+
+/** A run that ends before an event, because a function of the host failed for it. */
+class HookFailure extends Error {
+  readonly hook: string;
+  readonly eventId: string;
+
+  constructor(hook: string, eventId: string, cause: unknown) {
+    super(`${hook} failed`, { cause });
+    this.hook = hook;
+    this.eventId = eventId;
+  }
+}
+
+interface Counts {
+  handled: number;
+  duplicates: number;
 }
 
 export class CatchUp<E extends { readonly id: string }> {
@@ -69,8 +91,6 @@ export class CatchUp<E extends { readonly id: string }> {
   #isStarted = false;
   #isStopping = false;
   #pauses = 0;
-  /** How often the event at which the last runs ended has failed. */
-  #failing = { id: "", times: 0 };
 
   constructor(parts: CatchUpParts<E>) {
     this.#parts = parts;
@@ -94,21 +114,32 @@ export class CatchUp<E extends { readonly id: string }> {
     const running = this.#running;
     if (running !== undefined)
       await withTimeout(clock, graceMs, running, () => new Error("late")).catch(() => {});
-    await this.#client?.close();
-    this.#client = undefined;
+    await this.#closeClient();
   }
 
-  /** Fetches what was missed. Calls at the same time share a run. Never rejects. */
+  /**
+   * Fetches what was missed, also before `start()` and after `stop()`. Calls at the same time share
+   * a run. Never rejects.
+   */
   run(): Promise<CatchUpResult> {
-    this.#running ??= this.#runOnce().finally(() => {
+    if (this.#running !== undefined) return this.#running;
+    this.#isStopping = false;
+    this.#running = this.#runOnce().finally(() => {
       this.#running = undefined;
     });
     return this.#running;
   }
 
+  /** The next request opens another one. */
+  async #closeClient(): Promise<void> {
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.close();
+  }
+
   async #runOnce(): Promise<CatchUpResult> {
     const { clock, everyMs, logger } = this.#parts;
-    const counts = { handled: 0, duplicates: 0 };
+    const counts: Counts = { handled: 0, duplicates: 0 };
     clock.clearTimeout(this.#timer);
     let pauseMs = everyMs;
     let isComplete = false;
@@ -119,9 +150,16 @@ export class CatchUp<E extends { readonly id: string }> {
       const growing = FIRST_PAUSE_MS * 2 ** Math.min(this.#pauses, 20) * (0.5 + clock.random() / 2);
       this.#pauses += 1;
       pauseMs = Math.min(everyMs, Math.max(growing, error instanceof Interruption ? error.pauseMs : 0));
-      logger.warn({ error, ...counts }, "catching up ended early; it continues later");
+      if (error instanceof HookFailure)
+        logger.error(
+          { event: error.eventId, error: error.cause, ...counts },
+          `${error.hook} failed: the feed waits at this event until it returns, even if only to ignore it`,
+        );
+      else logger.warn({ error, ...counts }, "catching up ended early; it continues later");
     }
     if (counts.handled > 0) logger.info(counts, "caught up with missed events");
+    // Nobody else might close it: a script calls catchUp() alone.
+    if (!this.#isStarted) await this.#closeClient();
     if (this.#isStarted) {
       this.#timer = clock.setTimeout(() => void this.run(), pauseMs);
       // A process that has nothing else to do must be able to end.
@@ -130,47 +168,66 @@ export class CatchUp<E extends { readonly id: string }> {
     return { ...counts, isComplete };
   }
 
-  /** Reads page by page. The cursor moves when all events of a page are handled. */
-  async #readFeed(counts: { handled: number; duplicates: number }): Promise<boolean> {
-    const { storage, read, logger } = this.#parts;
-    let cursor = await storage.readCursor(this.#feed);
-    for (;;) {
-      const page = await this.#fetchPage(cursor);
+  /**
+   * Reads page by page. The cursor moves when all events of a page are handled. A run without a
+   * cursor writes it at its end only: until then, each further run begins without one and leaves
+   * out what was delivered before the feed was used.
+   */
+  async #readFeed(counts: Counts): Promise<boolean> {
+    const { storage, logger } = this.#parts;
+    let stored = await storage.readCursor(this.#feed);
+    let page = await this.#fetchPage(stored);
+    if (page === undefined) {
+      // The service has another storage, or its webhook was registered again.
+      logger.warn({}, "the feed does not know the cursor: reading it from its beginning");
+      stored = undefined;
+      page = await this.#fetchPage(stored);
+    }
+    const isFirst = stored === undefined;
+    while (page !== undefined) {
       for (const item of page.events) {
         if (this.#isStopping) return false;
-        const event = read(item);
-        if (event === undefined) logger.error({ event: item.id }, "an event of the feed cannot be read");
-        else await this.#takeEvent(event, counts);
+        if (isFirst && item.isDelivered) counts.duplicates += 1;
+        else await this.#takeItem(item, counts);
       }
-      if (page.next !== cursor) await storage.writeCursor({ feed: this.#feed, cursor: page.next });
-      cursor = page.next;
-      if (!page.hasMore) return true;
+      const isDone = !page.hasMore;
+      const cursor = page.next;
+      if (cursor !== stored && (isDone || !isFirst)) {
+        await storage.writeCursor({ feed: this.#feed, cursor });
+        stored = cursor;
+      }
+      if (isDone) return true;
+      page = await this.#fetchPage(cursor);
     }
+    throw new Interruption("the feed does not know the cursor of its own page");
   }
 
-  async #takeEvent(event: E, counts: { handled: number; duplicates: number }): Promise<void> {
-    const result = await this.#parts.take(event);
-    if (result.ok) {
-      if (result.duplicate) counts.duplicates += 1;
-      else counts.handled += 1;
+  async #takeItem(item: FeedItem, counts: Counts): Promise<void> {
+    const { read, take, logger } = this.#parts;
+    let event: E | undefined;
+    try {
+      event = read(item);
+    } catch (cause) {
+      throw new HookFailure("read() of the scheme", item.id, cause);
+    }
+    if (event === undefined) {
+      logger.error({ event: item.id }, "an event of the feed cannot be read");
       return;
     }
-    // A delivery of the same event is being handled. If that fails, the event is still missing.
-    if (result.code === "event_underway" || result.code === "storage_failed")
+    const result = await take(event);
+    if (!result.ok) {
+      if (result.code === "handler_failed") throw new HookFailure("onEvent", item.id, result.cause);
+      // A delivery of the same event is being handled. If that fails, the event is still missing.
       throw new Interruption(result.message, { cause: result.cause });
-    this.#failing = { id: event.id, times: this.#failing.id === event.id ? this.#failing.times + 1 : 1 };
-    if (this.#failing.times < MAX_FAILURES) throw new Interruption("onEvent failed", { cause: result.cause });
-    const { logger } = this.#parts;
-    logger.error({ event: event.id, error: result.cause }, "onEvent failed ten times: the event is left out");
+    }
+    if (result.duplicate) counts.duplicates += 1;
+    else counts.handled += 1;
   }
 
-  async #fetchPage(cursor: string | undefined): Promise<FeedPage> {
+  /** Returns `undefined` if the feed does not know the cursor. */
+  async #fetchPage(cursor: string | undefined): Promise<FeedPage | undefined> {
     const response = await this.#request(cursor);
-    // The service has another storage, or its webhook was registered again.
-    if (response.status === 400 && cursor !== undefined && isAboutCursor(response)) {
-      this.#parts.logger.warn({}, "the feed does not know the cursor: reading it from its beginning");
-      return this.#fetchPage(undefined);
-    }
+    if (response.status === 400 && cursor !== undefined && isAboutCursor(response)) return undefined;
     if (response.status !== 200) {
       const seconds = Number(/^[0-9]{1,6}$/.exec(response.headers["retry-after"] ?? "")?.[0] ?? 0);
       throw new Interruption(`the feed responded with ${response.status}`, { pauseMs: seconds * 1_000 });
@@ -216,7 +273,7 @@ function readPage(body: Uint8Array): FeedPage | undefined {
   const items: unknown[] = events;
   const found = items.flatMap((item) =>
     isObject(item) && typeof item["eventId"] === "string" && typeof item["body"] === "string"
-      ? [{ id: item["eventId"], body: item["body"] }]
+      ? [{ id: item["eventId"], body: item["body"], isDelivered: item["state"] === "delivered" }]
       : [],
   );
   return found.length === items.length ? { events: found, next, hasMore } : undefined;

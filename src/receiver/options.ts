@@ -38,8 +38,13 @@ export interface ReceiverOptions {
   publicKeys?: string | readonly string[] | undefined;
   /**
    * Required. Called once for each event; the delivery is acknowledged when it returns or its
-   * promise resolves. If it throws, the sender is told and delivers again. It must settle, because
-   * repetitions of the event are refused until then. The sender waits 15 seconds.
+   * promise resolves. If it throws, the sender is told and delivers again. The sender waits 15
+   * seconds.
+   *
+   * It must settle, because this process refuses repetitions of the event until then. Other
+   * processes with the same `storage` refuse them for five minutes. After that they handle the event
+   * too, because this process may have died. If it can take longer, write its effect with
+   * `markHandled` of the storage, so that it happens once all the same.
    */
   onEvent: (event: EventNotification) => unknown;
   /** Leave it out for events with a FHIR resource; {@link PlainReceiverOptions} are for others. */
@@ -70,7 +75,8 @@ export interface ReceiverOptions {
         max?: number | undefined;
         /**
          * How long they are remembered. Default 6 days: three of retries, and three in which a
-         * failed delivery can be resent.
+         * failed delivery can be resent. With `catchUp`, at least as long as the sender keeps
+         * events.
          */
         ttlMs?: number | undefined;
       }
@@ -91,7 +97,14 @@ export interface ReceiverOptions {
    * Fetches the events that were missed, after {@link Receiver.start} and from then on every
    * `everyMs`: those whose deliveries failed while this endpoint was away. Each event is handled
    * once, whether it arrives as a delivery or is fetched. Needs `storage`, which also remembers how
-   * far the feed was read. For deliveries of Postbell. Default: nothing is fetched.
+   * far the feed was read, the cursor. For deliveries of Postbell. Default: nothing is fetched.
+   *
+   * If `onEvent` throws for an event, the feed waits at it: each further run begins there, until
+   * `onEvent` returns or the sender no longer keeps the event. Deliveries go on.
+   *
+   * A run without a cursor, the first one or after the sender's storage was replaced, leaves out
+   * events whose delivery was acknowledged. `duplicates.ttlMs` should be at least as long as the
+   * sender keeps events, so that such a run repeats none of the others.
    */
   catchUp?:
     | {

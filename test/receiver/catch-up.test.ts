@@ -1,9 +1,15 @@
 /** A receiver that was away: what its deliveries did not bring, it fetches, and each event once. */
 
 import { createServer } from "node:http";
+import { promisify } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";
 import { nodeAdapter } from "../../adapters/node.js";
-import { createReceiver, type PlainNotification, type ReceivedEvents } from "../../src/receiver/index.js";
+import {
+  createReceiver,
+  type PlainNotification,
+  type ReceivedEvents,
+  type WebhookScheme,
+} from "../../src/receiver/index.js";
 import type { ReceiverOptions } from "../../src/receiver/options.js";
 import { manualClock } from "../../src/testing/manual-clock.js";
 import { bearer } from "../../src/webhooks/access.js";
@@ -51,12 +57,12 @@ async function openHost() {
   });
   const requests: string[] = [];
   const handle = nodeAdapter(webhooks);
-  const server = await listen(
-    createServer((req, res) => {
-      requests.push(req.url ?? "");
-      handle(req, res);
-    }),
-  );
+  const http = createServer((req, res) => {
+    requests.push(req.url ?? "");
+    handle(req, res);
+  });
+  const server = await listen(http);
+  const connections = promisify(http.getConnections.bind(http));
   cleanup.push(
     () => server.close(),
     () => webhooks.stop({ graceMs: 0 }),
@@ -81,7 +87,19 @@ async function openHost() {
   const connect = (next: typeof endpoint): void => {
     endpoint = next;
   };
-  return { clock, webhooks, webhookId: webhook.id, secret, url, requests, emit, run, connect, isUp };
+  return {
+    clock,
+    webhooks,
+    webhookId: webhook.id,
+    secret,
+    url,
+    requests,
+    connections,
+    emit,
+    run,
+    connect,
+    isUp,
+  };
 }
 
 type Host = Awaited<ReturnType<typeof openHost>>;
@@ -194,23 +212,137 @@ describe("a receiver that catches up", () => {
     expect(ids).toHaveLength(1);
   });
 
-  it("repeats an event that failed, and after ten times leaves it out and goes on", async () => {
+  it("waits at an event that fails, also over a restart, until it is handled, and push goes on", async () => {
     const host = await openHost();
     const [bad, good] = [await host.emit(1), await host.emit(2)];
     await host.run(2 * MINUTE);
+    const storage = memoryReceived();
     let calls = 0;
-    const onEvent = ({ id }: { id: string }): void => {
+    const failing = ({ id }: { id: string }): void => {
       if (id !== bad) return;
       calls += 1;
       throw new Error("poison");
     };
-    const { receiver, ids, log } = openReceiver(host, memoryReceived(), onEvent);
-    for (let times = 1; times < 10; times += 1)
-      expect(await receiver.catchUp()).toMatchObject({ handled: 0, isComplete: false });
-    expect(ids).toEqual([]);
+    const { receiver, ids, log, receive } = openReceiver(host, storage, failing);
+    for (let times = 1; times <= 12; times += 1)
+      expect(await receiver.catchUp()).toEqual({ handled: 0, duplicates: 0, isComplete: false });
+    expect([calls, ids]).toEqual([12, []]);
+    expect(log).toHaveLength(12);
+    expect(log[0]).toMatchObject({
+      level: "error",
+      fields: { event: bad },
+      message: expect.stringContaining("onEvent failed: the feed waits at this event"),
+    });
+    host.connect(receive);
+    const pushed = await host.emit(3);
+    await host.run(1_000);
+    expect(ids).toEqual([pushed]);
+    const repaired = openReceiver(host, storage);
+    expect(await repaired.receiver.catchUp()).toEqual({ handled: 2, duplicates: 0, isComplete: true });
+    expect(repaired.ids).toEqual([bad, good]);
+  });
+
+  it("without a cursor handles only events whose delivery was not acknowledged", async () => {
+    const host = await openHost();
+    // Another endpoint, which remembered nothing in this storage.
+    host.connect(async () => 204);
+    await host.emit(1);
+    await host.run(MINUTE);
+    host.connect(undefined);
+    const missed = [await host.emit(2)];
+    await host.run(4 * DAY - HOUR);
+    host.connect(async () => 204);
+    await host.emit(3);
+    await host.run(MINUTE);
+    host.connect(undefined);
+    missed.push(await host.emit(4));
+    await host.run(2 * MINUTE);
+    const storage = memoryReceived();
+    const { receiver, ids } = openReceiver(host, storage);
+    const { handled, duplicates, isComplete } = await receiver.catchUp();
+    expect([ids, handled, isComplete]).toEqual([missed, 2, true]);
+    expect(duplicates).toBeGreaterThanOrEqual(1);
+    // The cursor is behind all of them.
+    expect(await receiver.catchUp()).toEqual({ handled: 0, duplicates: 0, isComplete: true });
+  });
+
+  it("leaves delivered events out until the feed was read once to its end, also if it is stopped", async () => {
+    const host = await openHost();
+    const item = (id: string, state: string) => ({
+      eventId: id,
+      state,
+      body: JSON.stringify({ id, type: "order.paid", timestamp: "2026-11-28T00:00:00Z", data: {} }),
+    });
+    const pages = new Map([
+      [null, { events: [item("a", "delivered"), item("b", "failed")], next: "1", hasMore: true }],
+      ["1", { events: [item("c", "pending"), item("d", "delivered")], next: "2", hasMore: true }],
+      ["2", { events: [], next: "2", hasMore: false }],
+    ]);
+    const after: (string | null)[] = [];
+    const server = await listen(
+      createServer((req, res) => {
+        after.push(new URL(req.url ?? "", "http://localhost").searchParams.get("after"));
+        res.end(JSON.stringify(pages.get(after.at(-1) ?? null)));
+      }),
+    );
+    cleanup.push(() => server.close());
+    let fails = true;
+    const onEvent = ({ id }: { id: string }): void => {
+      if (id === "c" && fails) throw new Error("disk full");
+    };
+    const { receiver, ids } = openReceiver(
+      { ...host, url: `${server.origin}/feed` },
+      memoryReceived(),
+      onEvent,
+    );
+    expect(await receiver.catchUp()).toEqual({ handled: 1, duplicates: 1, isComplete: false });
+    fails = false;
+    expect(await receiver.catchUp()).toEqual({ handled: 1, duplicates: 3, isComplete: true });
+    expect(ids).toEqual(["b", "c"]);
+    expect(await receiver.catchUp()).toEqual({ handled: 0, duplicates: 0, isComplete: true });
+    expect(after).toEqual([null, "1", null, "1", "2", "2"]);
+  });
+
+  it("catches up on request after it was stopped, and leaves no connection open", async () => {
+    const host = await openHost();
+    const { receiver, ids } = openReceiver(host, memoryReceived());
+    await receiver.start();
+    await settle(() => host.requests.length === 1);
+    await receiver.stop();
+    const missed = await host.emit(1);
+    await host.run(2 * MINUTE);
     expect(await receiver.catchUp()).toEqual({ handled: 1, duplicates: 0, isComplete: true });
-    expect([calls, ids]).toEqual([10, [good]]);
-    expect(log.filter(({ level }) => level === "error")).toMatchObject([{ fields: { event: bad } }]);
+    expect(ids).toEqual([missed]);
+    let open = await host.connections();
+    for (let turns = 0; turns < 1_000 && open > 0; turns += 1) {
+      await new Promise(setImmediate);
+      open = await host.connections();
+    }
+    expect(open).toBe(0);
+  });
+
+  it("ends its run at an event that its scheme cannot read without throwing", async () => {
+    const host = await openHost();
+    const event = await host.emit(1);
+    await host.run(2 * MINUTE);
+    let fails = true;
+    const verify: WebhookScheme<{ id: string }> = {
+      header: "x-acme-key",
+      verify: () => undefined,
+      read({ body }) {
+        if (fails) throw new Error("a field is missing");
+        return JSON.parse(String(body));
+      },
+    };
+    const scheme = { verify, body: undefined, secrets: undefined } as object;
+    const { receiver, ids, log } = openReceiver(host, memoryReceived(), undefined, scheme);
+    expect(await receiver.catchUp()).toEqual({ handled: 0, duplicates: 0, isComplete: false });
+    expect(log).toMatchObject([
+      { level: "error", fields: { event }, message: expect.stringContaining("read() of the scheme failed") },
+    ]);
+    fails = false;
+    expect(await receiver.catchUp()).toEqual({ handled: 1, duplicates: 0, isComplete: true });
+    expect(ids).toHaveLength(1);
   });
 
   it("fetches every ten minutes, sooner after a failure and then ever later, until it is stopped", async () => {
@@ -242,9 +374,12 @@ describe("a receiver that catches up", () => {
     expect(await runs(60 * MINUTE)).toBe(0);
   });
 
-  it("reads the feed from its beginning if the service does not know the cursor any more", async () => {
+  it("reads what was not delivered from the beginning if the feed does not know its cursor", async () => {
     const host = await openHost();
     await host.emit(1);
+    await host.run(MINUTE);
+    host.connect(async () => 204);
+    await host.emit(2);
     await host.run(2 * MINUTE);
     const storage = memoryReceived();
     const foreign: ReceivedEvents = {
@@ -252,7 +387,7 @@ describe("a receiver that catches up", () => {
       readCursor: async () => "6f1c7f6e-3f0b-5c3a-9d53-6f2f1f3c7b10_1",
     };
     const { receiver, ids, log } = openReceiver(host, foreign);
-    expect(await receiver.catchUp()).toEqual({ handled: 1, duplicates: 0, isComplete: true });
+    expect(await receiver.catchUp()).toEqual({ handled: 1, duplicates: 1, isComplete: true });
     expect(ids).toHaveLength(1);
     expect(log).toMatchObject([{ level: "warn" }, { level: "info" }]);
   });
