@@ -33,11 +33,21 @@ export interface PgReceivedOptions extends TableOptions {
 export interface SqliteReceivedDatabase extends SqliteConnection {
   /** Compiles a statement. */
   prepare(text: string): { all(...values: never[]): unknown[] };
+  /** True while a transaction is open, in `node:sqlite`. */
+  readonly isTransaction?: boolean | undefined;
+  /** The same, in better-sqlite3 and libsql. */
+  readonly inTransaction?: boolean | undefined;
 }
 
 /** Options of `sqliteReceived`. */
 export interface SqliteReceivedOptions extends TableOptions {
-  /** Your own database, the one on which you begin transactions. It is never closed. */
+  /**
+   * Your own database, the one on which you begin transactions. It is never closed. Transactions on
+   * it must be synchronous, without an `await` between begin and commit: the claims of other events
+   * run on the same database, would become part of the transaction and be rolled back with it. If
+   * yours await, pass a database that only the receiver uses, opened from the same file, and call
+   * `markHandled` of a second `sqliteReceived` on the one with the transactions.
+   */
   readonly database: SqliteReceivedDatabase;
 }
 
@@ -75,6 +85,8 @@ export interface SqliteReceived extends Installable {
    * Marks an event as handled in the transaction that is open on the database: an effect that is
    * written in the same transaction happens exactly once, whatever crashes. Returns false if the
    * event was handled before; then write nothing.
+   *
+   * @throws `invalid_argument` if no transaction is open, where the driver can tell.
    *
    * @example
    * onEvent: database.transaction((event) => {
@@ -253,6 +265,11 @@ export function sqliteReceived(options: SqliteReceivedOptions): SqliteReceived {
     schema: () => schema,
     install: () => void database.exec(schema),
     markHandled(id) {
+      if ((database.isTransaction ?? database.inTransaction) === false) {
+        const message =
+          "sqliteReceived: markHandled was called while no transaction is open on the database: begin it on the same database, and call markHandled before its end.";
+        throw new PostbellError("invalid_argument", message);
+      }
       const now = clock.now();
       return run(sql.mark, [toKey(scope, id), now + keepMs, now]).length > 0;
     },

@@ -67,6 +67,35 @@ describe("sqliteReceived", () => {
     expect(await first.claim({ id: "evt_1", now: clock.now(), leaseUntil: clock.now() + 1 })).toBe("done");
   });
 
+  it("refuses to mark an event while no transaction is open on the database", async () => {
+    const { first, database } = openSqlite();
+    expect(() => first.markHandled("evt_1")).toThrow(
+      expect.objectContaining({
+        code: "invalid_argument",
+        message: expect.stringContaining("no transaction is open on the database"),
+      }),
+    );
+    expect(await first.claim({ id: "evt_1", now: clock.now(), leaseUntil: clock.now() + 1 })).toBe("new");
+    // The drivers name it differently, and older ones do not tell.
+    const mark = (property: object): string => {
+      const driver = {
+        prepare: (text: string) => database.prepare(text),
+        exec: (text: string) => database.exec(text),
+        ...property,
+      };
+      try {
+        return `marked: ${sqliteReceived({ database: driver as never, clock }).markHandled("evt_2")}`;
+      } catch (error) {
+        return (error as { code: string }).code;
+      }
+    };
+    expect(mark({ isTransaction: false })).toBe("invalid_argument");
+    expect(mark({ inTransaction: false })).toBe("invalid_argument");
+    expect(mark({ isTransaction: true })).toBe("marked: true");
+    expect(mark({ inTransaction: true })).toBe("marked: false");
+    expect(mark({})).toBe("marked: false");
+  });
+
   it("keeps the events of receivers with different scopes apart, and refuses wrong options", async () => {
     const { first, database } = openSqlite();
     const other = sqliteReceived({ database: database as never, scope: "github" });
@@ -160,6 +189,29 @@ describe("a receiver with a storage", () => {
     fail();
     expect(await pending).toMatchObject({ ok: false, code: "handler_failed" });
     expect(await other.receive(request())).toMatchObject({ ok: true, duplicate: false });
+  });
+
+  it("lets another process take an event after five minutes in onEvent, but never the same process", async () => {
+    const storage = memoryReceived();
+    let finish = (): void => {};
+    const slow = open(
+      storage,
+      () =>
+        new Promise<void>((resolve) => {
+          finish = resolve;
+        }),
+    );
+    const pending = slow.receive(request());
+    await new Promise(setImmediate);
+    const other = open(storage, () => {});
+    await clock.advance(4 * 60_000);
+    expect(await other.receive(request())).toMatchObject({ ok: false, code: "event_underway" });
+    await clock.advance(60_000);
+    expect(await slow.receive(request())).toMatchObject({ ok: false, code: "event_underway" });
+    expect(await other.receive(request())).toMatchObject({ ok: true, duplicate: false });
+    finish();
+    expect(await pending).toMatchObject({ ok: true, duplicate: false });
+    expect(await other.receive(request())).toMatchObject({ ok: true, duplicate: true });
   });
 
   it("answers 500 and calls nothing if the storage fails before, and 204 if it fails after", async () => {
