@@ -69,7 +69,8 @@ export function stripe<P = unknown>(
  * Verifies webhooks of GitHub: `X-Hub-Signature-256`. The type is `X-GitHub-Event`, the id
  * `X-GitHub-Delivery`, which stays the same when a delivery is sent again.
  *
- * GitHub signs the body only, and no time: who has seen a request can repeat it under another id.
+ * GitHub signs the body only, and no time: who has seen a request can repeat it under another id
+ * and another type, which are not signed.
  *
  * @param secret the secret of the webhook; during a change, both.
  * @throws `invalid_option` for a secret that is missing.
@@ -97,7 +98,8 @@ export function github<P = unknown>(
  * Verifies webhooks of Shopify: `X-Shopify-Hmac-Sha256`. The type is the topic, `orders/paid`, and
  * the id the topic and `X-Shopify-Event-Id`, because events of one action share their id.
  *
- * Shopify signs the body only, and no time: who has seen a request can repeat it under another id.
+ * Shopify signs the body only, and no time: who has seen a request can repeat it under another id
+ * and another type, which are not signed.
  *
  * @param secret the client secret of the app; during a rotation, both.
  * @throws `invalid_option` for a secret that is missing.
