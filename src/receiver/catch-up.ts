@@ -192,10 +192,7 @@ export class CatchUp<E extends { readonly id: string }> {
       }
       const isDone = !page.hasMore;
       const cursor = page.next;
-      if (cursor !== stored && (isDone || !isFirst)) {
-        await storage.writeCursor({ feed: this.#feed, cursor });
-        stored = cursor;
-      }
+      if (cursor !== stored && (isDone || !isFirst)) await storage.writeCursor({ feed: this.#feed, cursor });
       if (isDone) return true;
       page = await this.#fetchPage(cursor);
     }

@@ -42,8 +42,8 @@ export interface ReceiverOptions {
    * seconds.
    *
    * It must settle, because this process refuses repetitions of the event until then. Other
-   * processes with the same `storage` refuse them for five minutes. After that they handle the event
-   * too, because this process may have died. If it can take longer, write its effect with
+   * processes with the same `storage` refuse them for five minutes. After that they handle the
+   * event too, because this process may have died. If it can take longer, write its effect with
    * `markHandled` of the storage, so that it happens once all the same.
    */
   onEvent: (event: EventNotification) => unknown;

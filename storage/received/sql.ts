@@ -45,8 +45,9 @@ export interface SqliteReceivedOptions extends TableOptions {
    * Your own database, the one on which you begin transactions. It is never closed. Transactions on
    * it must be synchronous, without an `await` between begin and commit: the claims of other events
    * run on the same database, would become part of the transaction and be rolled back with it. If
-   * yours await, pass a database that only the receiver uses, opened from the same file, and call
-   * `markHandled` of a second `sqliteReceived` on the one with the transactions.
+   * yours await, pass a database that only the receiver uses, opened from the same file with
+   * `PRAGMA busy_timeout = 0`, and call `markHandled` of a second `sqliteReceived` on the one with
+   * the transactions. Events that arrive while one is open are then refused, and delivered again.
    */
   readonly database: SqliteReceivedDatabase;
 }

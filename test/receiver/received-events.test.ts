@@ -24,7 +24,7 @@ function openSqlite() {
   if (first === undefined || second === undefined) throw new Error("two databases");
   first.install();
   second.install();
-  return { first, second, database: databases[0] };
+  return { first, second, database: databases[0], other: databases[1] };
 }
 
 describe("memoryReceived", () => {
@@ -94,6 +94,19 @@ describe("sqliteReceived", () => {
     expect(mark({ isTransaction: true })).toBe("marked: true");
     expect(mark({ inTransaction: true })).toBe("marked: false");
     expect(mark({})).toBe("marked: false");
+  });
+
+  it("loses no claim to the rollback of a host that awaits, if the receiver has its own database", async () => {
+    const { first, second, database, other } = openSqlite();
+    database.exec("PRAGMA busy_timeout = 0");
+    const claim = (id: string) => first.claim({ id, now: clock.now(), leaseUntil: clock.now() + 1_000 });
+    expect([await claim("evt_1"), await claim("evt_2")]).toEqual(["new", "new"]);
+    other.exec("BEGIN IMMEDIATE");
+    expect(second.markHandled("evt_1")).toBe(true);
+    await expect(claim("evt_3")).rejects.toThrow("locked");
+    other.exec("ROLLBACK");
+    expect([await claim("evt_1"), await claim("evt_2")]).toEqual(["in_flight", "in_flight"]);
+    expect(await claim("evt_3")).toBe("new");
   });
 
   it("keeps the events of receivers with different scopes apart, and refuses wrong options", async () => {
