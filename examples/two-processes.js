@@ -76,7 +76,7 @@ for (const id of patients) say(`  ${id}: verified, delivered by process ${lastTr
 // 4. A process is killed between its first attempt, which failed, and the retry.
 await ask("POST", "/patients", ["retried"]);
 const log = () => ask("GET", `/log/${webhook.id}`);
-await until("attempted", async () => (await log()).deliveries[0].attempts.length === 1);
+await until("attempted", async () => (await log()).items[0].attempts.length === 1);
 const victim = lastTriedBy("retried");
 victim.process.kill("SIGKILL");
 say(`Process ${victim.process.pid} tried another event, was answered 500, and was killed.`);

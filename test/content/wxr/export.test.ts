@@ -17,7 +17,7 @@ function withoutIds(text: string): string {
   const name = (id: string): string => slugs.get(id) ?? "none";
   return text
     .replace(/<wp:term_id>\d+/g, "")
-    .replace(/(?:[?&]|&amp;)(?:p|page_id)=\d+/g, "")
+    .replace(/(?:[?&]|&amp;)(?:p|page_id|attachment_id)=\d+/g, "")
     .replace(/<wp:(post_id|post_parent)>(\d+)/g, (_, tag: string, id: string) => `<wp:${tag}>${name(id)}`)
     .replace(
       /((?:_thumbnail_id|_menu_item_object_id|_menu_item_menu_item_parent)\]\]><\/wp:meta_key>\s*<wp:meta_value><!\[CDATA\[)(\d+)/g,

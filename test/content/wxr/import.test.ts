@@ -403,7 +403,7 @@ function sameInEverySite(text: string): readonly string[] {
   const name = (id: string): string => slugs.get(id) ?? id;
   return text
     .replace(/<wp:term_id>\d+/g, "<wp:term_id>")
-    .replace(/(?:[?&]|&amp;)(?:p|page_id)=\d+/g, "")
+    .replace(/(?:[?&]|&amp;)(?:p|page_id|attachment_id)=\d+/g, "")
     .replace(/<wp:(post_id|post_parent)>(\d+)/g, (_, tag: string, id: string) => `<wp:${tag}>${name(id)}`)
     .replace(
       /(_thumbnail_id\]\]><\/wp:meta_key>\s*<wp:meta_value><!\[CDATA\[)(\d+)/g,

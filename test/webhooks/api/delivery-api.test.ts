@@ -108,6 +108,7 @@ describe("the delivery log over REST", () => {
       eventId,
       type: "patient.updated",
       subject: "Patient/1",
+      tags: [],
       state: "delivered",
       reason: null,
       createdAt: iso(START),

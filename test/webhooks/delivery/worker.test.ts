@@ -110,7 +110,7 @@ function openWorker({
 }
 
 /** Reports to nobody. */
-const NO_AUDIT = { record() {}, reportsEnds: false, recordEnds() {} } as unknown as Audit;
+const NO_AUDIT = { record() {}, reportsEnds: () => false, recordEnds() {} } as unknown as Audit;
 
 describe("the worker", () => {
   it("asks again for slots that a reservation held while a claim was on its way", async () => {

@@ -64,7 +64,7 @@ describe("without the option", () => {
     ]);
     expect(await deliveries.stats(webhook.id)).not.toHaveProperty("filtered");
     const { text } = await api.call("GET", "/v1/openapi.json");
-    expect(text).not.toMatch(/"(?:filter|filtered|header_names|per_second)"/);
+    expect(text).not.toMatch(/"(?:filter|filtered|header_names|per_second)":/);
   });
 
   it("the host alone sets a rate, in-process", async () => {
