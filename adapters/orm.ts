@@ -177,7 +177,10 @@ export interface KnexTransaction {
   /** True for a transaction. */
   readonly isTransaction?: boolean | undefined;
   /** The client of the transaction. */
-  readonly client: { acquireConnection(): PromiseLike<unknown> };
+  readonly client: {
+    /** Resolves with the connection of the transaction. */
+    acquireConnection(): PromiseLike<unknown>;
+  };
   /** True once it was committed or rolled back. */
   isCompleted(): boolean;
   /** Runs a statement with its values. */

@@ -1,7 +1,7 @@
 // Prints the size of the package as it is published. Fails if it is larger than it should be.
 import { execFileSync } from "node:child_process";
 
-const MAX_PACKED_BYTES = 1_600_000;
+const MAX_PACKED_BYTES = 1_800_000;
 
 const output = execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
   encoding: "utf8",

@@ -26,7 +26,9 @@ export {
   type PlainAccess,
   type Subscriber,
 } from "./webhooks/access.js";
+export type { SubscriberHandler, SubscriberHandlerOptions } from "./webhooks/api/api-handler.js";
 export type { DeliveryOptions, SignatureOptions } from "./webhooks/config/delivery-options.js";
+export type { RegistrationOptions } from "./webhooks/config/registration-options.js";
 export type {
   EndpointHealthOptions,
   EndpointWarning,
@@ -44,8 +46,12 @@ export type {
   DeliveryAttempt,
   DeliveryCounts,
   DeliveryRequest,
+  RecoverySelection,
+  ReplayRequest,
 } from "./webhooks/delivery/deliveries.js";
 export type { EndpointHealth } from "./webhooks/delivery/endpoint-health.js";
+export type { EventFeedRequest, EventPage, FeedEvent } from "./webhooks/delivery/event-feed.js";
+export type { Explanation, ExplanationReason } from "./webhooks/delivery/explanation.js";
 export { defineEvents, type EventCatalogue } from "./webhooks/event-types/catalogue.js";
 export {
   type ClinicalEvents,
@@ -53,11 +59,18 @@ export {
   clinicalEvents,
 } from "./webhooks/event-types/clinical-events.js";
 export type { EventData } from "./webhooks/event-types/event-data.js";
-export type { PlainEventType } from "./webhooks/event-types/plain-event-type.js";
+export type { PlainEventType, TypeRetry } from "./webhooks/event-types/plain-event-type.js";
 export type { BodyForm, PlainEvent } from "./webhooks/events/notification.js";
 export type { FhirResource } from "./webhooks/fhir.js";
+export type { StopOptions } from "./webhooks/lifecycle.js";
 export type { List, ListPage } from "./webhooks/list.js";
-export type { Registrations, WebhookWithSecret } from "./webhooks/registrations/registrations.js";
+export type {
+  NewRegistration,
+  RegistrationChange,
+  Registrations,
+  SubscriberRegistrations,
+  WebhookWithSecret,
+} from "./webhooks/registrations/registrations.js";
 export {
   createWebhooks,
   type EmitOptions,
@@ -67,4 +80,4 @@ export {
   type Webhooks,
 } from "./webhooks/service.js";
 export type { Attempt, Storage, WebhookStatus } from "./webhooks/store.js";
-export type { Webhook } from "./webhooks/webhook.js";
+export type { SubscriberAuditLog, Webhook } from "./webhooks/webhook.js";

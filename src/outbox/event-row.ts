@@ -2,7 +2,7 @@
 
 import { PostbellError } from "../core/errors.js";
 import { checkName, parseEventTime } from "../webhooks/call-arguments.js";
-import { toEventId } from "../webhooks/emit/event-keys.js";
+import { readTags, toEventId } from "../webhooks/emit/event-keys.js";
 import type { AnyEventInput, EventInput, PlainEventInput } from "../webhooks/service.js";
 import type { OutboxClaim } from "./outbox-source.js";
 
@@ -41,17 +41,19 @@ function toEventRow(event: AnyEventInput): EventRow {
   const unknown = Object.keys(event).find((key) => !Object.hasOwn(KEYS, key));
   if (unknown !== undefined) throw createInvalid(unknown, `An event has no field '${unknown}'.`);
   const input = event as EventInput & PlainEventInput;
-  const { type, account, resource, related, data, occurredAt } = input;
+  const { type, account, resource, related, data, occurredAt, subject } = input;
   if (typeof type !== "string")
     throw createInvalid("type", "type must be a string, the name of an event type.");
   checkName("account", account);
   if (data === undefined && !isObject(resource))
     throw createInvalid("resource", "resource must be an object, or data a value.");
   const id = toEventId(account, input);
+  if (subject !== undefined) checkName("subject", subject);
+  const tags = readTags(input.tags);
   const time =
     occurredAt === undefined ? undefined : new Date(parseEventTime("occurredAt", occurredAt)).toISOString();
   try {
-    const fields = { type, account, resource, related, data, occurredAt: time };
+    const fields = { type, account, resource, related, data, occurredAt: time, subject, tags };
     return { id, event: toAscii(JSON.stringify(fields)) };
   } catch (cause) {
     throw createInvalid(

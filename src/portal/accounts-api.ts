@@ -9,17 +9,19 @@ import { type ApiCall, type ApiRoute, jsonResponse, notFoundHere } from "./api.j
 import type { PortalSettings, PortalWebhooks } from "./options.js";
 import type { FoundAccountJson } from "./shapes.js";
 
-/** The requests of operators count together. Names of accounts have no NUL. */
-export const OPERATORS = "\u0000operators";
+/** Whom the requests of an operator count for. Names of accounts have no NUL. */
+export const payerOf = (operator: string): string => `\u0000${operator}`;
 
 type AccountList = NonNullable<PortalWebhooks["accounts"]>;
 
 /** For a visitor who is not an operator, the paths do not exist. */
 export const accountRoutes = ({ webhooks }: PortalSettings, limit: RateLimit): ApiRoute[] => {
-  const admit = ({ visitor: { operator } }: ApiCall): { accounts: AccountList; service: PortalWebhooks } => {
+  const admit = ({
+    visitor: { operator, name },
+  }: ApiCall): { accounts: AccountList; service: PortalWebhooks } => {
     if (operator !== true || webhooks?.accounts === undefined) throw notFoundHere();
-    const seconds = limit.take(OPERATORS);
-    if (seconds > 0) throw rateLimited(seconds, "Operators send too many requests");
+    const seconds = limit.take(payerOf(name));
+    if (seconds > 0) throw rateLimited(seconds, "You send too many requests");
     return { accounts: webhooks.accounts, service: webhooks };
   };
   return [
@@ -48,7 +50,7 @@ export const accountRoutes = ({ webhooks }: PortalSettings, limit: RateLimit): A
           const match = await findInAccount(service.as({ operator, account }), account, text);
           if (match !== undefined) found.push({ account, ...match });
         }
-        limit.charge(OPERATORS, items.length);
+        limit.charge(payerOf(operator), items.length);
         return jsonResponse(200, { items: found, next });
       },
     },
@@ -84,7 +86,7 @@ const MAX_SEARCH = 256;
 
 function readSearch(query: URLSearchParams): string {
   const text = (query.get("q") ?? "").trim();
-  if (text !== "" && text.length <= MAX_SEARCH) return text.toLowerCase();
+  if (text !== "" && text.length <= MAX_SEARCH) return text;
   throw new HttpError(400, "invalid_request", `q must be a text of 1 to ${MAX_SEARCH} characters.`);
 }
 
@@ -93,13 +95,14 @@ const EVENT_ID = /^(?:[0-9a-f-]{36}\.)?([0-9a-f-]{36})(?:\.[0-9]{1,9})?$/;
 
 /**
  * Finds a text in an account: in its name, in the ids, names and addresses of its first hundred
- * endpoints, or as the id of an event.
+ * endpoints, or as the id or the subject of an event.
  */
 async function findInAccount(
   { registrations, deliveries }: ReturnType<PortalWebhooks["as"]>,
   account: string,
-  text: string,
+  typed: string,
 ): Promise<Omit<FoundAccountJson, "account"> | undefined> {
+  const text = typed.toLowerCase();
   if (account.toLowerCase().includes(text)) return { kind: "account" };
   const { items } = await registrations.list({ limit: 100 });
   const endpoint = items.find(({ id, url, description }) =>
@@ -107,7 +110,7 @@ async function findInAccount(
   );
   if (endpoint !== undefined) return { kind: "endpoint", webhookId: endpoint.id };
   const eventId = EVENT_ID.exec(text)?.[1];
-  if (eventId === undefined || !isUuid(eventId)) return undefined;
-  const [delivery] = (await deliveries.list({ eventId, limit: 1 })).items;
+  const key = eventId !== undefined && isUuid(eventId) ? { eventId } : { subject: typed };
+  const [delivery] = (await deliveries.list({ ...key, limit: 1 })).items;
   return delivery && { kind: "event", webhookId: delivery.webhookId, deliveryId: delivery.id };
 }

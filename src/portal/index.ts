@@ -9,7 +9,7 @@ import { createRouter, type Route, withoutBody } from "../http/router.js";
 import type { HttpRequest, HttpResponse, Service } from "../http/types.js";
 import type { Operator, Subscriber } from "../webhooks/access.js";
 import { checkName, readSubscriber } from "../webhooks/call-arguments.js";
-import { accountRoutes, OPERATORS } from "./accounts-api.js";
+import { accountRoutes, payerOf } from "./accounts-api.js";
 import {
   API_HEADERS,
   type ApiCall,
@@ -123,7 +123,7 @@ export function createPortal(options: PortalOptions): Service {
   const callWebhooks = async (call: UnroutedCall): Promise<HttpResponse> => {
     const { actor } = call;
     if (webhooks === undefined || actor === undefined) throw notFoundHere();
-    const payer = "operator" in actor ? OPERATORS : actor.account;
+    const payer = "operator" in actor ? payerOf(actor.operator) : actor.account;
     const seconds = accounts.take(payer);
     if (seconds > 0) throw rateLimited(seconds, "This account sends too many requests");
     const response = await webhooks.as(actor).handle(toWebhooksRequest(call), {

@@ -36,7 +36,7 @@ export interface Visitor {
   readonly operator?: boolean | undefined;
   /**
    * True if the visitor may see the bodies of notifications, which contain records. In any case,
-   * only a subscriber that may manage the webhook sees them. Default: false.
+   * only a subscriber that may manage the webhook, or an operator, sees them. Default: false.
    */
   readonly canReadRecords?: boolean | undefined;
 }

@@ -84,7 +84,7 @@ export interface Access<R = ParsedResource> {
  * The same functions if all event types are plain. `canRead` can be left out: a webhook then gets
  * every event of its account that it subscribes to.
  */
-export interface PlainAccess<R> extends Omit<Access<R>, "canRead">, Partial<Pick<Access<R>, "canRead">> {}
+export type PlainAccess<R> = Omit<Access<R>, "canRead"> & Partial<Pick<Access<R>, "canRead">>;
 
 const BEARER = /^Bearer +([\x21-\x7e]{1,4096})$/i;
 

@@ -80,6 +80,14 @@ export function readSubscriber(subscriber: Subscriber): Subscriber {
 export function readActor(who: Subscriber | Operator): Subscriber | Operator {
   if (typeof who !== "object" || who === null || !("operator" in who)) return readSubscriber(who);
   const { operator, account } = who;
+  // A session's user with a field of this name must not become an operator.
+  if ("id" in who) {
+    throw new PostbellError(
+      "invalid_argument",
+      "as() takes { id, account } of a subscriber or { operator, account }, not both.",
+      { field: "operator" },
+    );
+  }
   checkName("operator", operator);
   checkName("account", account);
   return { operator, account };

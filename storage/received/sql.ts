@@ -32,7 +32,10 @@ export interface PgReceivedOptions extends TableOptions {
 /** The part of a database of `node:sqlite` or better-sqlite3 that is called. */
 export interface SqliteReceivedDatabase extends SqliteConnection {
   /** Compiles a statement. */
-  prepare(text: string): { all(...values: never[]): unknown[] };
+  prepare(text: string): {
+    /** Runs the statement, and returns its rows. */
+    all(...values: never[]): unknown[];
+  };
   /** True while a transaction is open, in `node:sqlite`. */
   readonly isTransaction?: boolean | undefined;
   /** The same, in better-sqlite3 and libsql. */

@@ -27,8 +27,8 @@ it("leads an operator from what fails to the repair, under the operator's name",
     expect(await axeFindings(page)).toEqual([]);
     await page.getByLabel("Show").selectOption("All accounts");
     await expect.poll(() => rows.count()).toBe(2);
-    await page.getByLabel("Account, endpoint or event ID").fill("shop.example");
-    await page.getByLabel("Account, endpoint or event ID").press("Enter");
+    await page.getByLabel("Account, endpoint, event ID or subject").fill("shop.example");
+    await page.getByLabel("Account, endpoint, event ID or subject").press("Enter");
     await page.getByRole("link", { name: "an endpoint of shop & co" }).click();
     await page.getByRole("heading", { name: "shop.example.com/in" }).waitFor();
     await page.getByText("You look at the account shop & co as Olga.").waitFor();

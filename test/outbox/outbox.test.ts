@@ -88,7 +88,10 @@ const away = (): Error => new PostbellError("storage_unavailable", "The storage 
 describe("an outbox", () => {
   it("moves events without a resource, too", async () => {
     const { source, open, clock } = await openScene();
-    const [id] = await source.add([{ type: "order.paid", account: "shop-7", data: { order: "A-1" } }]);
+    const keys = { subject: "order/A-1", tags: ["invoice"] };
+    const [id] = await source.add([
+      { type: "order.paid", account: "shop-7", data: { order: "A-1" }, ...keys },
+    ]);
     const seen: unknown[] = [];
     const box = open({
       webhooks: {
@@ -101,7 +104,9 @@ describe("an outbox", () => {
     await box.start();
     await box.idle();
     const occurredAt = new Date(clock.now());
-    expect(seen).toEqual([{ id, type: "order.paid", account: "shop-7", data: { order: "A-1" }, occurredAt }]);
+    expect(seen).toEqual([
+      { id, type: "order.paid", account: "shop-7", data: { order: "A-1" }, occurredAt, ...keys },
+    ]);
   });
 
   it("emits what is in the source, with its ids and times, and leaves nothing there", async () => {
@@ -456,6 +461,8 @@ describe("an event that is added", () => {
     ["no resource", { type: "patient.updated", account: "a" }, "resource"],
     ["an id that is no UUID", eventFor("p1", { id: "1" }), "id"],
     ["an invalid time", eventFor("p1", { occurredAt: "yesterday" }), "occurredAt"],
+    ["a subject that is no text", { ...eventFor("p1"), subject: 7 } as never, "subject"],
+    ["tags that are no list", eventFor("p1", { tags: "invoice" as never }), "tags"],
     ["no type", eventFor("p1", { type: 1 as never }), "type"],
     [
       "what JSON cannot hold",

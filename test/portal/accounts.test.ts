@@ -207,6 +207,7 @@ describe("the search of an operator", () => {
     expect(await find("ward 3")).toEqual({ items: [endpoint], next: null });
     expect(await find(id)).toEqual({ items: [endpoint], next: null });
     expect(await find(eventId)).toMatchObject({ items: [{ account: "clinic", kind: "event" }], next: null });
+    expect(await find("Patient/p1")).toMatchObject({ items: [{ account: "clinic", kind: "event" }] });
     expect(await find("hooks.example")).toMatchObject({
       items: [{ kind: "endpoint" }, { kind: "endpoint" }],
     });

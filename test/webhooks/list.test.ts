@@ -87,6 +87,12 @@ describe("a list", () => {
   });
 });
 
+it("refuses who is both a subscriber and an operator, such as a user with such a field", () => {
+  const { webhooks } = registrationApi({});
+  const user = { ...ACME, operator: "Vodafone" };
+  expect(() => webhooks.as(user)).toThrow(expect.objectContaining({ code: "invalid_argument" }));
+});
+
 describe("the lists of as(subscriber)", () => {
   it("have the subscriber's account by default, and refuse every other one", async () => {
     const { webhooks } = registrationApi({ limits: { auditEntries: 10 } });

@@ -126,11 +126,19 @@ export type RecoverySelection =
   | {
       /** A Date, or ISO 8601 with an offset. */
       readonly since: Date | string;
+      /** Only events of this type. */
       readonly type?: string | undefined;
+      /**
+       * Only events whose deliveries `failed`; only those `missed`, which have no delivery to the
+       * webhook; only those `withheld`, for which `access.canRead` is called again; or those that
+       * are `pending`. Default: failed and missed.
+       */
       readonly state?: RecoverableState | "pending" | undefined;
     }
   | {
+      /** Default: all that is pending. */
       readonly since?: Date | string | undefined;
+      /** Only events of this type. */
       readonly type?: string | undefined;
       readonly state: "pending";
     };
@@ -268,12 +276,6 @@ export interface Deliveries {
    * attempt, in addition to their schedule: an endpoint that was repaired receives what waits for
    * it. If the attempt fails, its next one is made when it was planned before. Deliveries that are
    * in flight, due already or not attempted yet are left alone, so calling it again is safe.
-   *
-   * @param request.since may be left out with the state `pending`.
-   * @param request.type recovers only events of this type.
-   * @param request.state recovers only events whose deliveries `failed`; only those `missed`, which
-   * have no delivery to the webhook; only those `withheld`, for which `access.canRead` is called
-   * again; or those that are `pending`. Default: failed and missed.
    *
    * The deliveries fall due one at a time, `delivery.recoverEveryMs` apart, oldest first. New
    * events go before them. Recoveries of one account run one after another.

@@ -100,7 +100,7 @@ export function createRegistrations(
   const { enabledWebhooks: enabledLimit } = limits;
 
   const offered = (actor: Actor): (keyof EndpointSettings)[] =>
-    listSettings(config.registrations, actor === "host");
+    listSettings(config.registrations, hasAuthority(actor));
 
   const report = (
     action: "webhook.created" | "webhook.deleted",

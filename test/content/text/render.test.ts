@@ -440,3 +440,9 @@ describe("what is rendered for somebody who is not trusted", () => {
     });
   });
 });
+
+it("puts a paragraph of very many tags together, which no single call could take as arguments", () => {
+  const html = renderContent("<link>x".repeat(150_000), trusted);
+  expect(html.startsWith("<link>")).toBe(true);
+  expect(html.length).toBeGreaterThanOrEqual(7 * 150_000);
+});

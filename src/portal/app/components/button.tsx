@@ -106,18 +106,24 @@ function Confirmation({
 }: Question & { onAnswer: (isConfirmed: boolean) => void }) {
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
+  const isConfirmed = useRef(false);
   useEffect(() => {
     dialog.current?.showModal();
   }, []);
+  /** A dialog that is closed gives the focus back; one that is only removed does not. */
+  const answer = (confirmed: boolean): void => {
+    isConfirmed.current = confirmed;
+    dialog.current?.close();
+  };
   return (
-    <dialog ref={dialog} aria-labelledby={id} onClose={() => onAnswer(false)}>
+    <dialog ref={dialog} aria-labelledby={id} onClose={() => onAnswer(isConfirmed.current)}>
       <h2 id={id}>{title}</h2>
       <p>{explanation}</p>
       <div class="row">
-        <button type="button" class="danger" onClick={() => onAnswer(true)}>
+        <button type="button" class="danger" onClick={() => answer(true)}>
           {confirm}
         </button>
-        <button type="button" class="plain" autofocus onClick={() => onAnswer(false)}>
+        <button type="button" class="plain" autofocus onClick={() => answer(false)}>
           Cancel
         </button>
       </div>

@@ -29,6 +29,15 @@ function useOverflow(): [RefObject<HTMLElement | null>, boolean] {
   return [element, isWider];
 }
 
+const CONTROLS = "a, button, input, label, select, summary";
+
+/** Follows the link of a row that was pressed beside its controls, unless a text was selected. */
+function openRow({ target }: MouseEvent): void {
+  if (!(target instanceof Element) || target.closest(CONTROLS) !== null) return;
+  if (getSelection()?.isCollapsed === false) return;
+  target.closest("tr")?.querySelector<HTMLElement>("th a")?.click();
+}
+
 const joinClasses = (...names: (string | false | undefined)[]): string | undefined =>
   names.filter(Boolean).join(" ") || undefined;
 
@@ -41,12 +50,15 @@ export function Table<T extends { key: string }>({
   columns,
   header,
   rows,
+  opens = false,
 }: {
   caption: string;
   columns: Column<T>[];
   /** The name of the column that names a row. */
   header: string;
   rows: T[];
+  /** True if a press anywhere in a row follows the link in its header. */
+  opens?: boolean;
 }) {
   const [element, isWider] = useOverflow();
   return (
@@ -67,8 +79,8 @@ export function Table<T extends { key: string }>({
             ))}
           </tr>
         </thead>
-        {/* biome-ignore lint/a11y/noRedundantRoles: as above. */}
-        <tbody role="rowgroup">
+        {/* biome-ignore lint/a11y: as above; the keyboard has the link itself. */}
+        <tbody role="rowgroup" class={opens ? "opens" : undefined} onClick={opens ? openRow : undefined}>
           {rows.map((row) => (
             // biome-ignore lint/a11y/noRedundantRoles: as above.
             <tr role="row" key={row.key}>

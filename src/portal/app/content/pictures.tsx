@@ -2,8 +2,8 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ContentResponseJson, RecordJson } from "../../content-shapes.js";
-import { ErrorMessage, Loading } from "../components/small.js";
-import { usePage } from "../page-context.js";
+import { ErrorMessage, getMessage, Loading } from "../components/small.js";
+import { useLeaveSignal, usePage } from "../page-context.js";
 import { useResource } from "../use-resource.js";
 import { sendFile } from "./media.js";
 import { getPicture, getTitle } from "./records.js";
@@ -15,11 +15,37 @@ const SEARCH_LENGTH = 200;
 const escapeMarkup = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");
 
-/** Returns a picture as the block editor writes it into a content. */
-export const buildImageBlock = ({ id, source_url: url = "", alt_text: alt = "" }: RecordJson): string =>
-  `<!-- wp:image {"id":${id}} -->
-<figure class="wp-block-image"><img src="${escapeMarkup(url)}" alt="${escapeMarkup(alt)}" class="wp-image-${id}"/></figure>
-<!-- /wp:image -->`;
+/** Returns a picture as HTML for a content. */
+export const buildFigure = ({ id, source_url: url = "", alt_text: alt = "" }: RecordJson): string =>
+  `<figure class="wp-block-image"><img src="${escapeMarkup(url)}" alt="${escapeMarkup(alt)}" class="wp-image-${id}"/></figure>`;
+
+/** The boundary of a block of the block editor: its name, or a slash for its end. */
+const BLOCK_BOUNDARY = /<!-- (\/?)wp:[^>]*?(\/?)-->/g;
+
+/** Returns where a block can stand: at `at`, or behind the outermost block around it. */
+function findBlockEnd(text: string, at: number): number {
+  let depth = 0;
+  for (const { index, 0: boundary, 1: ends, 2: isEmpty } of text.matchAll(BLOCK_BOUNDARY)) {
+    if (index >= at && depth === 0) return at;
+    if (isEmpty === "") depth += ends === "" ? 1 : -1;
+    if (index >= at && depth <= 0) return index + boundary.length;
+  }
+  return depth === 0 ? at : text.length;
+}
+
+/**
+ * Inserts a picture into a content at the caret, with a blank line on each side. A content of
+ * blocks gets a block; in any other, a block would end the paragraphs that blank lines make.
+ */
+export function insertPicture(text: string, at: number, picture: RecordJson): string {
+  const hasBlocks = text.includes("<!-- wp:");
+  const end = text.indexOf("\n", at);
+  const place = hasBlocks ? findBlockEnd(text, at) : end === -1 ? text.length : end;
+  const figure = buildFigure(picture);
+  const part = hasBlocks ? `<!-- wp:image {"id":${picture.id}} -->\n${figure}\n<!-- /wp:image -->` : figure;
+  const [before, after] = [text.slice(0, place).trimEnd(), text.slice(place).trimStart()];
+  return [before, part, after].filter((each) => each !== "").join("\n\n");
+}
 
 interface PickerProps {
   onChoose: (picture: RecordJson) => void;
@@ -28,11 +54,18 @@ interface PickerProps {
 
 /** The newest pictures of the library, or those that a search finds. A file that is chosen is uploaded. */
 function PictureDialog({ onChoose, onClose }: PickerProps) {
-  const { api, fail } = usePage();
+  const { api } = usePage();
+  const left = useLeaveSignal();
   const dialog = useRef<HTMLDialogElement>(null);
   const [search, setSearch] = useState("");
   const [isUploading, setUploading] = useState(false);
+  const [problem, setProblem] = useState("");
   useEffect(() => dialog.current?.showModal(), []);
+  /** Closes the dialog first, so that the focus returns to the button. */
+  const choose = (picture: RecordJson): void => {
+    dialog.current?.close();
+    onChoose(picture);
+  };
   const { data, error } = useResource(
     (reader) =>
       reader.get<ContentResponseJson<RecordJson[]>>("content/media", {
@@ -43,12 +76,18 @@ function PictureDialog({ onChoose, onClose }: PickerProps) {
       }),
     [search.trim()],
   );
-  const upload = async (file: File | undefined): Promise<void> => {
-    if (file === undefined) return;
+  const upload = async (input: HTMLInputElement): Promise<void> => {
+    const [file] = input.files ?? [];
+    if (file === undefined || isUploading) return;
     setUploading(true);
+    setProblem("");
     try {
-      onChoose(await sendFile(file, api, new AbortController().signal, () => {}));
+      const picture = await sendFile(file, api, left, () => {});
+      if (!left.aborted) choose(picture);
+    } catch (error) {
+      if (!left.aborted) setProblem(getMessage(error));
     } finally {
+      input.value = "";
       setUploading(false);
     }
   };
@@ -71,11 +110,13 @@ function PictureDialog({ onChoose, onClose }: PickerProps) {
             type="file"
             class="unseen"
             accept="image/*"
-            disabled={isUploading}
-            onChange={(event) => void upload(event.currentTarget.files?.[0]).catch(fail)}
+            onChange={(event) => void upload(event.currentTarget)}
           />
         </label>
       </div>
+      <p role="alert" class="problem">
+        {problem}
+      </p>
       {error !== undefined && <ErrorMessage error={error} />}
       {data === undefined && error === undefined && <Loading />}
       {data !== undefined && pictures.length === 0 && (
@@ -86,7 +127,7 @@ function PictureDialog({ onChoose, onClose }: PickerProps) {
       <ul class="media">
         {pictures.map((picture) => (
           <li key={picture.id}>
-            <button type="button" class="bare" onClick={() => onChoose(picture)}>
+            <button type="button" class="bare" onClick={() => choose(picture)}>
               <img src={api.url(getPicture(picture, "thumbnail") ?? "")} alt="" loading="lazy" />
               <span class="address">{getTitle(picture)}</span>
             </button>
@@ -114,15 +155,7 @@ export function PictureButton({
       <button type="button" class="plain" aria-haspopup="dialog" onClick={() => setOpen(true)}>
         {label}
       </button>
-      {isOpen && (
-        <PictureDialog
-          onClose={() => setOpen(false)}
-          onChoose={(picture) => {
-            setOpen(false);
-            onChoose(picture);
-          }}
-        />
-      )}
+      {isOpen && <PictureDialog onClose={() => setOpen(false)} onChoose={onChoose} />}
     </>
   );
 }
@@ -139,9 +172,10 @@ export function FeaturedPicture({ value, onChange }: { value: string; onChange: 
         : null,
     [value],
   );
+  const section = useRef<HTMLElement>(null);
   const picture = data === undefined || data === null ? undefined : getPicture(data, "thumbnail");
   return (
-    <section class="field featured" aria-label="Featured picture">
+    <section class="field featured" aria-label="Featured picture" ref={section}>
       <h2>Featured picture</h2>
       {picture !== undefined && (
         <img src={api.url(picture)} alt={data?.alt_text || "Without an alternative text"} />
@@ -152,7 +186,15 @@ export function FeaturedPicture({ value, onChange }: { value: string; onChange: 
           onChoose={({ id }) => onChange(String(id))}
         />
         {hasPicture && (
-          <button type="button" class="plain" onClick={() => onChange("0")}>
+          <button
+            type="button"
+            class="plain"
+            onClick={() => {
+              // This button goes.
+              section.current?.querySelector("button")?.focus();
+              onChange("0");
+            }}
+          >
             Remove it
           </button>
         )}

@@ -9,7 +9,7 @@ import type { Api } from "../api.js";
 import { Field, Form, FormButton, SelectField, TextField } from "../components/form.js";
 import { announce } from "../components/live.js";
 import { usePage } from "../page-context.js";
-import { buildImageBlock, FeaturedPicture, PictureButton } from "./pictures.js";
+import { FeaturedPicture, insertPicture, PictureButton } from "./pictures.js";
 import {
   type FieldName,
   formatSiteTime,
@@ -312,19 +312,11 @@ export function RecordFieldInput({
             label="Insert a picture"
             onChoose={(picture) => {
               const at = area.current?.selectionStart ?? value.length;
-              onChange(insertBlock(value, at, buildImageBlock(picture)));
+              onChange(insertPicture(value, at, picture));
             }}
           />
         </p>
       )}
     </>
   );
-}
-
-/** Inserts a block after the line at `at`, with a blank line on each side. */
-function insertBlock(text: string, at: number, block: string): string {
-  const end = text.indexOf("\n", at);
-  const place = end === -1 ? text.length : end;
-  const [before, after] = [text.slice(0, place).trimEnd(), text.slice(place).trimStart()];
-  return [before, block, after].filter((part) => part !== "").join("\n\n");
 }

@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { AccountJson, AccountPageJson, FoundAccountJson } from "../../shapes.js";
+import { ActionButton } from "../components/button.js";
 import { Form, SelectField, TextField } from "../components/form.js";
 import { Users } from "../components/icons.js";
 import { Badge, ErrorMessage, Heading, Loading, RelativeTime } from "../components/small.js";
@@ -14,7 +15,6 @@ import { deliveryLink } from "./calls.js";
 import { formatSuccessRate } from "./wording.js";
 
 const PER_PAGE = 50;
-const REFRESH_MS = 10_000;
 
 interface Row extends AccountJson {
   key: string;
@@ -62,35 +62,45 @@ const KINDS = { account: "the account", endpoint: "an endpoint of", event: "an e
 
 /** Results that are shown. */
 const MAX_FOUND = 50;
+/** Requests of one press. All operators share a limit of requests. */
+const MAX_REQUESTS = 25;
+
+interface Found {
+  items: FoundAccountJson[];
+  state: "searching" | "stopped" | "done";
+  /** Where the search goes on. */
+  next: string | undefined;
+}
 
 /** Searches all accounts, some at a time, and says how far it is. */
 function AccountSearch() {
   const { api } = usePage();
   const left = useLeaveSignal();
   const [text, setText] = useState("");
-  const [found, setFound] = useState<{ items: FoundAccountJson[]; searching: boolean }>();
-  const search = async (): Promise<void> => {
-    const items: FoundAccountJson[] = [];
-    setFound({ items, searching: true });
+  const [found, setFound] = useState<Found>();
+  const search = async (from?: Found): Promise<void> => {
+    const items = [...(from?.items ?? [])];
+    let next = from?.next;
+    setFound({ items, state: "searching", next });
     try {
-      let cursor: string | undefined;
-      do {
+      for (let requests = 0; requests < MAX_REQUESTS && items.length < MAX_FOUND; requests += 1) {
         const page: { items: FoundAccountJson[]; next: string | null } = await api
           .within(left)
-          .get("accounts/search", { q: text.trim(), cursor });
+          .get("accounts/search", { q: text.trim(), cursor: next });
         items.push(...page.items);
-        setFound({ items: [...items], searching: true });
-        cursor = page.next ?? undefined;
-      } while (cursor !== undefined && items.length < MAX_FOUND);
+        next = page.next ?? undefined;
+        setFound({ items: [...items], state: next === undefined ? "done" : "searching", next });
+        if (next === undefined) return;
+      }
     } finally {
-      setFound({ items, searching: false });
+      setFound((now) => (now?.state === "searching" ? { items, state: "stopped", next } : now));
     }
   };
   return (
     <>
-      <Form label="Search all accounts" submit="Search" kind="plain" isRow act={search}>
+      <Form label="Search all accounts" submit="Search" kind="plain" isRow act={() => search()}>
         <TextField
-          label="Account, endpoint or event ID"
+          label="Account, endpoint, event ID or subject"
           type="search"
           maxLength={256}
           value={text}
@@ -101,8 +111,9 @@ function AccountSearch() {
         <section class="card" aria-label="Found">
           <p role="status">
             {pluralise(found.items.length, "place", "places")} found
-            {found.searching ? ", searching …" : "."}
+            {{ searching: ", searching …", stopped: " so far.", done: "." }[found.state]}
           </p>
+          {found.state === "stopped" && <ActionButton act={() => search(found)}>Search further</ActionButton>}
           <ul>
             {found.items.map((item) => (
               <li key={item.account}>
@@ -128,7 +139,6 @@ function Listing({ state }: { state: string }) {
   const { data, error } = useResource(
     (api) => api.get<AccountPageJson>("accounts", { state, cursor: pager.cursor, limit: PER_PAGE }),
     [state, pager.cursor],
-    REFRESH_MS,
   );
   if (error !== undefined) return <ErrorMessage error={error} />;
   if (data === undefined) return <Loading />;
@@ -146,6 +156,7 @@ function Listing({ state }: { state: string }) {
             caption="Accounts"
             columns={COLUMNS}
             header="Account"
+            opens
             rows={data.items.map((account) => ({ ...account, key: account.account }))}
           />
         </div>
@@ -183,8 +194,11 @@ export function AccountBar({ account }: { account: string }) {
   return (
     <aside class="account-bar" aria-label="Account">
       <p>
-        You look at the account <strong>{account}</strong> as {session.name}. What you do is recorded under
-        your name.
+        You look at the account{" "}
+        <strong>
+          <bdi>{account}</bdi>
+        </strong>{" "}
+        as {session.name}. What you do is recorded under your name.
       </p>
       <a href={pageOf(undefined, "/accounts")}>All accounts</a>
     </aside>

@@ -251,7 +251,7 @@ function LogTable({
     );
   return (
     <div class="log-table" aria-busy={isStale}>
-      <Table caption="Deliveries, newest first" columns={columns} header="Event" rows={rows} />
+      <Table caption="Deliveries, newest first" columns={columns} header="Event" rows={rows} opens />
     </div>
   );
 }

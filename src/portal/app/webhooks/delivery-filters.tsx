@@ -205,7 +205,15 @@ export function DeliveryFilters({ isNarrow, ...props }: FilterProps & { isNarrow
 export function ClearButton({ address, change }: Omit<FilterProps, "counts">) {
   if (!isNarrowed(address) && address.state === undefined) return null;
   return (
-    <button type="button" class="bare small" onClick={() => change({})}>
+    <button
+      type="button"
+      class="bare small"
+      onClick={() => {
+        change({});
+        // The button goes.
+        document.querySelector<HTMLElement>(".log-head h2")?.focus();
+      }}
+    >
       <X class="icon" aria-hidden="true" />
       Clear the filters
     </button>

@@ -75,12 +75,12 @@ function Attempts({ delivery: { attempts }, children }: Found & { children: Comp
 /** What an attempt sends, with a command that sends it again by hand. */
 function SentRequest({ path }: { path: string }) {
   const { session } = usePage();
+  // An operator who looks through accounts sees a record on request only.
+  const [isBodyShown, setBodyShown] = useState(session.account === undefined);
+  const isIncluded = session.canReadRecords && isBodyShown;
   const { data, error } = useResource(
-    (api) =>
-      api.get<DeliveryRequestJson>(`${path}/request`, {
-        include: session.canReadRecords ? "body" : undefined,
-      }),
-    [path],
+    (api) => api.get<DeliveryRequestJson>(`${path}/request`, { include: isIncluded ? "body" : undefined }),
+    [path, isIncluded],
   );
   if (data === undefined)
     return (
@@ -113,6 +113,11 @@ function SentRequest({ path }: { path: string }) {
         <CodeBlock text={headers.join("\n")} label="headers" />
       </details>
       {data.body !== null && <JsonText text={data.body} label="body" />}
+      {session.canReadRecords && !isBodyShown && (
+        <button type="button" class="plain" onClick={() => setBodyShown(true)}>
+          Show the body
+        </button>
+      )}
       {!session.canReadRecords && <p class="quiet">The body contains the record. It is not shown to you.</p>}
       <details>
         <summary>Send it yourself with curl</summary>

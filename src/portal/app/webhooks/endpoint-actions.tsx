@@ -141,7 +141,15 @@ function TestTypeDialog({
       <ul>
         {found.map((type) => (
           <li key={type}>
-            <button type="button" class="bare" onClick={() => onChoose(type)}>
+            <button
+              type="button"
+              class="bare"
+              onClick={() => {
+                // First, so that the focus returns to the button.
+                dialog.current?.close();
+                onChoose(type);
+              }}
+            >
               {type}
             </button>
           </li>
@@ -169,7 +177,6 @@ export function TestMenu(tab: TabProps) {
     .filter((type) => findReceivers([{ event_types: eventTypes ?? ["*"] }], type).length > 0);
   if (tab.webhook.status === "DISABLED" || types.length === 0) return null;
   const choose = (type: string): void => {
-    setOpen(false);
     test(type).catch(fail);
   };
   return (
@@ -190,25 +197,41 @@ export function TestMenu(tab: TabProps) {
 }
 
 /**
- * Sends everything that an endpoint in trouble did not receive: what failed or was missed since it
- * began to fail, and what waits for a retry. The service sends it one after another. Returns how
- * many.
+ * Sends everything that an endpoint did not receive: what failed or was missed, and what waits for
+ * a retry. The service sends it one after another. Returns how many.
  */
 async function sendAllNow(api: Api, { id, createdDate, stats }: WebhookWithStatsJson): Promise<number> {
   const recover = async (body: object): Promise<number> =>
     (await api.send<{ count: number }>("POST", `${webhookPath(id)}/recover`, body)).count;
-  const missed = await recover({ since: stats.health.failingSince ?? createdDate });
-  return missed + (stats.pending === 0 ? 0 : await recover({ state: "pending" }));
+  const waiting = stats.pending === 0 ? 0 : await recover({ state: "pending" });
+  return waiting + (await recover({ since: createdDate }));
 }
 
-/** Sends everything that an endpoint in trouble did not receive, and says how much is left. */
+interface Sending {
+  count: number;
+  /** How many the endpoint had accepted before. */
+  before: number;
+}
+
+/** Says how much of what is being sent was accepted. */
+function SendProgress({ sending: { count, before }, delivered }: { sending: Sending; delivered: number }) {
+  const done = Math.max(0, Math.min(count, delivered - before));
+  if (done === count) return null;
+  return (
+    <span class="sending">
+      <progress aria-label="Sent" value={done} max={count} />
+      {`${done.toLocaleString("en-GB")} of ${count.toLocaleString("en-GB")}`}
+    </span>
+  );
+}
+
+/** Sends everything that an endpoint did not receive, and says how far it is. */
 export function RetryButton({ webhook, reload }: TabProps) {
   const { api, say } = usePage();
   const { failed, pending, delivered } = webhook.stats;
   /** The failed deliveries that were sent again: they stay in the log. */
   const [retried, setRetried] = useState(0);
-  /** What is being sent: how many, and how many the endpoint had accepted before. */
-  const [sending, setSending] = useState<{ count: number; before: number }>();
+  const [sending, setSending] = useState<Sending>();
   const isWaiting = isTroubled(webhook.stats);
   const act = async (): Promise<void> => {
     say("");
@@ -222,18 +245,11 @@ export function RetryButton({ webhook, reload }: TabProps) {
     );
     await reload();
   };
-  const done = sending === undefined ? 0 : Math.min(sending.count, delivered - sending.before);
   const count = Math.max(0, failed - retried) + (isWaiting ? pending : 0);
-  const isSending = sending !== undefined && done < sending.count && pending > 0;
   return (
     <>
-      {isSending && (
-        <span class="sending">
-          <progress aria-label="Sent" value={done} max={sending.count} />
-          {`${done.toLocaleString("en-GB")} of ${sending.count.toLocaleString("en-GB")}`}
-        </span>
-      )}
-      {!isSending && (isWaiting || count > 0) && (
+      {sending !== undefined && pending > 0 && <SendProgress sending={sending} delivered={delivered} />}
+      {(isWaiting || count > 0) && (
         <ActionButton
           act={act}
           hasCooldown

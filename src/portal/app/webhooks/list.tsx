@@ -283,6 +283,7 @@ function Listing({
             caption="Webhooks of the account"
             columns={COLUMNS}
             header="Endpoint"
+            opens
             rows={shown.map((webhook) => ({ ...webhook, key: webhook.id }))}
           />
         </div>
@@ -318,7 +319,10 @@ export function WebhookList({ query }: ViewProps) {
       </div>
       {error && <ErrorMessage error={error} />}
       {!data && !error && <Loading />}
-      {isEmpty && <FirstSteps />}
+      {isEmpty && session.account === undefined && <FirstSteps />}
+      {isEmpty && session.account !== undefined && (
+        <p class="empty">This account has no endpoint. Check its name.</p>
+      )}
       {data && !isEmpty && (
         <Listing
           webhooks={sortByUrgency(data.webhooks)}
