@@ -12,7 +12,10 @@
 -- filters of the account; or `skipped` if it follows one that was not stored. The order is `-` if this
 -- call has not stored the event. If it has, the number of the account follows.
 
-checkTypes({ READY.f, READY.s, LOG, EVENT_KEYS, COMPLETED, RETENTION, EXPIRATIONS }, { WEBHOOKS, IN_FLIGHT, DELIVERIES, PROGRESS, REMOVALS, perSecond and RATES })
+checkTypes(
+  { READY.f, READY.s, LOG, EVENT_KEYS, COMPLETED, RETENTION, EXPIRATIONS },
+  { WEBHOOKS, IN_FLIGHT, DELIVERIES, PROGRESS, REMOVALS, RATES }
+)
 meta:fetch({ 'dataSet', 'turn', 'order', 'bytes' })
 
 -- By name: an account's number, its subscriptions, and the receivers by type.

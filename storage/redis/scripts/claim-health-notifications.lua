@@ -1,6 +1,7 @@
 -- Leases the health notifications that are due, by postponing them. Options: leaseUntil, limit,
 -- nonce. Replies with the records of the webhooks, and with when the next notification is due.
 
+checkTypes({ EXPIRATIONS }, {})
 goOnWhenFull()
 local records, webhooks = {}, {}
 -- The same call again, because its reply was lost.

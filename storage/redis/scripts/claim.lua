@@ -2,6 +2,6 @@
 -- lib/claim.lua describes.
 
 goOnWhenFull()
-checkTypes({ READY.f, READY.s }, { DELIVERIES })
+checkTypes({ READY.f, READY.s }, { DELIVERIES, RATES })
 meta:fetch({ 'dataSet', 'turn' })
 return claim(options)

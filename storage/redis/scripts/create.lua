@@ -19,6 +19,7 @@ local all, enabled = countWebhooks(account)
 if all >= options.accountLimit then return { 'account_limit' } end
 if options.status == 'E' and enabled >= options.enabledLimit then return { 'enabled_limit' } end
 
+checkTypes({ ACCOUNT_LIST, FAILING, HEALTH, EXPIRATIONS }, { WEBHOOKS, REMEMBERED })
 local number = account and account.number or text(call('HINCRBY', META, 'accounts', 1))
 local webhook = text(call('HINCRBY', META, 'webhooks', 1))
 local noticeAt = text(options.noticeAt)

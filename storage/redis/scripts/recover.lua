@@ -180,6 +180,7 @@ if options.isDryRun then return { 'made', #planned, next, '', examined } end
 
 local bound = created > 0 and findExceeded(account, created)
 if bound then return { 'full', bound } end
+checkTypes({ READY.f, READY.s, COMPLETED, EXPIRATIONS }, { IN_FLIGHT, RATES })
 if created == 0 and #planned > 0 then goOnWhenFull() end
 for _, entry in ipairs(planned) do
   if entry.serial then

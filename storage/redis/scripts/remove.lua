@@ -12,6 +12,10 @@ local isEmpty = call('ZLEXCOUNT', QUEUE, from, to) + (inFlight:get(webhook) or 0
 -- differ.
 local createdAt = tonumber(string.match(getConfig(endpoint), '"createdAt":(%d+)') or 0)
 
+checkTypes(
+  { QUEUE, READY.f, READY.s, LEASES, HEALTH, LOG, EVENT_KEYS, COMPLETED, RETENTION, EXPIRATIONS, ACCOUNT_LIST, FAILING },
+  { ACCOUNTS, IN_FLIGHT, EVENTS, PROGRESS, DELIVERIES, REMEMBERED, REMOVALS, ACCOUNT_COUNTS, WEBHOOK_COUNTS, RATES }
+)
 goOnWhenFull()
 removeWebhook(options.account, webhook)
 rememberReply('')

@@ -25,6 +25,7 @@ for _, ref in ipairs(refs) do
 end
 if leased and not options.force then return { 'inflight', suffixOf(leased) } end
 
+checkTypes({ READY.f, READY.s, LOG, COMPLETED }, { IN_FLIGHT, RATES })
 local sent = waiting
 if waiting then
   local d = getDelivery(account, waiting)

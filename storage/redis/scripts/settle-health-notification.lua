@@ -5,6 +5,7 @@ if findReply() then return 1 end
 local webhook, endpoint = findEndpoint(options.account, options.id)
 if not webhook or endpoint.failingSince ~= text(options.failingSince) or endpoint.status ~= options.from then return 0 end
 
+checkTypes({ HEALTH, EXPIRATIONS }, {})
 goOnWhenFull()
 if options.status ~= endpoint.status then
   stampUpdate(webhook, endpoint)

@@ -10,7 +10,7 @@
 -- have too many completed events.
 
 goOnWhenFull()
-checkTypes({ QUEUE, READY.f, READY.s, LEASES, HEALTH, COMPLETED, RETENTION }, {})
+checkTypes({ QUEUE, READY.f, READY.s, LEASES, HEALTH, LOG, COMPLETED, RETENTION, FAILING }, { EVENTS, RATES })
 
 local nonce = options.nonce
 local OUTCOMES = { delivered = 'd', failed = 'f', withheld = 'w' }

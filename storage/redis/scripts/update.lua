@@ -18,6 +18,7 @@ if isEnabled then
   if enabled >= options.enabledLimit then return { 'enabled_limit' } end
 end
 
+checkTypes({ QUEUE, READY.f, READY.s, HEALTH, FAILING }, { ACCOUNTS, IN_FLIGHT, RATES })
 goOnWhenFull()
 stampUpdate(webhook, endpoint)
 endpoint.status = status
