@@ -157,7 +157,10 @@ const createStatements = (table: string) => ({
   readCursor: `SELECT place FROM ${table} WHERE id = $1`,
   writeCursor: `INSERT INTO ${table} (id, until, is_done, place) VALUES ($1, $2, 1, $3)
     ON CONFLICT (id) DO UPDATE SET place = excluded.place`,
-  tidy: `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE until <= $1 LIMIT $2)`,
+  // `until` is compared twice: Postgres repeats only the outer condition for a row that another
+  // transaction has renewed in the meantime.
+  tidy: `DELETE FROM ${table} WHERE until <= $1
+    AND id IN (SELECT id FROM ${table} WHERE until <= $2 LIMIT $3) RETURNING is_done`,
 });
 
 type Rows = readonly unknown[];
@@ -169,7 +172,9 @@ function createReceived(run: Run, sql: ReturnType<typeof createStatements>, scop
   const tidy = async (now: number): Promise<void> => {
     if (now - tidiedAt < TIDY_EVERY_MS) return;
     tidiedAt = now;
-    await run(sql.tidy, [now, TIDIED_AT_ONCE]);
+    const deleted = await run(sql.tidy, [now, now, TIDIED_AT_ONCE]);
+    // There may be more: the next call goes on, so that the table does not outgrow what is deleted.
+    if (deleted.length >= TIDIED_AT_ONCE) tidiedAt = Number.NEGATIVE_INFINITY;
   };
   return {
     async claim({ id, now, leaseUntil }) {

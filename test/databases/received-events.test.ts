@@ -6,6 +6,7 @@ import { createReceiver } from "../../src/receiver/index.js";
 import { signatureHeader } from "../../src/signature/signature.js";
 import { pgReceived } from "../../storage/received/index.js";
 import { receivedEventsContract, receivedExpiryContract } from "../contracts/received-events.js";
+import { eventually } from "../support/eventually.js";
 import { type DatabaseServer, startDatabase } from "./support/database-server.js";
 import { ORMS } from "./support/orms.js";
 
@@ -39,6 +40,28 @@ const openBoth = async () => {
 describe("pgReceived", () => {
   receivedEventsContract(openBoth);
   receivedExpiryContract(openBoth);
+
+  it("keeps an expired event that another transaction renews while expired events are deleted", async () => {
+    const received = await open();
+    const table = `received_${tables}`;
+    const now = Date.UTC(2026, 10, 28);
+    await pool.query(`INSERT INTO ${table} (id, until, is_done) VALUES ('e//renewed', ${now}, 0)`);
+    const other = await pool.connect();
+    await other.query("BEGIN");
+    await other.query(`UPDATE ${table} SET until = ${now + 60_000}, is_done = 1 WHERE id = 'e//renewed'`);
+    const claimed = received.claim({ id: "new", now, leaseUntil: now + 1 });
+    await eventually(async () => {
+      const waiting = await pool.query(
+        "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1",
+        [`DELETE FROM "${table}"%`],
+      );
+      return waiting.rows.length > 0;
+    }, "the deletion waits for the row");
+    await other.query("COMMIT");
+    other.release();
+    expect(await claimed).toBe("new");
+    expect(await received.claim({ id: "renewed", now, leaseUntil: now + 1 })).toBe("done");
+  });
 
   it("refuses a pool in place of a transaction, and a value that is neither", async () => {
     const received = await open();

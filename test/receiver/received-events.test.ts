@@ -109,6 +109,18 @@ describe("sqliteReceived", () => {
     expect(await claim("evt_3")).toBe("new");
   });
 
+  it("deletes all expired events call by call, without waiting for the next minute", async () => {
+    const { first, database } = openSqlite();
+    const now = clock.now();
+    database.exec("BEGIN");
+    for (let n = 0; n < 2_500; n += 1)
+      database.exec(`INSERT INTO postbell_received (id, until, is_done) VALUES ('old ${n}', ${now}, 1)`);
+    database.exec("COMMIT");
+    for (const id of ["a", "b", "c"]) await first.claim({ id, now, leaseUntil: now + 1 });
+    const rows = database.prepare("SELECT id FROM postbell_received ORDER BY id").all();
+    expect(rows).toMatchObject([{ id: "e//a" }, { id: "e//b" }, { id: "e//c" }]);
+  });
+
   it("keeps the events of receivers with different scopes apart, and refuses wrong options", async () => {
     const { first, database } = openSqlite();
     const other = sqliteReceived({ database: database as never, scope: "github" });
