@@ -97,7 +97,11 @@ export interface AuditEntry {
   readonly fields?: readonly string[] | undefined;
   /** Of `delivery.failed` and `delivery.withheld`: the `reason` in the delivery log. */
   readonly reason?: string | undefined;
-  /** Of `webhook.recovered` and `webhook.replayed`: the number of deliveries, at least 1. */
+  /**
+   * Of `webhook.recovered` and `webhook.replayed`: the number of deliveries, at least 1. Of
+   * `events.erased`: the number of events, 0 if there were none, or if an earlier attempt whose reply
+   * was lost had erased them.
+   */
   readonly count?: number | undefined;
 }
 

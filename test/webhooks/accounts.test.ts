@@ -163,6 +163,30 @@ describe("accounts.erase", () => {
     expect({ webhooks, events, pending, ended }).toEqual({ webhooks: 0, events: 0, pending: 0, ended: 0 });
   });
 
+  it.each<[string, (harness: Harness) => Promise<unknown>]>([
+    ["an account", ({ webhooks }) => webhooks.accounts.erase("clinic")],
+    [
+      "the events of a subject",
+      ({ webhooks }) => webhooks.events.erase({ account: "clinic", subject: "Patient/7" }),
+    ],
+  ])("erases %s in steps between which other work runs", async (_, erase) => {
+    const harness = await startHarness();
+    await harness.register();
+    const event = { type: "patient.updated", account: "clinic", resource: PATIENT } as const;
+    for (let count = 0; count < 10; count++) await harness.webhooks.emit(Array(100).fill(event));
+    await harness.quiet();
+    const left: number[] = [];
+    let isErasing = true;
+    const watch = async (): Promise<void> => {
+      left.push((await harness.store.stats()).events);
+      if (isErasing) setImmediate(() => void watch());
+    };
+    setImmediate(() => void watch());
+    await erase(harness);
+    isErasing = false;
+    expect(new Set(left).size).toBeGreaterThan(4);
+  });
+
   it("costs calls that grow with the account only, for ten thousand events", async () => {
     const costs: number[] = [];
     const harness = await startHarness({
@@ -177,6 +201,7 @@ describe("accounts.erase", () => {
     await harness.register();
     const event = { type: "patient.updated", account: "clinic", resource: PATIENT } as const;
     for (let count = 0; count < 100; count++) await harness.webhooks.emit(Array(100).fill(event));
+    await harness.quiet();
     const { events, deliveries } = await harness.webhooks.accounts.erase("clinic");
     expect({ events, deliveries }).toEqual({ events: 10_000, deliveries: 10_000 });
     expect(Math.max(...costs)).toBeLessThanOrEqual(202);
@@ -209,6 +234,24 @@ describe("accounts.erase", () => {
 });
 
 describe("events.erase", () => {
+  it("reports the erasure to the audit hook, also if the storage repeated it and counts nothing", async () => {
+    const seen: unknown[] = [];
+    const harness = await startHarness({
+      options: { audit: ({ action, count }) => void seen.push([action, count]) },
+      change: (store) => ({
+        eraseEvents: async (request) => {
+          await store.eraseEvents(request);
+          return store.eraseEvents(request);
+        },
+      }),
+    });
+    await harness.register();
+    const eventId = await harness.emit();
+    await harness.webhooks.events.erase({ account: "clinic", eventId });
+    await harness.quiet();
+    expect(seen.slice(1)).toEqual([["events.erased", 0]]);
+  });
+
   it("erases the event with its deliveries, and its webhook keeps the others", async () => {
     const harness = await startHarness({ answer: () => response(500, {}, "Erasmus is unknown") });
     await harness.register();
