@@ -310,7 +310,7 @@ describe("the books", () => {
     expect((await opened.storage.check()).repaired).toBe(0);
     const lastAttempt = { at: 1, kind: "http", status: 500, code: "HTTP_500" };
     await admin.hset(opened.key("webhook-counts"), {
-      1: `7,0,0,0\n${JSON.stringify(lastAttempt)}\n`,
+      1: `7,0,0,0,0\n${JSON.stringify(lastAttempt)}\n`,
       2: "garbage",
     });
     expect(await counts()).not.toEqual(right);

@@ -102,9 +102,9 @@ describe("a request that is cut off (F4)", () => {
     const { storage, prefix, register, append } = openStore({ client });
     const direct = openStore({ url: redis.url, prefix });
     for (let index = 0; index < 15; index++) await register();
-    const requestBytes = 2_000;
+    const requestBytes = 3_500;
     const seen = { none: 0, all: 0 };
-    for (let cutAfter = 1; cutAfter < requestBytes; cutAfter += 61) {
+    for (let cutAfter = 1; cutAfter < requestBytes; cutAfter += 97) {
       const before = await direct.store.stats();
       const event = newEvent("clinic");
       await proxy.mode({ resetAfterBytes: cutAfter });

@@ -190,6 +190,11 @@ function useOpening(
   const isWide = useMedia(WIDE);
   const [areKeysShown, showKeys] = useState(false);
   const { open } = address;
+  /** The delivery that is open or about to be: the address follows a moment after a key. */
+  const current = useRef(open);
+  useEffect(() => {
+    current.current = open;
+  }, [open]);
   useEffect(() => {
     const [webhookId = ""] = open?.split(".", 1) ?? [];
     if (open !== undefined && !isWide) location.replace(deliveryLink({ webhookId, id: open }));
@@ -211,12 +216,15 @@ function useOpening(
     if (row === undefined) return;
     const link = findRowLink(row.id);
     link?.scrollIntoView({ block: "nearest" });
-    if (open !== undefined) change({ ...address, open: row.id }, true);
+    if (open !== undefined) {
+      current.current = row.id;
+      change({ ...address, open: row.id }, true);
+    }
     if (document.activeElement?.closest(".delivery-panel") == null) link?.focus();
   };
   useRowKeys((key, focused) => {
     const marked = focused ?? open;
-    if (key === "j" || key === "k") move(open ?? focused, key === "j" ? 1 : -1);
+    if (key === "j" || key === "k") move(current.current ?? focused, key === "j" ? 1 : -1);
     else if (key === "x" && marked !== undefined) toggle(marked);
     else if (key === "?") showKeys(true);
     else if (key === "Escape" && open !== undefined) close();
