@@ -174,6 +174,29 @@ describe("garbage in the place of", () => {
   });
 });
 
+describe("the list of accounts", () => {
+  test("passes over an account that cannot be read, and over names without an account", async () => {
+    const opened = openStore({ url: redis.url });
+    for (const account of ["first", "unreadable", "last"]) await opened.register(account);
+    await admin.hset(opened.key("accounts"), "unreadable", "garbage");
+    await admin.zadd(opened.key("account-list"), 2, "nobody", 9, "no one");
+    const names: string[] = [];
+    let cursor: string | null | undefined;
+    for (let page = 0; page < 20 && cursor !== null; page += 1) {
+      const { accounts, next } = await opened.store.listAccounts({
+        cursor: cursor ?? undefined,
+        limit: 1,
+        now: opened.store.now(),
+      });
+      names.push(...accounts.map(({ account }) => account));
+      cursor = next;
+    }
+    await opened.storage.close();
+    expect(cursor).toBeNull();
+    expect(names).toEqual(["first", "last"]);
+  });
+});
+
 /** After the foreign value is gone: a webhook, an event, a delivery. */
 const KEYS = createPartitions("p", 1).all[0]?.keys.map((key) => key.slice("{p:0}:".length)) ?? [];
 

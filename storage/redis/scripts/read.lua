@@ -262,32 +262,41 @@ local function failsLongest(account, webhook, failingSince)
   return true
 end
 
+-- Returns an account of a list; nil if it is missing or cannot be read, so that the list has the others.
+local function readListed(name)
+  local isReadable, account = pcall(readAccount, name)
+  return isReadable and account or nil
+end
+
 -- A page of the accounts that have webhooks. `after` is the number of an account. The second part of
 -- the reply says where to continue; it is empty at the end.
 function readers.accounts()
+  checkTypes({}, { ACCOUNTS })
   local rows, webhooks, last = {}, 0, options.after
-  local names = call('ZRANGEBYSCORE', ACCOUNT_LIST, '(' .. options.after, '+inf', 'LIMIT', 0, options.limit + 1)
-  for i, name in ipairs(names) do
-    if i > options.limit or (webhooks >= MAX_SUMMED) then return { rows, last } end
-    local account = readAccount(name)
+  local found = call('ZRANGEBYSCORE', ACCOUNT_LIST, '(' .. options.after, '+inf', 'WITHSCORES', 'LIMIT', 0, options.limit + 1)
+  for i = 1, #found, 2 do
+    if i > 2 * options.limit or webhooks >= MAX_SUMMED then return { rows, last } end
+    local name, number = found[i], found[i + 1]
+    local account = readListed(name)
     if account and account.subscriptions ~= '' then
       local row, count = summarise(name, account)
       rows[#rows + 1], webhooks = row, webhooks + count
     end
-    last = account and account.number or last
+    last = number
   end
   return { rows, '' }
 end
 
 -- A page of the accounts with a failing webhook. `after` is a member of the failing ones.
 function readers.failingAccounts()
+  checkTypes({}, { ACCOUNTS })
   local rows, webhooks, last = {}, 0, options.after
   local from = options.after == '' and '-' or '(' .. options.after
   for i, member in ipairs(call('ZRANGEBYLEX', FAILING, from, '+', 'LIMIT', 0, options.limit + 1)) do
     if i > options.limit or webhooks >= MAX_SUMMED then return { rows, last } end
     local webhook = string.match(member, '/(%d+)$')
     local endpoint = webhook and endpoints:get(webhook)
-    local account = endpoint and endpoint.failingSince ~= '' and readAccount(endpoint.account)
+    local account = endpoint and endpoint.failingSince ~= '' and readListed(endpoint.account)
     if account then
       webhooks = webhooks + countWebhooks(account)
       if failsLongest(account, webhook, endpoint.failingSince) then rows[#rows + 1] = summarise(endpoint.account, account) end
