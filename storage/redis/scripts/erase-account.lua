@@ -23,6 +23,8 @@ local function reply(cursor) return { erased.webhooks, erased.events, erased.del
 local function eraseWebhooks(account)
   for webhook in string.gmatch(account.subscriptions, SUBSCRIPTION) do
     if erased.webhooks == WEBHOOKS_PER_CALL then break end
+    -- If nobody goes on with the erasure, `tidy` frees the deliveries. Its end deletes this.
+    call('HSET', REMOVALS, webhook, describeRemoval(account.number, name, endpoints:get(webhook)))
     removeWebhook(name, webhook)
     erased.webhooks = erased.webhooks + 1
   end

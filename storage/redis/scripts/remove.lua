@@ -8,9 +8,7 @@ if not webhook then return 0 end
 local from, to = below(webhook)
 local counts = getWebhookCounts(webhook)
 local isEmpty = call('ZLEXCOUNT', QUEUE, from, to) + (inFlight:get(webhook) or 0) + counts.d + counts.f + counts.w == 0
--- Deliveries of the webhook are not older than the webhook. The minute allows for clocks that
--- differ.
-local createdAt = tonumber(string.match(getConfig(endpoint), '"createdAt":(%d+)') or 0)
+local removal = describeRemoval(endpoint.accountNumber, options.account, endpoint)
 
 checkTypes(
   { QUEUE, READY.f, READY.s, LEASES, HEALTH, LOG, EVENT_KEYS, COMPLETED, RETENTION, EXPIRATIONS, ACCOUNT_LIST, FAILING },
@@ -24,7 +22,7 @@ rememberReply('')
 if isEmpty then
   deleteIfEmpty(endpoint.accountNumber, options.account)
 else
-  cleanRemoved(webhook, endpoint.accountNumber .. ',' .. options.account .. ',' .. hex(createdAt - 60000))
+  cleanRemoved(webhook, removal)
 end
 flush()
 return 1

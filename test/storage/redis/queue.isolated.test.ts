@@ -226,6 +226,19 @@ describe("a key of a foreign type", () => {
   });
 });
 
+test("an erasure of an account that nobody continues leaves no delivery pending", async () => {
+  const { store, storage, emit, claim, key } = await open();
+  await emit(3);
+  expect(await claim({ most: 1 })).toHaveLength(1);
+  await store.eraseAccount({ account: "clinic", now: store.now() });
+  expect(await store.stats()).toMatchObject({ webhooks: 0, pending: 3 });
+  expect(await claim()).toEqual([]);
+  await eventually(async () => (await store.stats()).pending === 0, "the deliveries are freed");
+  expect(await admin.exists(key("removals"))).toBe(0);
+  expect((await storage.check()).repaired).toBe(0);
+  await storage.close();
+});
+
 describe("a reply that comes too late", () => {
   test("and reports an unmatched settlement does not crash the process", async () => {
     const clock = manualClock(START);

@@ -107,6 +107,13 @@ local function forgetDelivery(account, name, ref)
   if isOpen(d) then closeDelivery(account, name, eventOf(ref)) else metaAdded.completed = metaAdded.completed - 1 end
 end
 
+-- Describes the removal of a webhook for `cleanRemoved`. Deliveries of a webhook are not older than the
+-- webhook. The minute allows for clocks that differ. `endpoint`: nil if it cannot be read.
+local function describeRemoval(account, name, endpoint)
+  local createdAt = endpoint and tonumber(string.match(getConfig(endpoint) or '', '"createdAt":(%d+)') or 0)
+  return account .. ',' .. name .. ',' .. (createdAt and hex(createdAt - 60000) or '')
+end
+
 -- Frees one page of the deliveries of a removed webhook. A later call continues after `order`.
 local function cleanRemoved(webhook, removal)
   local account, name, order = string.match(removal, '^(%d+),([^,]*),(%x*)$')
