@@ -26,7 +26,7 @@ export {
   type PlainAccess,
   type Subscriber,
 } from "./webhooks/access.js";
-export type { SubscriberHandler, SubscriberHandlerOptions } from "./webhooks/api/api-handler.js";
+export type { SubscriberHandler } from "./webhooks/api/api-handler.js";
 export type { DeliveryOptions, SignatureOptions } from "./webhooks/config/delivery-options.js";
 export type { RegistrationOptions } from "./webhooks/config/registration-options.js";
 export type {

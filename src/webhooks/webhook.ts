@@ -99,8 +99,8 @@ export interface AuditEntry {
   readonly reason?: string | undefined;
   /**
    * Of `webhook.recovered` and `webhook.replayed`: the number of deliveries, at least 1. Of
-   * `events.erased`: the number of events, 0 if there were none, or if an earlier attempt whose reply
-   * was lost had erased them.
+   * `events.erased`: the number of events. It is 0 if no event was found, also because an earlier
+   * attempt, whose reply was lost, had erased them.
    */
   readonly count?: number | undefined;
 }

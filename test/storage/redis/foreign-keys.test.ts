@@ -1,6 +1,6 @@
 /**
- * Keys of a type that Postbell did not create (WRONGTYPE). Redis does not undo the writes of a script
- * that fails, so a script has to notice such a key before it writes anything.
+ * Keys of a type that Postbell did not create (WRONGTYPE). Redis does not undo the writes of a
+ * script that fails, so a script has to notice such a key before it writes anything.
  */
 
 import { Redis } from "ioredis";
@@ -35,7 +35,7 @@ async function readKey(key: string): Promise<string> {
     : type;
 }
 
-/** What a settlement says of an attempt that failed; the delivery waits for a retry. */
+/** Builds the settlement of an attempt that failed; the delivery waits for a retry. */
 const toFailure = ({ id, token, webhook }: Claim, now: number): Settlement => ({
   id,
   webhookId: webhook.id,
@@ -58,8 +58,8 @@ const toFailure = ({ id, token, webhook }: Claim, now: number): Settlement => ({
 });
 
 /**
- * An account with a completed event and three webhooks. The first is failing: one of its deliveries
- * waits for a retry. The first and the third have a limit per second. Some deliveries are in flight,
+ * An account with a completed event and three webhooks. The first is failing: one of its
+ * deliveries waits for a retry. The first and the third have a limit per second. Some deliveries are in flight,
  * others are due.
  */
 async function fill() {

@@ -16,18 +16,18 @@ const escapeMarkup = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");
 
 /** Returns a picture as HTML for a content. */
-export const buildFigure = ({ id, source_url: url = "", alt_text: alt = "" }: RecordJson): string =>
+const buildFigure = ({ id, source_url: url = "", alt_text: alt = "" }: RecordJson): string =>
   `<figure class="wp-block-image"><img src="${escapeMarkup(url)}" alt="${escapeMarkup(alt)}" class="wp-image-${id}"/></figure>`;
 
 /** The boundary of a block of the block editor: its name, or a slash for its end. */
-const BLOCK_BOUNDARY = /<!-- (\/?)wp:[^>]*?(\/?)-->/g;
+const BLOCK_BOUNDARY = /<!-- (\/?)wp:([^<>]*)-->/g;
 
 /** Returns where a block can stand: at `at`, or behind the outermost block around it. */
 function findBlockEnd(text: string, at: number): number {
   let depth = 0;
-  for (const { index, 0: boundary, 1: ends, 2: isEmpty } of text.matchAll(BLOCK_BOUNDARY)) {
+  for (const { index, 0: boundary, 1: ends, 2: rest = "" } of text.matchAll(BLOCK_BOUNDARY)) {
     if (index >= at && depth === 0) return at;
-    if (isEmpty === "") depth += ends === "" ? 1 : -1;
+    if (!rest.endsWith("/")) depth += ends === "" ? 1 : -1;
     if (index >= at && depth <= 0) return index + boundary.length;
   }
   return depth === 0 ? at : text.length;
