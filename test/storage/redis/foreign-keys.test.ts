@@ -59,8 +59,8 @@ const toFailure = ({ id, token, webhook }: Claim, now: number): Settlement => ({
 
 /**
  * An account with a completed event and three webhooks. The first is failing: one of its
- * deliveries waits for a retry. The first and the third have a limit per second. Some deliveries are in flight,
- * others are due.
+ * deliveries waits for a retry. The first and the third have a limit per second. Some deliveries
+ * are in flight, others are due.
  */
 async function fill() {
   const clock = manualClock(START);
