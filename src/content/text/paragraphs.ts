@@ -180,7 +180,7 @@ class PieceReader {
 }
 
 /** Pieces, and lines of a text, that are processed in one step: a few milliseconds. */
-const PER_STEP = 16_384;
+const PER_STEP = 8_192;
 
 /** Adds any number of pieces: a call takes at most some 100 000 arguments. */
 function addAll(pieces: Piece[], added: Piece[]): void {
