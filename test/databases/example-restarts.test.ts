@@ -198,7 +198,7 @@ describe("Redis is restarted under", () => {
     const log = await example.says(/curl -s (\S+\/log\/\S+)/);
     const isDelivered = async (eventId: string): Promise<boolean> => {
       const { body } = await call("GET", log);
-      return body.deliveries?.some(
+      return body.items?.some(
         (delivery: { eventId: string; state: string }) =>
           delivery.eventId === eventId && delivery.state === "delivered",
       );
