@@ -12,41 +12,6 @@ const FIELDS = "id,title,alt_text,source_url,mime_type,media_details";
 const PER_PAGE = 24;
 const SEARCH_LENGTH = 200;
 
-const escapeMarkup = (text: string): string =>
-  text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");
-
-/** Returns a picture as HTML for a content. */
-const buildFigure = ({ id, source_url: url = "", alt_text: alt = "" }: RecordJson): string =>
-  `<figure class="wp-block-image"><img src="${escapeMarkup(url)}" alt="${escapeMarkup(alt)}" class="wp-image-${id}"/></figure>`;
-
-/** The boundary of a block of the block editor: its name, or a slash for its end. */
-const BLOCK_BOUNDARY = /<!-- (\/?)wp:([^<>]*)-->/g;
-
-/** Returns where a block can stand: at `at`, or behind the outermost block around it. */
-function findBlockEnd(text: string, at: number): number {
-  let depth = 0;
-  for (const { index, 0: boundary, 1: ends, 2: rest = "" } of text.matchAll(BLOCK_BOUNDARY)) {
-    if (index >= at && depth === 0) return at;
-    if (!rest.endsWith("/")) depth += ends === "" ? 1 : -1;
-    if (index >= at && depth <= 0) return index + boundary.length;
-  }
-  return depth === 0 ? at : text.length;
-}
-
-/**
- * Inserts a picture into a content at the caret, with a blank line on each side. A content of
- * blocks gets a block; in any other, a block would end the paragraphs that blank lines make.
- */
-export function insertPicture(text: string, at: number, picture: RecordJson): string {
-  const hasBlocks = text.includes("<!-- wp:");
-  const end = text.indexOf("\n", at);
-  const place = hasBlocks ? findBlockEnd(text, at) : end === -1 ? text.length : end;
-  const figure = buildFigure(picture);
-  const part = hasBlocks ? `<!-- wp:image {"id":${picture.id}} -->\n${figure}\n<!-- /wp:image -->` : figure;
-  const [before, after] = [text.slice(0, place).trimEnd(), text.slice(place).trimStart()];
-  return [before, part, after].filter((each) => each !== "").join("\n\n");
-}
-
 interface PickerProps {
   onChoose: (picture: RecordJson) => void;
   onClose: () => void;

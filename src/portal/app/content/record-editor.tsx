@@ -9,13 +9,14 @@ import type { Api } from "../api.js";
 import { Field, Form, FormButton, SelectField, TextField } from "../components/form.js";
 import { announce } from "../components/live.js";
 import { usePage } from "../page-context.js";
-import { FeaturedPicture, insertPicture, PictureButton } from "./pictures.js";
+import { FeaturedPicture, PictureButton } from "./pictures.js";
 import {
   type FieldName,
   formatSiteTime,
   getTitle,
   hasSameLines,
   ifUnchanged,
+  insertPicture,
   isConflict,
   type Kind,
   LABELS,
