@@ -6,10 +6,10 @@ import { MAX_RESENT, RECOVERED_STATES } from "../../src/webhooks/store/records.j
 import type {
   Attempt,
   AttemptSummary,
+  DeliveryLogStore,
   DeliveryRecord,
   DeliveryState,
   EventStanding,
-  WebhookStore,
 } from "../../src/webhooks/store.js";
 import { summariseAttempts } from "../queue/recent-attempts.js";
 import { findStanding, isMovable } from "../queue/standing.js";
@@ -38,7 +38,7 @@ const MAX_FILTERED = 100;
 /** The most deliveries that one call examines: an event may have a hundred to each webhook. */
 const MAX_DELIVERIES = 1_000;
 
-type RecoverRequest = Parameters<WebhookStore["recover"]>[0];
+type RecoverRequest = Parameters<DeliveryLogStore["recover"]>[0];
 
 const isPending = (delivery: MemoryDelivery): boolean => delivery.state === "pending";
 
@@ -188,19 +188,7 @@ function checkRoom(state: State, account: MemoryAccount, events: MemoryEvent[], 
   if (!makeRoom(state, events.length * DELIVERY_BYTES, now, events)) throw memoryFull(state, "bytes");
 }
 
-export function createMemoryDeliveryLog(
-  context: MemoryStoreContext,
-): Pick<
-  WebhookStore,
-  | "getDelivery"
-  | "getEvent"
-  | "listDeliveries"
-  | "readDeliveriesAfter"
-  | "findEvents"
-  | "deliveryStats"
-  | "resend"
-  | "recover"
-> {
+export function createMemoryDeliveryLog(context: MemoryStoreContext): DeliveryLogStore {
   const { state } = context;
   return {
     async getDelivery(id) {

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { createFilterTest } from "../../src/webhooks/events/notification.js";
 import { MAX_RESENT, RECOVERED_STATES } from "../../src/webhooks/store/records.js";
-import type { DeliveryRecord, WebhookStore } from "../../src/webhooks/store.js";
+import type { DeliveryLogStore, DeliveryRecord } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
 import { type PastHour, type RecentHour, readClass, summariseAttempts } from "../queue/recent-attempts.js";
 import {
@@ -61,24 +61,12 @@ export function decodeRecent(text: string): RecentHour | null {
   return { hour, succeeded, failed, durationMs, sketch };
 }
 
-export function createRedisDeliveryLog(
-  context: RedisStoreContext,
-): Pick<
-  WebhookStore,
-  | "getDelivery"
-  | "getEvent"
-  | "listDeliveries"
-  | "readDeliveriesAfter"
-  | "findEvents"
-  | "deliveryStats"
-  | "resend"
-  | "recover"
-> {
+export function createRedisDeliveryLog(context: RedisStoreContext): DeliveryLogStore {
   const { partitions, limits, run, notifyWorkers } = context;
 
   /** Applies the filter of a webhook to events that `recover` has found. */
   const decide = async (
-    { webhookId, account }: Parameters<WebhookStore["recover"]>[0],
+    { webhookId, account }: Parameters<DeliveryLogStore["recover"]>[0],
     [, number, name, events]: UndecidedReply,
     now: number,
   ): Promise<{ filter: string; passes: Record<string, boolean> } | undefined> => {
@@ -99,7 +87,7 @@ export function createRedisDeliveryLog(
   };
 
   const runRecover = async (
-    request: Parameters<WebhookStore["recover"]>[0],
+    request: Parameters<DeliveryLogStore["recover"]>[0],
     now: number,
     options: object,
   ): Promise<RecoverReply> => {

@@ -42,7 +42,8 @@ export function renderCalendar(call: BlockCall, { records, settings }: BlockSour
   const newest = posts[0];
   if (newest === undefined) return "";
   const shown = readMonth(attributes) ?? toMonth(newest.date);
-  const months = new Set(posts.map(({ date }) => toMonth(date)));
+  // The newest first, as the posts are.
+  const months = [...new Set(posts.map(({ date }) => toMonth(date)))];
   const days = new Set(
     posts.flatMap(({ date }) => (toMonth(date) === shown ? [new Date(date).getUTCDate()] : [])),
   );
@@ -61,14 +62,12 @@ export function renderCalendar(call: BlockCall, { records, settings }: BlockSour
     .map((weekday) => `\n\t\t<th scope="col" aria-label="${weekday}">${weekday.charAt(0)}</th>`)
     .join("");
   const abbreviate = (month: Month): string => (MONTHS[month % 12] ?? "").slice(0, 3);
-  const earlier = Math.max(...[...months].filter((month) => month < shown));
-  const later = Math.min(...[...months].filter((month) => month > shown));
-  const previous = Number.isFinite(earlier)
-    ? `<a href="${address(earlier)}">&laquo; ${abbreviate(earlier)}</a>`
-    : "&nbsp;";
-  const next = Number.isFinite(later)
-    ? `<a href="${address(later)}">${abbreviate(later)} &raquo;</a>`
-    : "&nbsp;";
+  const earlier = months.find((month) => month < shown);
+  const later = months.findLast((month) => month > shown);
+  const previous =
+    earlier === undefined ? "&nbsp;" : `<a href="${address(earlier)}">&laquo; ${abbreviate(earlier)}</a>`;
+  const next =
+    later === undefined ? "&nbsp;" : `<a href="${address(later)}">${abbreviate(later)} &raquo;</a>`;
   return (
     `<div ${wrapperClass("calendar", call)}><table id="wp-calendar" class="wp-calendar-table">\n` +
     `\t<caption>${name} ${year}</caption>\n\t<thead>\n\t<tr>${head}\n\t</tr>\n\t</thead>\n` +
