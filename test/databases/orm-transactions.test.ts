@@ -1,28 +1,22 @@
 /** Events written in transactions of ORMs and query builders, with the real libraries. */
 
-import pg from "pg";
+import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createWebhooks } from "../../src/index.js";
 import { pgSource } from "../../storage/outbox/index.js";
 import { type PostgresStorage, postgresStorage } from "../../storage/postgres/index.js";
-import { type DatabaseServer, startDatabase } from "./support/database-server.js";
+import { startPostgresPool } from "./support/database-server.js";
 import { ORMS, type Orm } from "./support/orms.js";
 
-let server: DatabaseServer;
 let url: string;
 let pool: pg.Pool;
+let stop: () => Promise<void>;
 
 beforeAll(async () => {
-  server = await startDatabase("postgres");
-  if (!("port" in server.address)) throw new Error("no port");
-  url = `postgres://postgres@127.0.0.1:${server.address.port}/postgres`;
-  pool = new pg.Pool({ connectionString: url, max: 6 });
+  ({ url, pool, stop } = await startPostgresPool(6));
   await pool.query("CREATE TABLE orders (id text PRIMARY KEY)");
 });
-afterAll(async () => {
-  await pool.end();
-  await server.stop();
-});
+afterAll(() => stop());
 
 /** Text that an encoding or a driver may change. */
 const data = {

@@ -1,30 +1,24 @@
 /** Events that a receiver remembers in Postgres, and in the transactions of its host. */
 
-import pg from "pg";
+import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
 import { createReceiver } from "../../src/receiver/index.js";
 import { signatureHeader } from "../../src/signature/signature.js";
 import { pgReceived } from "../../storage/received/index.js";
 import { receivedEventsContract, receivedExpiryContract } from "../contracts/received-events.js";
 import { eventually } from "../support/eventually.js";
-import { type DatabaseServer, startDatabase } from "./support/database-server.js";
+import { startPostgresPool } from "./support/database-server.js";
 import { ORMS } from "./support/orms.js";
 
-let server: DatabaseServer;
 let url: string;
 let pool: pg.Pool;
+let stop: () => Promise<void>;
 
 beforeAll(async () => {
-  server = await startDatabase("postgres");
-  if (!("port" in server.address)) throw new Error("no port");
-  url = `postgres://postgres@127.0.0.1:${server.address.port}/postgres`;
-  pool = new pg.Pool({ connectionString: url, max: 10 });
+  ({ url, pool, stop } = await startPostgresPool(10));
   await pool.query("CREATE TABLE paid (event_id text)");
 });
-afterAll(async () => {
-  await pool.end();
-  await server.stop();
-});
+afterAll(() => stop());
 
 let tables = 0;
 const open = async () => {

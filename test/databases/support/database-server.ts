@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import pg from "pg";
 import { findProgram } from "../../../scripts/databases-for-tests.js";
 import { watchOver } from "../../support/redis-server.js";
 import { randomPort } from "../../support/tcp-proxy.js";
@@ -153,4 +154,17 @@ export async function startDatabase(kind: keyof typeof RECIPES): Promise<Databas
       await rm(dir, { recursive: true, force: true, maxRetries: 5 });
     },
   };
+}
+
+/** A Postgres with a pool of connections to it. `stop` ends both. */
+export async function startPostgresPool(max: number) {
+  const server = await startDatabase("postgres");
+  if (!("port" in server.address)) throw new Error("Postgres has no port");
+  const url = `postgres://postgres@${HOST}:${server.address.port}/postgres`;
+  const pool = new pg.Pool({ connectionString: url, max });
+  const stop = async (): Promise<void> => {
+    await pool.end();
+    await server.stop();
+  };
+  return { url, pool, stop };
 }
