@@ -79,7 +79,8 @@ export function Table<T extends { key: string }>({
             ))}
           </tr>
         </thead>
-        {/* biome-ignore lint/a11y: as above; the keyboard has the link itself. */}
+        {/* biome-ignore lint/a11y/noRedundantRoles: as above. */}
+        {/* biome-ignore lint/a11y/useKeyWithClickEvents: the keyboard has the link of the row. */}
         <tbody role="rowgroup" class={opens ? "opens" : undefined} onClick={opens ? openRow : undefined}>
           {rows.map((row) => (
             // biome-ignore lint/a11y/noRedundantRoles: as above.

@@ -177,6 +177,14 @@ export async function sendTest(api: Api, webhookId: string, type: string | undef
   return { id, attempt: await waitForAttempt(api, deliveryPath(webhookId, id), 0) };
 }
 
+/** Sends what a webhook missed, or what waits. Returns how many deliveries that is. */
+export const recoverDeliveries = async (
+  api: Api,
+  webhookId: string,
+  selection: { since: string } | { state: "pending" },
+): Promise<number> =>
+  (await api.send<{ count: number }>("POST", `${webhookPath(webhookId)}/recover`, selection)).count;
+
 /**
  * Changes a webhook. Fields that are not given stay as they are now, not as they were when the page
  * was read.

@@ -10,7 +10,7 @@ import { useLeaveSignal, usePage } from "../page-context.js";
 import { formatTime, nameZone, pluralise } from "../times.js";
 import type { Tone } from "../tone.js";
 import { useResource } from "../use-resource.js";
-import { sendTest, updateWebhook, webhookPath } from "./calls.js";
+import { recoverDeliveries, sendTest, updateWebhook, webhookPath } from "./calls.js";
 import { SearchField } from "./event-type-picker.js";
 import { findReceivers, sortByOwner } from "./event-types.js";
 import { describeAttempt, getHealthTone, isTroubled, labelHealth, splitUrl } from "./wording.js";
@@ -201,10 +201,8 @@ export function TestMenu(tab: TabProps) {
  * a retry. The service sends it one after another. Returns how many.
  */
 async function sendAllNow(api: Api, { id, createdDate, stats }: WebhookWithStatsJson): Promise<number> {
-  const recover = async (body: object): Promise<number> =>
-    (await api.send<{ count: number }>("POST", `${webhookPath(id)}/recover`, body)).count;
-  const waiting = stats.pending === 0 ? 0 : await recover({ state: "pending" });
-  return waiting + (await recover({ since: createdDate }));
+  const waiting = stats.pending === 0 ? 0 : await recoverDeliveries(api, id, { state: "pending" });
+  return waiting + (await recoverDeliveries(api, id, { since: createdDate }));
 }
 
 interface Sending {

@@ -11,7 +11,7 @@ import { CopyButton, getMessage, isAbort } from "../components/small.js";
 import type { useRowChoice } from "../components/table.js";
 import { useLeaveSignal, usePage } from "../page-context.js";
 import { formatTime, pluralise, toTimeInput } from "../times.js";
-import { deliveryPath, resendDelivery, type SentDelivery, webhookPath } from "./calls.js";
+import { deliveryPath, recoverDeliveries, resendDelivery, type SentDelivery } from "./calls.js";
 import { DISABLED_REASON, type TabProps } from "./endpoint-actions.js";
 import { describeAttempt, shortenId } from "./wording.js";
 
@@ -290,9 +290,7 @@ export function RetryMissed({ webhook: { id, status, createdDate, stats }, reloa
   const act = async (): Promise<void> => {
     const time = readTimeField("since", since, zone);
     if (time === undefined) throw new FieldError("since", "Write the time from which to retry.");
-    const { count } = await api.send<{ count: number }>("POST", `${webhookPath(id)}/recover`, {
-      since: time,
-    });
+    const count = await recoverDeliveries(api, id, { since: time });
     say(
       count === 0
         ? "Nothing was missed since then. Pending deliveries go with their next attempt."
