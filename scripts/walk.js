@@ -56,7 +56,10 @@ const REQUESTS = `${COMMON}
   await content.stop();
 `;
 
-/** Emits two events; the files are those of the second, until it is settled. */
+/**
+ * Emits four events after a first one. The files are those that each of the four passes until it is
+ * settled: what a timer runs in between falls into one or two of them.
+ */
 const EVENTS = `${COMMON}
   import { createServer } from "node:http";
   import { createWebhooks } from "./src/index.js";
@@ -79,7 +82,11 @@ const EVENTS = `${COMMON}
       await webhooks.idle();
     };
     await emit("first");
-    const files = await walk(() => emit("second"));
+    let files = await walk(() => emit("second"));
+    for (const id of ["third", "fourth", "fifth"]) {
+      const walked = await walk(() => emit(id));
+      files = files.filter((file) => walked.includes(file));
+    }
     await webhooks.stop();
     await storage.close();
     return files;

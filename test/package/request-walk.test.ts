@@ -12,7 +12,6 @@ beforeAll(async () => {
 describe("the path of an event, from emit to its settlement", () => {
   it.each([
     ["memory", 40],
-    // 47; a notification or a timer that falls into the walk adds a few.
     ["redis", 51],
   ])("passes few files: %s", (storage, limit) => {
     const files = walks[storage] ?? [];
