@@ -6,23 +6,23 @@ export interface Batcher<T, R> {
 }
 
 interface QueuedItem<T, R> {
-  readonly item: T;
-  readonly resolve: (result: R) => void;
-  readonly reject: (error: unknown) => void;
+  item: T;
+  resolve: (result: R) => void;
+  reject: (error: unknown) => void;
 }
 
 export interface BatcherOptions<T, R> {
   /** Resolves with a result for each item, in their order. */
-  readonly run: (items: readonly T[]) => Promise<readonly R[]>;
+  run: (items: readonly T[]) => Promise<readonly R[]>;
   /** The most items of one call. */
-  readonly most: number;
+  most: number;
   /** How many items an item stands for. Default 1. */
-  readonly getCount?: ((item: T) => number) | undefined;
+  getCount?: ((item: T) => number) | undefined;
   /** The most calls in flight. Items that come meanwhile go with the next call. */
-  readonly concurrency: number;
-  readonly getBytes?: ((item: T) => number) | undefined;
+  concurrency: number;
+  getBytes?: ((item: T) => number) | undefined;
   /** The most bytes of one call. A single larger item is sent alone. */
-  readonly mostBytes?: number | undefined;
+  mostBytes?: number | undefined;
 }
 
 export function createBatcher<T, R>({

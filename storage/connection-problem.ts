@@ -5,11 +5,11 @@
 
 export interface ConnectionProblem {
   /** Begins with a code: `ECONNREFUSED 127.0.0.1:6379`. */
-  readonly reason: string;
+  reason: string;
   /** Names what to change. Empty if waiting may help. */
-  readonly advice: string;
+  advice: string;
   /** True if trying again cannot help until somebody changes the configuration. */
-  readonly isPermanent: boolean;
+  isPermanent: boolean;
 }
 
 const AUTHORITY =
@@ -44,12 +44,12 @@ const UNREADABLE =
   "A certificate or key of the TLS options cannot be read. Correct its path, or let this process read it.";
 
 interface Failure {
-  readonly syscall?: unknown;
-  readonly code?: unknown;
-  readonly address?: unknown;
-  readonly port?: unknown;
-  readonly hostname?: unknown;
-  readonly errors?: readonly unknown[] | undefined;
+  syscall?: unknown;
+  code?: unknown;
+  address?: unknown;
+  port?: unknown;
+  hostname?: unknown;
+  errors?: readonly unknown[] | undefined;
 }
 
 const isText = (value: unknown): value is string => typeof value === "string";

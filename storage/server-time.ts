@@ -12,13 +12,13 @@ const JUMP_MS = 1_000;
 
 export interface ServerTime {
   /** Returns epoch ms. The time does not run backwards, unless the server's clock was set back. */
-  readonly now: () => number;
+  now: () => number;
   /** True once the server's time was read. Before that, `now` is the time of the clock. */
-  readonly isKnown: boolean;
+  isKnown: boolean;
   /** Reads the server's time if the last sample is older than ten seconds. */
-  readonly refresh: () => Promise<void>;
+  refresh: () => Promise<void>;
   /** Returns how far the server's clock is ahead of this machine's, in ms. */
-  readonly skewMs: () => number;
+  skewMs: () => number;
 }
 
 /** `readTime` resolves with the server's time in epoch ms. */

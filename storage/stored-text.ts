@@ -19,7 +19,7 @@ export const decodeStoredText = (stored: string): string =>
   stored.startsWith(MARK) ? (JSON.parse(stored.slice(1)) as string) : stored;
 
 /** Returns a value with its account as it is stored. */
-export const encodeAccount = <T extends { readonly account: string }>(value: T): T => ({
+export const encodeAccount = <T extends { account: string }>(value: T): T => ({
   ...value,
   account: encodeStoredText(value.account),
 });

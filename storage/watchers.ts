@@ -3,9 +3,9 @@
 import type { WebhookStore } from "../src/webhooks/store.js";
 
 export interface Watchers {
-  readonly watch: WebhookStore["watch"];
+  watch: WebhookStore["watch"];
   /** Tells every listener that something may be due at `at`. */
-  readonly notify: (at: number) => void;
+  notify: (at: number) => void;
 }
 
 export function createWatchers(): Watchers {

@@ -290,37 +290,37 @@ export interface ContentLimits {
    * Largest JSON or form body; for GET, DELETE and anonymous requests at most 64 KiB. Default: 2
    * MiB. Raise it for very long posts.
    */
-  readonly requestBytes?: number | undefined;
+  requestBytes?: number | undefined;
   /**
    * Time for a JSON or form body, and for the first and each further part of an upload; a slower
    * one is refused with 408. Default: 10 s. Raise it for slow clients: 2 MiB in 10 seconds need 1.7
    * Mbit/s.
    */
-  readonly bodyMs?: number | undefined;
+  bodyMs?: number | undefined;
   /**
    * Longest text of a user without `unfiltered_html`; a longer one is refused with 413. All texts
    * of one request, a batch included, may have four times as many characters. Default: 65 536.
    * Sanitising takes CPU, so raise it with care.
    */
-  readonly filteredCharacters?: number | undefined;
+  filteredCharacters?: number | undefined;
   /** Most bytes of records in one list; a longer one is refused with 413. Default: 8 MiB. */
-  readonly responseBytes?: number | undefined;
+  responseBytes?: number | undefined;
   /** Largest uploaded file. Default: 32 MiB. */
-  readonly uploadBytes?: number | undefined;
+  uploadBytes?: number | undefined;
   /**
    * Lowest average rate of an upload that takes longer than `bodyMs`; a slower one is refused with
    * 408. Default: 4 KiB. Lower it for clients on very slow networks.
    */
-  readonly uploadBytesPerSecond?: number | undefined;
+  uploadBytesPerSecond?: number | undefined;
   /** Memory for cached records and responses, in total. Default: 64 MiB. */
-  readonly cacheBytes?: number | undefined;
+  cacheBytes?: number | undefined;
   /** Revisions kept for each post. Default: 100. */
-  readonly revisions?: number | undefined;
+  revisions?: number | undefined;
   /**
    * Wrong passwords for one protected post, in single requests and lists together, in this process;
    * 0 means no limit. Default: 30.
    */
-  readonly passwordsPerMinute?: number | undefined;
+  passwordsPerMinute?: number | undefined;
 }
 
 /** The options of `createApplicationPasswords`. */

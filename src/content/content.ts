@@ -82,7 +82,7 @@ export interface Content {
   restoreRevision(
     postId: number,
     revisionId: number,
-    options: { readonly as: number; readonly ifUnmodifiedSince?: Date | undefined },
+    options: { as: number; ifUnmodifiedSince?: Date | undefined },
   ): Promise<void>;
   /**
    * Renders a text as the content of a post would be shown, and stores nothing. The text is
@@ -101,7 +101,7 @@ export interface Content {
    * const { html } = await content.preview(12, "<p>Closed on Monday</p>", { as: 3 });
    * ```
    */
-  preview(postId: number, content: string, options: { readonly as: number }): Promise<ContentPreview>;
+  preview(postId: number, content: string, options: { as: number }): Promise<ContentPreview>;
   /**
    * Imports a WXR file, WordPress's export format. The file is streamed and committed in batches.
    *
@@ -125,7 +125,7 @@ export interface Content {
    * Returns the OpenAPI 3.1 document of every route, as `GET /openapi.json` does. `baseUrl` is the
    * URL of the mount point; default: the address of the website.
    */
-  openApi(options?: { readonly baseUrl?: string | undefined }): JsonObject;
+  openApi(options?: { baseUrl?: string | undefined }): JsonObject;
   /** Loads the content, and publishes scheduled posts on time from now on. Safe to call again. */
   start(): Promise<void>;
   /** Stops background work. Safe to call again. */

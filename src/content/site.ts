@@ -27,10 +27,7 @@ export type HtmlField = "title" | "content" | "excerpt";
  * It must be fast and pure, since its result is cached and sent as it is. If it throws, the text is
  * empty.
  */
-export type Render = (
-  raw: string,
-  details: { readonly field: "title" | "content" | "excerpt"; readonly post: Post },
-) => string;
+export type Render = (raw: string, details: { field: "title" | "content" | "excerpt"; post: Post }) => string;
 
 /** Renders contents with what they show of other records. */
 export interface ContentRenderer {

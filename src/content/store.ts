@@ -48,9 +48,9 @@ export type ContentCommit =
 
 /** The new columns of a record. A removed record has `columns: null` and `version: 0`. */
 export interface ContentChange {
-  readonly key: string;
-  readonly version: number;
-  readonly columns: string | null;
+  key: string;
+  version: number;
+  columns: string | null;
 }
 
 /** The result of {@link ContentStore.changes}. */

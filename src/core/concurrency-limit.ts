@@ -8,7 +8,7 @@ export interface ConcurrencyLimit {
    * Runs `task` when there is room, and settles like it. Returns `undefined`, and never calls
    * `task`, if too many tasks are waiting. The task keeps the async context of its caller.
    */
-  readonly run: <T>(task: () => Promise<T>) => Promise<T> | undefined;
+  run: <T>(task: () => Promise<T>) => Promise<T> | undefined;
 }
 
 export function createConcurrencyLimit({

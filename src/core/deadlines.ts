@@ -5,7 +5,7 @@ import type { Clock, Timer } from "./clock.js";
 /** A deadline that is waiting. Only good for `remove` of the {@link Deadlines} that returned it. */
 export interface Deadline {
   /** Milliseconds of the monotonic clock. */
-  readonly at: number;
+  at: number;
 }
 
 export interface Deadlines {
@@ -14,9 +14,9 @@ export interface Deadlines {
    * `onReached` may add and remove deadlines. If it throws, the error reaches the clock's timer,
    * and the other deadlines are still called.
    */
-  readonly add: (at: number, onReached: () => void) => Deadline;
+  add: (at: number, onReached: () => void) => Deadline;
   /** Cancels a deadline. Does nothing if it was reached or removed before, or is `undefined`. */
-  readonly remove: (deadline: Deadline | undefined) => void;
+  remove: (deadline: Deadline | undefined) => void;
 }
 
 export interface DeadlinesOptions {

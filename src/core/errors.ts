@@ -133,14 +133,14 @@ export class PostbellError extends Error {
     code: ErrorCode,
     message: string,
     details: {
-      readonly field?: string | undefined;
-      readonly retryAfterMs?: number | undefined;
-      readonly effect?: "none" | "unknown" | undefined;
-      readonly eventId?: string | undefined;
-      readonly reason?: string | undefined;
-      readonly isPermanent?: boolean | undefined;
-      readonly isOutage?: boolean | undefined;
-      readonly cause?: unknown;
+      field?: string | undefined;
+      retryAfterMs?: number | undefined;
+      effect?: "none" | "unknown" | undefined;
+      eventId?: string | undefined;
+      reason?: string | undefined;
+      isPermanent?: boolean | undefined;
+      isOutage?: boolean | undefined;
+      cause?: unknown;
     } = {},
   ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });

@@ -8,18 +8,18 @@ import { findNearest } from "./known-names.js";
 
 /** One option: its default, its unit in docs/options.md, and the check of its value. */
 export interface Option<T> {
-  readonly default: T;
+  default: T;
   /** The unit of the value for readers: `ms`, `bytes`, `count`, `boolean` … */
-  readonly unit: string;
+  unit: string;
   /** Returns `undefined` if `value` is accepted, else the end of the sentence "must be …". */
-  readonly expected: (value: unknown) => string | undefined;
+  expected: (value: unknown) => string | undefined;
   /**
    * True if messages must not quote the value, not even a short one. Default: true for a name such
    * as `apiToken`, false for others.
    */
-  readonly isSecret?: boolean | undefined;
+  isSecret?: boolean | undefined;
   /** For a list that `expected` accepts: the same check for each item. */
-  readonly expectedItem?: ((item: unknown) => string | undefined) | undefined;
+  expectedItem?: ((item: unknown) => string | undefined) | undefined;
 }
 
 export type OptionTable = { [key: string]: Option<unknown> | OptionTable };

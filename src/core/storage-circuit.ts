@@ -46,13 +46,13 @@ export interface CircuitStore {
 /** The state of the storage, as one service sees it. */
 export interface StorageStatus {
   /** True if a call has failed since the service was created. */
-  readonly hasFailed: boolean;
+  hasFailed: boolean;
   /** Milliseconds since the first call, while the storage has never responded; otherwise 0. */
-  readonly unreachedMs: number;
+  unreachedMs: number;
   /** Milliseconds since the outage was noticed; 0 without one. */
-  readonly outageMs: number;
+  outageMs: number;
   /** The code of the latest failure, if it is known: `ECONNREFUSED`, `invalid_option`. */
-  readonly cause: string | undefined;
+  cause: string | undefined;
 }
 
 /**
@@ -65,12 +65,12 @@ export type GuardCall = <A extends unknown[], R>(
 
 export interface StorageCircuit {
   /** The service's logger, without lines about an outage that is logged here. */
-  readonly logger: Logger;
-  readonly connect: (store: CircuitStore) => GuardCall;
+  logger: Logger;
+  connect: (store: CircuitStore) => GuardCall;
   /** True while calls are refused. */
-  readonly isOpen: () => boolean;
+  isOpen: () => boolean;
   /** Returns the status, and sends a ping if the storage has never responded. */
-  readonly check: () => StorageStatus;
+  check: () => StorageStatus;
 }
 
 interface Outage {

@@ -163,11 +163,7 @@ export interface Span {
   /** Calls `work` at once, with this span as the current one, and returns its result. */
   run<T>(work: () => Promise<T>): Promise<T>;
   /** Ends the span. Call it once. `error` is a short stable word if the operation failed. */
-  end(outcome: {
-    readonly at: number;
-    readonly attributes?: SpanAttributes | undefined;
-    readonly error?: string | undefined;
-  }): void;
+  end(outcome: { at: number; attributes?: SpanAttributes | undefined; error?: string | undefined }): void;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** A priority queue by time whose items can be moved and removed: an indexed binary heap. */
 
 export interface TimeQueue<T> {
-  readonly size: number;
+  size: number;
   /**
    * Adds `item` at time `at`, or moves it there. Items with the same time come out in the order in
    * which they were set.

@@ -9,15 +9,15 @@ import type { ReadableBody } from "./types.js";
  * time that the reader takes to process a chunk.
  */
 export interface BodyPace {
-  readonly clock: Clock;
+  clock: Clock;
   /** Milliseconds to wait for the body; with `bytesPerSecond` also for each further chunk. */
-  readonly ms: number;
+  ms: number;
   /**
    * For uploads: the average rate at which a body earns more time than `ms`. By default it earns
    * none. A fast start earns at most {@link MAX_CREDIT} times `ms`: it must not keep an idle upload
    * alive.
    */
-  readonly bytesPerSecond?: number;
+  bytesPerSecond?: number;
 }
 
 /** The most time that a client can earn, in multiples of `ms`. */

@@ -8,14 +8,14 @@ export interface RateLimit {
    * Takes one token of `key`. Returns 0, or the seconds until the next token if the bucket is
    * empty.
    */
-  readonly take: (key: string) => number;
+  take: (key: string) => number;
   /** Puts a taken token back. */
-  readonly putBack: (key: string) => void;
+  putBack: (key: string) => void;
   /**
    * Takes `count` tokens of `key`, even if the bucket becomes negative: then `take` fails until it
    * refills.
    */
-  readonly charge: (key: string, count: number) => void;
+  charge: (key: string, count: number) => void;
 }
 
 /** The number of keys to remember. A forgotten key starts with a full bucket. */

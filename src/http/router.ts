@@ -7,10 +7,10 @@ import type { Handler, HttpRequest, HttpResponse, ReadableBody } from "./types.j
 /** One row of a service's route table. */
 export interface Route<Context> {
   /** Upper case. A GET route also handles HEAD. */
-  readonly method: string;
+  method: string;
   /** `/v1/webhooks/:webhookId`: each parameter is one whole segment. */
-  readonly path: string;
-  readonly handle: (context: Context) => Promise<HttpResponse>;
+  path: string;
+  handle: (context: Context) => Promise<HttpResponse>;
 }
 
 /**

@@ -77,5 +77,5 @@ export interface Service {
    * Stops background work, and gives running work `graceMs` to finish. Calling it again changes
    * nothing.
    */
-  stop?(options?: { readonly graceMs?: number | undefined }): Promise<void>;
+  stop?(options?: { graceMs?: number | undefined }): Promise<void>;
 }

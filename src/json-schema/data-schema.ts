@@ -15,15 +15,15 @@ import { FIND_STEPS, NAME_STEPS, VALUE_TESTS } from "./value-checks.js";
 /** Why data does not match a schema. */
 export interface DataMistake {
   /** `.lines.0.total`. Names that the schema does not state are replaced by `*`. */
-  readonly path: string;
-  readonly keyword: string;
+  path: string;
+  keyword: string;
 }
 
 /** A schema of a host, ready to validate data. */
 export class DataSchema {
   /** A copy: later changes of the host have no effect. */
   readonly json: JsonObject;
-  readonly #compiled: CompiledSchema;
+  #compiled: CompiledSchema;
 
   constructor(read: ReadSchema) {
     this.json = read.schema;

@@ -11,25 +11,25 @@ import type { Json } from "../schema/types.js";
 
 /** A schema of a library, with the type of its input. */
 export interface StandardSchema<Input = unknown> {
-  readonly "~standard": {
-    readonly version: 1;
-    readonly vendor: string;
-    readonly validate: (value: unknown) => unknown;
-    readonly types?: { readonly input: Input } | undefined;
+  "~standard": {
+    version: 1;
+    vendor: string;
+    validate: (value: unknown) => unknown;
+    types?: { input: Input } | undefined;
   };
 }
 
 /** The first issues that a library found, in words. */
 export interface LibraryMistake {
   /** Of the first issue: `.lines.0.total`. */
-  readonly path: string;
-  readonly message: string;
+  path: string;
+  message: string;
 }
 
 /** A schema of a library, ready to validate data. */
 export class LibrarySchema {
-  readonly #standard: StandardSchema["~standard"];
-  readonly #validate: StandardSchema["~standard"]["validate"];
+  #standard: StandardSchema["~standard"];
+  #validate: StandardSchema["~standard"]["validate"];
 
   constructor(standard: StandardSchema["~standard"]) {
     this.#standard = standard;

@@ -10,7 +10,7 @@ export type Family = "ipv4" | "ipv6";
 
 export interface AddressPolicy {
   /** Allows `http:` as well as `https:` (R3). Default false. */
-  readonly allowHttp?: boolean | undefined;
+  allowHttp?: boolean | undefined;
   /**
    * Allows all hosts that are not on the public internet: private, loopback and reserved addresses
    * (R5), and names such as `localhost` or `intranet` (part of R6). Default false.
@@ -18,9 +18,9 @@ export interface AddressPolicy {
    * No policy allows the unspecified addresses (0.0.0.0/8, `::`), multicast, the broadcast address,
    * malformed names, link-local and cloud-platform addresses (R7), or blocked ports (R8).
    */
-  readonly allowPrivateNetworks?: boolean | undefined;
+  allowPrivateNetworks?: boolean | undefined;
   /** Allows some of these hosts. Default: none. */
-  readonly allow?: AllowedHosts | undefined;
+  allow?: AllowedHosts | undefined;
 }
 
 /** The parsed list of `destinations.allow`. */
@@ -39,12 +39,12 @@ export interface AllowedHosts {
 export type AddressRule = "R1" | "R2" | "R3" | "R4" | "R5" | "R6" | "R7" | "R8";
 
 export interface AddressRefusal {
-  readonly ok: false;
-  readonly rule: AddressRule;
+  ok: false;
+  rule: AddressRule;
   /** One sentence that says what to change. It does not repeat the URL or the address. */
-  readonly message: string;
+  message: string;
   /** The option of the host that would allow it. */
-  readonly allowedBy?: "allow" | "allowHttp" | undefined;
+  allowedBy?: "allow" | "allowHttp" | undefined;
 }
 
 /** The target of an allowed URL. */

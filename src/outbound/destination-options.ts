@@ -227,9 +227,9 @@ export const clientCertificateOptions = {
 
 /** A checked certificate and its key. */
 export interface ClientCertificate {
-  readonly cert: Buffer;
-  readonly key: Buffer;
-  readonly passphrase: string | undefined;
+  cert: Buffer;
+  key: Buffer;
+  passphrase: string | undefined;
 }
 
 /** A certificate and its key, copied, or the option at fault and the sentence after its path. */

@@ -11,22 +11,22 @@ import { RESOLVER_UNAVAILABLE } from "./failure.js";
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
 
 export interface FoundAddresses {
-  readonly addresses: readonly string[];
+  addresses: readonly string[];
   /**
    * The addresses of the family that was not answered in time, if there is one. Never rejects.
    */
-  readonly otherFamily?: Promise<readonly string[]> | undefined;
+  otherFamily?: Promise<readonly string[]> | undefined;
 }
 
 /** Finds the addresses of a name as {@link Resolve} does. */
 export type FindAddresses = (hostname: string) => Promise<FoundAddresses>;
 
 export interface ResolverOptions {
-  readonly clock: Clock;
+  clock: Clock;
   /** Returns DNS servers as `address` or `address:port`. Default: those of the system. */
-  readonly servers?: (() => readonly string[]) | undefined;
+  servers?: (() => readonly string[]) | undefined;
   /** Milliseconds that a lookup takes if no server responds. Default 6000. */
-  readonly limitMs?: number | undefined;
+  limitMs?: number | undefined;
 }
 
 const LOOKUP_MS = 6_000;
@@ -70,8 +70,8 @@ const codeOf = (error: unknown): unknown =>
   typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
 
 interface Answer {
-  readonly addresses: readonly string[];
-  readonly error?: unknown;
+  addresses: readonly string[];
+  error?: unknown;
 }
 
 const toAnswer = (query: Promise<readonly string[]>): Promise<Answer> =>
@@ -176,8 +176,8 @@ const toZone = (hostname: string): string => hostname.split(".").slice(-2).join(
 
 /** A name that was answered, to be looked up again if another one is not. */
 interface AnsweredName {
-  readonly zone: string;
-  readonly hostname: string;
+  zone: string;
+  hostname: string;
 }
 
 /** The maximum number of zones to remember. */
@@ -187,15 +187,15 @@ const isUnanswered = (error: unknown): boolean => UNANSWERED.has(codeOf(error));
 
 /** The names of one client. */
 export class Names {
-  readonly #find: FindAddresses;
+  #find: FindAddresses;
   /** Looked up with the names of other endpoints. */
-  readonly #root: readonly string[];
+  #root: readonly string[];
   /** One name of each zone, the one that was answered last first. */
   #answered: readonly AnsweredName[] = [];
   /** Zones without an answer since the last answer, two at most. */
-  readonly #failedZones = new Set<string>();
+  #failedZones = new Set<string>();
   /** Lookups of other names in flight, which reject if there is no answer. */
-  readonly #probes = new Map<string, Promise<void>>();
+  #probes = new Map<string, Promise<void>>();
 
   /**
    * @param resolve the host's.

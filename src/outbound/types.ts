@@ -66,26 +66,26 @@ export type Send = (request: OutboundRequest) => Promise<OutboundResult>;
 /** Receives a response as a stream, so that it need not fit into memory. */
 export interface ResponseReceiver {
   /** Called once, before any data. Must not throw. */
-  readonly onHead: (head: {
-    readonly status: number;
-    readonly headers: OutboundResponse["headers"];
+  onHead: (head: {
+    status: number;
+    headers: OutboundResponse["headers"];
     /** Resumes the data; does nothing after the exchange. */
-    readonly resume: () => void;
+    resume: () => void;
     /** Ends the exchange and drops the connection; does nothing after the exchange. */
-    readonly stop: () => void;
+    stop: () => void;
   }) => void;
   /**
    * Receives at most `maxBodyBytes` in total. Return `false` to pause until `resume` is called.
    * Must not throw.
    */
-  readonly onData: (chunk: Uint8Array) => boolean;
+  onData: (chunk: Uint8Array) => boolean;
 }
 
 export interface OutboundClient {
   /** With a receiver, the `body` of the result is empty. */
-  readonly send: (request: OutboundRequest, receiver?: ResponseReceiver) => Promise<OutboundResult>;
+  send: (request: OutboundRequest, receiver?: ResponseReceiver) => Promise<OutboundResult>;
   /** Looks the name of a URL up. Resolves with true in an outage of the resolver. Never rejects. */
-  readonly isResolverDown: (url: string) => Promise<boolean>;
+  isResolverDown: (url: string) => Promise<boolean>;
   /** Closes idle connections and destroys the others. Later sends fail with `connect`. */
   close(): Promise<void>;
 }

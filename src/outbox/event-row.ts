@@ -7,9 +7,9 @@ import type { AnyEventInput, EventInput, PlainEventInput } from "../webhooks/ser
 import type { OutboxClaim } from "./outbox-source.js";
 
 export interface EventRow {
-  readonly id: string;
+  id: string;
   /** JSON of all fields except the id, in ASCII. */
-  readonly event: string;
+  event: string;
 }
 
 const KEYS: Record<keyof EventInput | keyof PlainEventInput, true> = {

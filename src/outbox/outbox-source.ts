@@ -51,7 +51,7 @@ export interface OutboxSource {
    * over. Never waits for a locked row, and leaves no transaction open. From now on, the result for
    * a row counts as unknown, until `retry` says otherwise.
    */
-  claim(request: { readonly limit: number; readonly leaseMs: number }): Promise<OutboxClaim[]>;
+  claim(request: { limit: number; leaseMs: number }): Promise<OutboxClaim[]>;
   /**
    * Removes rows whose events were emitted or are not wanted, also after their lease, and also
    * parked rows. Ignores rows that do not exist.
@@ -62,14 +62,14 @@ export interface OutboxSource {
    * nor an earlier one emitted the event. Changes nothing if the row was claimed again or is
    * parked.
    */
-  retry(request: ClaimedRow & { readonly delayMs: number; readonly isUnsure: boolean }): Promise<void>;
+  retry(request: ClaimedRow & { delayMs: number; isUnsure: boolean }): Promise<void>;
   /**
    * Stops retries. The row stays, with the reason (at most 500 characters), until it is released or
    * removed. Changes nothing if the row was claimed again.
    */
-  park(request: ClaimedRow & { readonly reason: string }): Promise<void>;
+  park(request: ClaimedRow & { reason: string }): Promise<void>;
   /** Lists parked rows, the longest parked first, at most `limit`. */
-  parked(request: { readonly limit: number }): Promise<ParkedRow[]>;
+  parked(request: { limit: number }): Promise<ParkedRow[]>;
   /**
    * Makes parked rows due now, and forgets their unknown results and crashes. Ignores other rows.
    */

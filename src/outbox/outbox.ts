@@ -31,9 +31,9 @@ export interface Outbox {
    * claimed again after their lease. `start` may follow.
    */
   stop(options?: {
-    readonly graceMs?: number | undefined;
+    graceMs?: number | undefined;
     /** Ends the grace period at once when it is aborted. */
-    readonly signal?: AbortSignal | undefined;
+    signal?: AbortSignal | undefined;
   }): Promise<void>;
   /** Calls `stop()`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
@@ -53,7 +53,7 @@ export interface Outbox {
    * Lists refused rows, and rows that may or may not have been emitted. The longest
    * parked come first; at most `limit` (default 100, at most 1 000). `reason` begins with a code.
    */
-  parked(options?: { readonly limit?: number | undefined }): Promise<ParkedRow[]>;
+  parked(options?: { limit?: number | undefined }): Promise<ParkedRow[]>;
   /**
    * Retries parked rows, by their `key`. For a row that is `unsure`, this may add a second event
    * with the same id.

@@ -81,7 +81,7 @@ interface Counts {
   duplicates: number;
 }
 
-export class CatchUp<E extends { readonly id: string }> {
+export class CatchUp<E extends { id: string }> {
   #parts: CatchUpParts<E>;
   /** Names the cursor of this feed in the storage. */
   #feed: string;

@@ -62,7 +62,7 @@ export interface Receiver<E = EventNotification> extends Service {
    * Ends catching up, after the event that is being handled; waits at most `graceMs`, 10 s.
    * `start()` and `catchUp()` can be called again.
    */
-  stop(options?: { readonly graceMs?: number | undefined }): Promise<void>;
+  stop(options?: { graceMs?: number | undefined }): Promise<void>;
   /**
    * Fetches the missed events now, such as after an outage that you know of. If that goes wrong, it
    * is logged, and `isComplete` is false.
@@ -125,7 +125,7 @@ export function createReceiver<C = EventCatalogue>(
 ): Receiver<NotificationOf<C>>;
 export function createReceiver(options: ReceiverOptions): Receiver;
 export function createReceiver(
-  options: ReceiverOptions | PlainReceiverOptions | SchemeReceiverOptions<{ readonly id: string }>,
+  options: ReceiverOptions | PlainReceiverOptions | SchemeReceiverOptions<{ id: string }>,
 ): Receiver<{ readonly id: string }> {
   const settings = readOptions("createReceiver", receiverOptions, options);
   const { onEvent, path, toleranceMs, limits, duplicates, storage, clock } = settings;
@@ -133,7 +133,7 @@ export function createReceiver(
   if (onEvent === undefined) throw missingOption("onEvent");
   const receiver = new EventReceiver({
     scheme,
-    onEvent: onEvent as (event: { readonly id: string }) => unknown,
+    onEvent: onEvent as (event: { id: string }) => unknown,
     path,
     toleranceMs,
     limits,
@@ -159,7 +159,7 @@ export function createReceiver(
 const GRACE_MS = 10_000;
 
 /** Returns `undefined` if the option `catchUp` is not set. */
-function createCatchUp<E extends { readonly id: string }>(
+function createCatchUp<E extends { id: string }>(
   { catchUp, storage, clock, logger, toleranceMs }: OptionValues<typeof receiverOptions>,
   scheme: WebhookScheme<E>,
   receiver: EventReceiver<E>,
@@ -207,9 +207,9 @@ const POSTBELL_ONLY = ["secrets", "publicKeys", "header", "body"] as const;
 function chooseScheme(
   options: object,
   settings: Parameters<typeof createPostbellScheme>[0] & {
-    verify: WebhookScheme<{ readonly id: string }> | undefined;
+    verify: WebhookScheme<{ id: string }> | undefined;
   },
-): WebhookScheme<{ readonly id: string }> {
+): WebhookScheme<{ id: string }> {
   if (settings.verify === undefined) return createPostbellScheme(settings);
   const extra = POSTBELL_ONLY.find((name) => (options as Record<string, unknown>)[name] !== undefined);
   if (extra === undefined) return settings.verify;

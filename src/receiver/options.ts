@@ -155,7 +155,7 @@ export interface PlainReceiverOptions<C = EventCatalogue> extends Omit<ReceiverO
  *   onEvent: async ({ id, type, payload }) => queue.add(type, payload, { jobId: id }),
  * };
  */
-export interface SchemeReceiverOptions<E extends { readonly id: string }>
+export interface SchemeReceiverOptions<E extends { id: string }>
   extends Omit<ReceiverOptions, "secrets" | "publicKeys" | "header" | "body" | "verify" | "onEvent"> {
   /** Required. `stripe(secret)`, `github(secret)` …, or a scheme of your own. */
   verify: WebhookScheme<E>;
@@ -208,7 +208,7 @@ export const receiverOptions = {
     "a public key, or a list of them",
   ),
   body: value<"plain" | undefined>("'plain'", (value) => value === "plain", undefined),
-  verify: value<WebhookScheme<{ readonly id: string }> | undefined>(
+  verify: value<WebhookScheme<{ id: string }> | undefined>(
     "a scheme such as stripe(secret)",
     isScheme,
     undefined,

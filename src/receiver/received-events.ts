@@ -11,17 +11,13 @@ export interface ReceivedEvents {
    * Takes an event. `new`: it belongs to the caller until `leaseUntil`, or until it confirms or
    * releases it. `in_flight`: another caller has it. `done`: it was confirmed.
    */
-  claim(request: {
-    readonly id: string;
-    readonly now: number;
-    readonly leaseUntil: number;
-  }): Promise<"new" | "in_flight" | "done">;
+  claim(request: { id: string; now: number; leaseUntil: number }): Promise<"new" | "in_flight" | "done">;
   /** Marks an event as handled until `keepUntil`. */
-  confirm(request: { readonly id: string; readonly now: number; readonly keepUntil: number }): Promise<void>;
+  confirm(request: { id: string; now: number; keepUntil: number }): Promise<void>;
   /** Gives a claim back; the next claim of the event returns `new`. Other claims are left alone. */
-  release(request: { readonly id: string; readonly leaseUntil: number }): Promise<void>;
+  release(request: { id: string; leaseUntil: number }): Promise<void>;
   /** Returns the cursor that was written last for a feed; `undefined` before the first one. */
   readCursor(feed: string): Promise<string | undefined>;
   /** Remembers how far a feed was read. */
-  writeCursor(request: { readonly feed: string; readonly cursor: string }): Promise<void>;
+  writeCursor(request: { feed: string; cursor: string }): Promise<void>;
 }

@@ -27,7 +27,7 @@ export type ReceiveResult<E> =
   { readonly ok: true; readonly duplicate: boolean; readonly event: E } | ReceiveFailure;
 
 /** The parts that a receiver is made of. */
-export interface ReceiverParts<E extends { readonly id: string }> {
+export interface ReceiverParts<E extends { id: string }> {
   scheme: WebhookScheme<E>;
   onEvent: (event: E) => unknown;
   /** `undefined`: the mount point, and whatever a route of the host matches. */
@@ -48,7 +48,7 @@ interface Responded<E> {
 /** How long a process may take for an event before another one takes it: the process has died. */
 const LEASE_MS = 300_000;
 
-export class EventReceiver<E extends { readonly id: string }> {
+export class EventReceiver<E extends { id: string }> {
   #parts: ReceiverParts<E>;
   #path: string | undefined;
   #seen: DeDuplicator;

@@ -65,7 +65,7 @@ const MAX_ID_LENGTH = 256;
 /**
  * True if repetitions of an event can be recognised. A scheme of the host may return any value.
  */
-export function hasEventId<E extends { readonly id: string }>(event: E | undefined): event is E {
+export function hasEventId<E extends { id: string }>(event: E | undefined): event is E {
   const id: unknown = event?.id;
   return typeof id === "string" && id !== "" && id.length <= MAX_ID_LENGTH;
 }

@@ -168,9 +168,9 @@ const KEYWORD_CHECKS: { [keyword: string]: KeywordCheck } = {
 /** Why a schema is refused. */
 export interface SchemaMistake {
   /** Where it is: `properties.unit.type`. */
-  readonly path: string;
+  path: string;
   /** Follows the path: `must be a number`. */
-  readonly message: string;
+  message: string;
 }
 
 /**

@@ -15,61 +15,61 @@ export type JsonType = "string" | "integer" | "number" | "boolean" | "array" | "
 export type Context = "view" | "embed" | "edit";
 
 export interface Schema {
-  readonly title?: string;
-  readonly description?: string;
-  readonly type?: JsonType | readonly JsonType[];
-  readonly format?: "date-time" | "uri" | "email" | "ip" | "uuid" | "hex-color";
-  readonly enum?: readonly (string | number | boolean | null)[];
-  readonly default?: Json;
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly exclusiveMinimum?: boolean;
-  readonly exclusiveMaximum?: boolean;
-  readonly minLength?: number;
+  title?: string;
+  description?: string;
+  type?: JsonType | readonly JsonType[];
+  format?: "date-time" | "uri" | "email" | "ip" | "uuid" | "hex-color";
+  enum?: readonly (string | number | boolean | null)[];
+  default?: Json;
+  minimum?: number;
+  maximum?: number;
+  exclusiveMinimum?: boolean;
+  exclusiveMaximum?: boolean;
+  minLength?: number;
   /** A regular expression of ECMAScript. For OpenAPI only: no value is checked against it. */
-  readonly pattern?: string;
+  pattern?: string;
   /**
    * In characters. On a schema of several types, or without a type, it limits the value if that is
    * a text.
    */
-  readonly maxLength?: number;
-  readonly items?: Schema;
-  readonly minItems?: number;
-  readonly maxItems?: number;
+  maxLength?: number;
+  items?: Schema;
+  minItems?: number;
+  maxItems?: number;
   /**
    * The limit of a list for which WordPress states none. It is checked like `maxItems`. OPTIONS
    * writes it as `x-maxItems`, because clients compare the keywords of WordPress. OpenAPI writes it
    * as `maxItems`.
    */
-  readonly itemLimit?: number;
-  readonly uniqueItems?: boolean;
-  readonly maxProperties?: number;
-  readonly properties?: { readonly [name: string]: Schema };
-  readonly additionalProperties?: boolean | Schema;
+  itemLimit?: number;
+  uniqueItems?: boolean;
+  maxProperties?: number;
+  properties?: { readonly [name: string]: Schema };
+  additionalProperties?: boolean | Schema;
   /**
    * A boolean on a property (draft 3, as in WordPress), or the names of the required properties of
    * an object (draft 4).
    */
-  readonly required?: boolean | readonly string[];
-  readonly oneOf?: readonly Schema[];
-  readonly anyOf?: readonly Schema[];
+  required?: boolean | readonly string[];
+  oneOf?: readonly Schema[];
+  anyOf?: readonly Schema[];
   /** For a field of an item: the contexts that include it. */
-  readonly context?: readonly Context[];
-  readonly readonly?: boolean;
+  context?: readonly Context[];
+  readonly?: boolean;
   /**
    * For a field of an item: the schema of the response, if WordPress's description says less or
    * something else. For OpenAPI only.
    */
-  readonly answered?: Schema;
+  answered?: Schema;
   /**
    * For an argument: the schema of its valid values, if WordPress's description says less or
    * something else. For OpenAPI only.
    */
-  readonly accepted?: Schema;
+  accepted?: Schema;
   /** For a field of an item: true if some items do not have it. For OpenAPI only. */
-  readonly sometimes?: true;
+  sometimes?: true;
   /** True if WordPress returns the field, or accepts the argument, without describing it. */
-  readonly undescribed?: true;
+  undescribed?: true;
 }
 
 /**
@@ -81,33 +81,33 @@ export interface SchemaProblem {
    * Empty if the message only says that the value is invalid. Such a problem is left out of an
    * error's `details`.
    */
-  readonly code: string;
+  code: string;
   /** For a person. It names the parameter and quotes nothing longer than 100 characters. */
-  readonly message: string;
+  message: string;
   /** For a wrong type: the part of the parameter that has it, such as `requests[0][path]`. */
-  readonly param?: string;
+  param?: string;
 }
 
 /** One argument of an endpoint. `required: true` refuses a request without it. */
 export interface Argument extends Schema {
-  readonly required?: boolean;
+  required?: boolean;
   /**
    * Replaces the check against the schema. `values` has all arguments as they were received,
    * including those of the path.
    */
-  readonly validate?: (value: Json, name: string, values: JsonObject) => SchemaProblem | undefined;
+  validate?: (value: Json, name: string, values: JsonObject) => SchemaProblem | undefined;
   /**
    * Replaces the coercion by the schema. It runs after every argument was found valid, and must not
    * reject anything: that is the task of `validate`.
    */
-  readonly sanitize?: (value: Json, name: string) => Json;
+  sanitize?: (value: Json, name: string) => Json;
   /**
    * True if the argument is validated only after all others are valid; `null` is then an ordinary
    * value. WordPress treats arguments without a separate check like this, such as those of a
    * list besides `context`, `page`, `per_page` and `search`. If it is not `true`, `null` means the
    * empty value.
    */
-  readonly late?: boolean;
+  late?: boolean;
 }
 
 export type Arguments = { readonly [name: string]: Argument };

@@ -17,7 +17,7 @@ import {
 import { checkFormat, cleanUri } from "./formats.js";
 import type { Json, JsonObject, JsonType, Schema, SchemaProblem } from "./types.js";
 
-export type ReadResult = { readonly value: Json; readonly problem?: undefined } | Failed;
+export type ReadResult = { value: Json; problem?: undefined } | Failed;
 
 /**
  * Returns the problem of a value that does not fit `schema`. `name` is the parameter, for the

@@ -19,8 +19,8 @@ export interface PublicJwk {
 
 /** A key that signs deliveries. */
 export interface SigningKey {
-  readonly privateKey: KeyObject;
-  readonly jwk: PublicJwk;
+  privateKey: KeyObject;
+  jwk: PublicJwk;
 }
 
 /** All of them are published, and a receiver tries each. */

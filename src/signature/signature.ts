@@ -61,15 +61,15 @@ export type SignatureResult =
 /** The arguments of {@link verifySignature}. */
 export interface VerifyInput {
   /** The raw body as it was received. A string stands for its UTF-8 bytes. */
-  readonly body: Uint8Array | string;
+  body: Uint8Array | string;
   /** The value of `X-Service-Signature`. */
-  readonly header: string | null | undefined;
+  header: string | null | undefined;
   /** The endpoint's secret, or several during a rotation: any of them may match. */
-  readonly secrets: string | readonly string[];
+  secrets: string | readonly string[];
   /** Largest difference between the time in the header and now. Default 300 000. */
-  readonly toleranceMs?: number | undefined;
+  toleranceMs?: number | undefined;
   /** The current time in epoch milliseconds. Default: the system's. */
-  readonly now?: number | undefined;
+  now?: number | undefined;
 }
 
 const VERIFY_KEYS: string[] = ["body", "header", "secrets", "toleranceMs", "now"];

@@ -8,15 +8,15 @@ import { FIXED_HEADERS } from "../webhooks/sender.js";
 /** The arguments of {@link signNotification}. */
 export interface SignNotificationInput {
   /** The body: bytes, text, or an object to send as JSON. */
-  readonly body: Uint8Array | string | object;
+  body: Uint8Array | string | object;
   /** The endpoint's secret, `whsec_…`. */
-  readonly secret: string;
+  secret: string;
   /** When it is signed. Default: now. Set it to test that an old delivery is refused. */
-  readonly at?: Date | undefined;
+  at?: Date | undefined;
   /** The header of the signature. Default `X-Service-Signature`. */
-  readonly header?: string | undefined;
+  header?: string | undefined;
   /** Adds the three headers of Standard Webhooks. Default false. */
-  readonly standardWebhooks?: boolean | undefined;
+  standardWebhooks?: boolean | undefined;
 }
 
 /**

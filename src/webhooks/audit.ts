@@ -95,7 +95,7 @@ interface LogWriter extends Pick<BoundedCaller, "settled"> {
 }
 
 /** An entry that the log of an account keeps. */
-type StoredEntry = AuditEntry & { readonly webhookId: string };
+type StoredEntry = AuditEntry & { webhookId: string };
 
 const isStored = (entry: AuditEntry): entry is StoredEntry => entry.webhookId !== undefined;
 

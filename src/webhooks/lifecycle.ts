@@ -29,9 +29,9 @@ export interface Lifecycle {
 /** How long `stop` waits for what is in flight. */
 export interface StopOptions {
   /** Attempts in flight get this long to finish. Default 10 000. */
-  readonly graceMs?: number | undefined;
+  graceMs?: number | undefined;
   /** Ends the grace period at once when it is aborted. */
-  readonly signal?: AbortSignal | undefined;
+  signal?: AbortSignal | undefined;
 }
 
 /** Never rejects: gauges that the storage cannot read are left out. */

@@ -142,7 +142,7 @@ export interface Webhooks<C extends EventCatalogue = AnyCatalogue> {
    * Returns the OpenAPI 3.1 document of the registration API and of the notifications, the same as
    * `GET /v1/openapi.json`. `baseUrl` is that of the mount point, default `/`.
    */
-  openApi(options?: { readonly baseUrl?: string | undefined }): JsonObject;
+  openApi(options?: { baseUrl?: string | undefined }): JsonObject;
   /**
    * Returns the names of the catalogue, sorted: the values that `emit` and `event_types` accept.
    */
@@ -185,8 +185,8 @@ export interface Webhooks<C extends EventCatalogue = AnyCatalogue> {
    * const { attempted, isEmpty } = await webhooks.drain({ forMs: 20_000, deliveries: 200 });
    */
   drain(options?: {
-    readonly forMs?: number | undefined;
-    readonly deliveries?: number | undefined;
+    forMs?: number | undefined;
+    deliveries?: number | undefined;
   }): Promise<{ readonly attempted: number; readonly isEmpty: boolean }>;
   /**
    * Resolves once nothing is due and nothing is in flight. It does not wait for retries that are

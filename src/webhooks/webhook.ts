@@ -116,9 +116,9 @@ export interface SubscriberAuditLog {
    * @throws `invalid_argument` if the service keeps no log.
    */
   list(request?: {
-    readonly account?: string | undefined;
-    readonly cursor?: string | undefined;
-    readonly limit?: number | undefined;
+    account?: string | undefined;
+    cursor?: string | undefined;
+    limit?: number | undefined;
   }): List<AuditEntry>;
 }
 
@@ -135,8 +135,8 @@ export interface AuditLog extends Pick<SubscriberAuditLog, "isKept"> {
    *   console.log(at, action);
    */
   list(request: {
-    readonly account: string;
-    readonly cursor?: string | undefined;
-    readonly limit?: number | undefined;
+    account: string;
+    cursor?: string | undefined;
+    limit?: number | undefined;
   }): List<AuditEntry>;
 }

@@ -25,7 +25,7 @@ export interface DiskFilesOptions {
    * Made when the first file is stored. Its file system must know hard links; nothing else should
    * write into it.
    */
-  readonly directory: string;
+  directory: string;
 }
 
 /** Below the directory; no file can have such a name. */

@@ -9,10 +9,10 @@ import { fileNotFound, invalidName } from "./errors.js";
 
 /** The options of {@link memoryFiles}. */
 export interface MemoryFilesOptions {
-  readonly limits?:
+  limits?:
     | {
         /** Of all files, staged ones included. Default 256 MiB; beyond it `storage_full`. */
-        readonly bytes?: number | undefined;
+        bytes?: number | undefined;
       }
     | undefined;
 }

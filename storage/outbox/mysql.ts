@@ -44,9 +44,9 @@ export interface MysqlPool extends MysqlConnection {
 /** Options of `mysqlSource`. */
 export interface MysqlSourceOptions {
   /** The host's own pool of `mysql2/promise`. The source never ends it. */
-  readonly pool: MysqlPool;
+  pool: MysqlPool;
   /** Name of the table, with or without its database. Default `postbell_outbox`. */
-  readonly table?: string | undefined;
+  table?: string | undefined;
 }
 
 /** A pool with callbacks has the same methods, and `promise()` in addition. */

@@ -31,9 +31,9 @@ export interface PgSourceOptions {
    * isolation level of Postgres, READ COMMITTED. With a stricter level, statements of processes
    * that claim at the same time fail.
    */
-  readonly pool: PgPool;
+  pool: PgPool;
   /** Name of the table, with or without its schema. Default `postbell_outbox`. */
-  readonly table?: string | undefined;
+  table?: string | undefined;
 }
 
 const pgSourceOptions = {

@@ -48,16 +48,16 @@ const LOCK_TIMEOUT = "55P03";
 const MAX_STALE = 20;
 
 export interface PostgresDatabaseOptions {
-  readonly pool: () => Promise<PostgresPool>;
+  pool: () => Promise<PostgresPool>;
   /** Returns the statements of one transaction on a connection. */
-  readonly createTransaction: (client: PgClient) => PostgresTransaction;
+  createTransaction: (client: PgClient) => PostgresTransaction;
   /** The same on a connection of the host, which may lead through a pooler. */
-  readonly joinTransaction: (client: PgClient) => PostgresTransaction;
+  joinTransaction: (client: PgClient) => PostgresTransaction;
   /** Checks that the tables exist. Called before each transaction. */
-  readonly prepare: () => Promise<void>;
-  readonly getClock: () => Clock;
+  prepare: () => Promise<void>;
+  getClock: () => Clock;
   /** Called when a statement has waited for a lock in vain. */
-  readonly onLockTimeout: () => void;
+  onLockTimeout: () => void;
 }
 
 /** A connection that breaks while it is lent tells so, and must not end the process. */

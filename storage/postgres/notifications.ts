@@ -46,27 +46,27 @@ export const toChannel = (schema: string): string => `postbell_${schema}`;
 
 export interface PostgresNotifications extends Watchers {
   /** Notes the response to a claim. Returns it, perhaps with an earlier time of the next one. */
-  readonly noteClaim: (response: ClaimResponse) => ClaimResponse;
-  readonly close: () => void;
+  noteClaim: (response: ClaimResponse) => ClaimResponse;
+  close: () => void;
 }
 
 export interface PostgresNotificationsOptions {
-  readonly pool: () => Promise<PostgresPool>;
-  readonly schema: string;
+  pool: () => Promise<PostgresPool>;
+  schema: string;
   /** False behind a pooler of transactions, which lends no connection to listen on. */
-  readonly isListening: boolean;
-  readonly getClock: () => Clock;
-  readonly now: () => number;
+  isListening: boolean;
+  getClock: () => Clock;
+  now: () => number;
 }
 
 /** A connection that listens. It is never used again once it has failed or fallen silent. */
 class Listener {
   /** True while this connection keeps the lock that says that a worker sleeps. */
   isMarked = false;
-  readonly #client: PgPoolClient;
-  readonly #clock: Clock;
-  readonly #schema: string;
-  readonly #onEnd: () => void;
+  #client: PgPoolClient;
+  #clock: Clock;
+  #schema: string;
+  #onEnd: () => void;
   #timer: Timer | undefined;
   #isWanted = false;
   #isChanging = false;

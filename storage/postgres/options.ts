@@ -10,40 +10,40 @@ export interface PostgresStorageOptions {
   /**
    * The storage opens its own connections to this address, and closes them. Either this or `pool`.
    */
-  readonly url?: string | undefined;
+  url?: string | undefined;
   /**
    * Your own pool, instead of `url`; the storage never ends it. Until `close()`, it keeps lost
    * connections from ending the process.
    */
-  readonly pool?: PostgresPool | undefined;
+  pool?: PostgresPool | undefined;
   /** The schema that holds the tables. Default `postbell`. */
-  readonly schema?: string | undefined;
+  schema?: string | undefined;
   /**
    * `session` keeps one connection open to be notified; `transaction`, for a pooler such as
    * PgBouncer in transaction mode, polls every half second. Default `session` with `url`,
    * `transaction` with `pool`.
    */
-  readonly connections?: "session" | "transaction" | undefined;
+  connections?: "session" | "transaction" | undefined;
   /**
    * Keys of 32 bytes, or their base64: the first encrypts the secrets of webhooks, all decrypt
    * them; without keys they are stored as plain text.
    */
-  readonly sealKeys?: readonly (Uint8Array | string)[] | undefined;
-  readonly limits?:
+  sealKeys?: readonly (Uint8Array | string)[] | undefined;
+  limits?:
     | {
         /** Pending deliveries of one account. Default 100 000. */
-        readonly pendingPerAccount?: number | undefined;
+        pendingPerAccount?: number | undefined;
         /**
          * Changes of content that a process can catch up with; one that missed more loads all
          * content again. Default 20 000.
          */
-        readonly contentChanges?: number | undefined;
+        contentChanges?: number | undefined;
       }
     | undefined;
   /**
    * Whose time counts: the server's or, for tests, that of the service's `clock`. Default `server`.
    */
-  readonly time?: "server" | "clock" | undefined;
+  time?: "server" | "clock" | undefined;
 }
 
 const MAX_URL = 2_000;

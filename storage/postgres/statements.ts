@@ -6,8 +6,8 @@ import type { SqlTable } from "../sql/table.js";
 
 /** A statement, and how many parameters it has. */
 export interface CountedStatement {
-  readonly text: string;
-  readonly count: number;
+  text: string;
+  count: number;
 }
 
 /**

@@ -21,13 +21,13 @@ const toArrays = (rows: readonly SqlValues[]): string[] =>
 
 export interface PostgresTransaction extends SqlTransaction {
   /** Sends the statements that begin the transaction. */
-  readonly begin: (text: string) => void;
+  begin: (text: string) => void;
   /** Rolls back. Rejects if the connection failed. */
-  readonly rollBack: () => Promise<void>;
+  rollBack: () => Promise<void>;
   /** Commits. Rejects with the error of the first statement that failed: then nothing is stored. */
-  readonly commit: () => Promise<void>;
+  commit: () => Promise<void>;
   /** Resolves when all statements succeeded; rejects with the error of the first that failed. */
-  readonly settled: () => Promise<void>;
+  settled: () => Promise<void>;
 }
 
 /** A statement that changes rows of one table, and whose result nobody reads. */
@@ -42,8 +42,8 @@ interface Write {
  * so those that are sent together cost one round trip.
  */
 class Sender {
-  readonly #client: PgClient;
-  readonly #statements: PostgresStatements;
+  #client: PgClient;
+  #statements: PostgresStatements;
   /** The last statement: those of a connection without `pipeline` are sent one after another. */
   #last: Promise<unknown> = Promise.resolve();
   #failure: { error: unknown } | undefined;

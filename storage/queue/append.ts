@@ -11,10 +11,10 @@ import type { EventRecord, WebhookStatus } from "../../src/webhooks/store.js";
 
 /** The fields of a webhook that decide if it gets an event. */
 interface Subscription {
-  readonly id: string;
-  readonly status: WebhookStatus;
+  id: string;
+  status: WebhookStatus;
   /** `null`: every type. */
-  readonly eventTypes: readonly string[] | null;
+  eventTypes: readonly string[] | null;
 }
 
 /**

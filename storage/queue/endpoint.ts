@@ -35,8 +35,8 @@ export const countFreeSlots = (slowStart: SlowStart, inFlight: number, perEndpoi
 
 /** How many deliveries of an endpoint were claimed in a second, which is counted from the epoch. */
 export interface ClaimedSecond {
-  readonly second: number;
-  readonly count: number;
+  second: number;
+  count: number;
 }
 
 const toSecond = (now: number): number => Math.floor(now / MS_PER_SECOND);

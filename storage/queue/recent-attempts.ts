@@ -82,8 +82,8 @@ export function addToSketch(sketch: string, added: string): string {
 /** The durations that half, and 95 of 100 attempts did not exceed, in milliseconds. */
 export interface Quantiles {
   /** `null` without attempts. */
-  readonly p50: number | null;
-  readonly p95: number | null;
+  p50: number | null;
+  p95: number | null;
 }
 
 export function readQuantiles(sketch: string): Quantiles {
@@ -108,7 +108,7 @@ export function readClass(name: string | undefined): number | null {
 
 /** Attempts that are added, with the sketch of the durations of all of them. */
 export interface AddedAttempts extends RecentAttempts {
-  readonly sketch: string;
+  sketch: string;
 }
 
 /** Returns one attempt as it is added. */
@@ -135,13 +135,13 @@ export function sumAttempts(settlements: readonly Settlement[]): AddedAttempts {
 
 /** The attempts of an hour that may go on. `hour`: whole hours since 1970. */
 export interface RecentHour extends RecentAttempts {
-  readonly hour: number;
-  readonly sketch: string;
+  hour: number;
+  sketch: string;
 }
 
 /** The attempts of an hour that is over. */
 export interface PastHour extends RecentAttempts, Quantiles {
-  readonly hour: number;
+  hour: number;
 }
 
 /** Whole hours before the current one that the last day has. */

@@ -16,9 +16,9 @@ export interface RedisCommands {
 /** Options of `redisReceived`. */
 export interface RedisReceivedOptions {
   /** Your own client. It is never closed. */
-  readonly client: RedisCommands;
+  client: RedisCommands;
   /** Begins each key. Default `postbell:received:`. Set it if receivers share a database. */
-  readonly prefix?: string | undefined;
+  prefix?: string | undefined;
 }
 
 const OPTIONS = {

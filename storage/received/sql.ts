@@ -14,19 +14,19 @@ import { quoteIdentifier, tableOption } from "../outbox/sql-source.js";
 
 interface TableOptions {
   /** Name of the table, with or without its schema. Default `postbell_received`. */
-  readonly table?: string | undefined;
+  table?: string | undefined;
   /** Begins each key. Default: none. Set it if several receivers share the table. */
-  readonly scope?: string | undefined;
+  scope?: string | undefined;
   /** How long `markHandled` remembers an event, in milliseconds. Default 6 days. */
-  readonly keepMs?: number | undefined;
+  keepMs?: number | undefined;
   /** The clock of `markHandled`. Default: the system's. */
-  readonly clock?: Clock | undefined;
+  clock?: Clock | undefined;
 }
 
 /** Options of `pgReceived`. */
 export interface PgReceivedOptions extends TableOptions {
   /** Your own pool of `pg`. It is never closed. */
-  readonly pool: PgPool;
+  pool: PgPool;
 }
 
 /** The part of a database of `node:sqlite` or better-sqlite3 that is called. */
@@ -52,7 +52,7 @@ export interface SqliteReceivedOptions extends TableOptions {
    * `PRAGMA busy_timeout = 0`, and call `markHandled` of a second `sqliteReceived` on the one with
    * the transactions. Events that arrive while one is open are then refused, and delivered again.
    */
-  readonly database: SqliteReceivedDatabase;
+  database: SqliteReceivedDatabase;
 }
 
 interface Installable extends ReceivedEvents {

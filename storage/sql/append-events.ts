@@ -18,9 +18,9 @@ import { decodeEventTypes, parseFilter } from "./webhook-rows.js";
 /** An event that waits to be stored. */
 export interface AppendEntry extends Pick<AppendRequest, "rememberMs" | "now" | "webhookId"> {
   /** With its account as it is stored. */
-  readonly event: EventRecord;
+  event: EventRecord;
   /** True if it is stored only if the item before it was. */
-  readonly follows: boolean;
+  follows: boolean;
 }
 
 /** The result for an item. `undefined`: it follows one that was not stored, and was not tried. */

@@ -205,9 +205,9 @@ export const toContentRecord = ({ key, version, columns, body, names }: RecordRo
   });
 
 export type ChangeRow = {
-  readonly key: string;
-  readonly version: number | null;
-  readonly columns: string | null;
+  key: string;
+  version: number | null;
+  columns: string | null;
 };
 
 export const toContentChange = ({ key, version, columns }: ChangeRow): ContentChange => ({

@@ -23,10 +23,10 @@ const COMMITS_KNOWN = 100;
 const ONE_STATEMENT = { isOneStatement: true } as const;
 
 export interface SqlContentStoreOptions {
-  readonly database: SqlDatabase;
-  readonly now: () => number;
+  database: SqlDatabase;
+  now: () => number;
   /** The latest commits whose changes a caller can catch up with. */
-  readonly changesKept: number;
+  changesKept: number;
 }
 
 export function createSqlContentStore({ database, now, changesKept }: SqlContentStoreOptions): ContentStore {

@@ -21,43 +21,43 @@ export type ParameterType = "int" | "text";
 
 /** An event to insert, with its deliveries. Its texts are encoded. */
 export interface NewEvent {
-  readonly account: string;
-  readonly id: string;
-  readonly type: string;
-  readonly subject: string | null;
+  account: string;
+  id: string;
+  type: string;
+  subject: string | null;
   /** Null if it has none. */
-  readonly tags: readonly string[] | null;
-  readonly digest: string;
-  readonly payload: string;
-  readonly bytes: number;
-  readonly rememberUntil: number;
+  tags: readonly string[] | null;
+  digest: string;
+  payload: string;
+  bytes: number;
+  rememberUntil: number;
   /** A JSON list of the ids of the webhooks that get it. */
-  readonly receivers: string;
-  readonly isTest: boolean;
+  receivers: string;
+  isTest: boolean;
   /** The positions of these webhooks. */
-  readonly endpoints: readonly number[];
+  endpoints: readonly number[];
   /** The positions of the webhooks whose filters refuse it. */
-  readonly filtered?: readonly number[] | undefined;
+  filtered?: readonly number[] | undefined;
 }
 
 /** An account as a plan takes it for granted that was made without reading. */
 export interface AssumedAccount {
-  readonly account: string;
+  account: string;
   /** The positions and versions of its webhooks, as `position:version,position:version`. */
-  readonly webhooks: string;
+  webhooks: string;
   /** The most deliveries that may be pending before the events are added. */
-  readonly maxPending: number;
+  maxPending: number;
 }
 
 /** The request for one round of a claim. */
 export interface LeaseRoundRequest extends ClaimRequest {
-  readonly perEndpoint: number;
+  perEndpoint: number;
   /** `null` for any number. */
-  readonly perSecond: number | null;
+  perSecond: number | null;
   /** The first of as many numbers as endpoints may be served; see `reserveTurns`. */
-  readonly turn: number;
+  turn: number;
   /** True if nothing is to be leased while changes wait to be added up, or leases have expired. */
-  readonly isChecking: boolean;
+  isChecking: boolean;
 }
 
 /** When an endpoint of each lane is ready, and when a lease expires; null for never. */
@@ -72,50 +72,50 @@ type HealthColumn = "failing_since" | "warned_at" | "notice_at";
 
 /** The result of a round: what was leased, and the endpoints that were served, as they are now. */
 export interface LeasedRound {
-  readonly rows: DueRow[];
-  readonly endpoints: ServedEndpoint[];
-  readonly next: NextTimes;
+  rows: DueRow[];
+  endpoints: ServedEndpoint[];
+  next: NextTimes;
 }
 
 /** An endpoint, and how many of its deliveries were delivered. All are reported as successes. */
 export interface DeliveredEndpoint {
-  readonly id: string;
-  readonly account: string;
-  readonly generation: number;
-  readonly lane: string;
+  id: string;
+  account: string;
+  generation: number;
+  lane: string;
   /** The hour of all attempts; see `recent-attempts.ts`. */
-  readonly hour: number;
-  readonly count: number;
+  hour: number;
+  count: number;
   /** The sum of all attempts. */
-  readonly durationMs: number;
+  durationMs: number;
   /** The last attempt as JSON. */
-  readonly lastAttempt: string;
+  lastAttempt: string;
   /** How long all attempts took. */
-  readonly sketch: string;
+  sketch: string;
 }
 
 /** A delivery in flight that was delivered. */
 export interface DeliveredRow {
-  readonly token: string;
-  readonly account: string;
-  readonly position: number;
-  readonly event: number;
+  token: string;
+  account: string;
+  position: number;
+  event: number;
   /** True if its event had no other delivery when it was claimed. */
-  readonly isOnly: boolean;
-  readonly startedAt: number;
-  readonly endedAt: number;
+  isOnly: boolean;
+  startedAt: number;
+  endedAt: number;
   /** All attempts, as they are stored. */
-  readonly attempts: string;
+  attempts: string;
 }
 
 /** Settlements of the common kind. */
 export interface DeliveredBatch {
-  readonly now: number;
-  readonly perEndpoint: number;
-  readonly perSecond: number | null;
-  readonly turn: number;
-  readonly endpoints: readonly DeliveredEndpoint[];
-  readonly deliveries: readonly DeliveredRow[];
+  now: number;
+  perEndpoint: number;
+  perSecond: number | null;
+  turn: number;
+  endpoints: readonly DeliveredEndpoint[];
+  deliveries: readonly DeliveredRow[];
 }
 
 /** A transaction. Its methods reject with the error of the database. */
@@ -166,11 +166,11 @@ export interface SqlTransaction {
    * Settles deliveries that were delivered. Returns when workers should claim (`null`: no change),
    * or `undefined` if one of the endpoints or deliveries is not as assumed: then nothing changed.
    */
-  settleDelivered?(batch: DeliveredBatch): Promise<{ readonly wakeAt: number | null } | undefined>;
+  settleDelivered?(batch: DeliveredBatch): Promise<{ wakeAt: number | null } | undefined>;
   /** Waits until no other transaction holds the lock of this name, and holds it until the end. */
   lock(name: string): Promise<void>;
   /** The text that ends a query which locks its rows and leaves out those that are locked. */
-  readonly skipLocked: string;
+  skipLocked: string;
 }
 
 /** How a transaction is run. */
@@ -179,7 +179,7 @@ export interface TransactionOptions {
    * False if losing the transaction in a crash of the server does no harm. Default true: the
    * promise resolves when the transaction is durable.
    */
-  readonly isDurable?: boolean | undefined;
+  isDurable?: boolean | undefined;
 }
 
 /** How a read is run. */
@@ -188,13 +188,13 @@ export interface SqlReadOptions {
    * True if `work` runs one statement and nothing else. A database whose statements cost a round
    * trip then needs no transaction around it. Default false.
    */
-  readonly isOneStatement?: boolean | undefined;
+  isOneStatement?: boolean | undefined;
 }
 
 /** A database, whatever its kind. Its methods reject with `storage_unavailable` and its like. */
 export interface SqlDatabase {
   /** True if its transactions have `settleDelivered`. */
-  readonly settlesDelivered: boolean;
+  settlesDelivered: boolean;
   /** Runs `work` in a transaction. It may be run several times, until one of them commits. */
   write<T>(work: (transaction: SqlTransaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** Runs `work`, which only reads, on one state of the database. */

@@ -11,11 +11,11 @@ import { type DeliveryRow, deliveries, type EventTexts, queue } from "./webhook-
 /** The fields of a new delivery. */
 export interface NewDelivery {
   /** The position of its webhook. */
-  readonly endpoint: number;
+  endpoint: number;
   /** The position of its event. */
-  readonly event: number;
-  readonly serial: number;
-  readonly dueAt: number;
+  event: number;
+  serial: number;
+  dueAt: number;
 }
 
 /** Returns the place of a delivery in the queue of its endpoint. */
@@ -59,8 +59,8 @@ export async function addDeliveries(
 
 /** A waiting delivery, and when it is attempted in addition to its schedule. */
 interface ExtraAttempt {
-  readonly row: DeliveryRow;
-  readonly at: number;
+  row: DeliveryRow;
+  at: number;
 }
 
 /** Has waiting deliveries attempted in addition to their schedule. */

@@ -94,9 +94,9 @@ async function readHeads(transaction: SqlTransaction, rows: EndpointRow[]): Prom
 
 /** The context, the time and the notes of a transaction that changes queues. */
 export interface Writing {
-  readonly context: SqlStoreContext;
-  readonly now: number;
-  readonly after: AfterCommit;
+  context: SqlStoreContext;
+  now: number;
+  after: AfterCommit;
 }
 
 /**

@@ -47,8 +47,8 @@ const MAX_EXPIRED = 4;
 
 /** Leases that have expired, and the endpoints of their deliveries. */
 export interface ExpiredLeases {
-  readonly leases: number[];
-  readonly endpoints: number[];
+  leases: number[];
+  endpoints: number[];
 }
 
 /** Finds leases that have expired. Locks nothing. */

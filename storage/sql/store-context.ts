@@ -11,33 +11,33 @@ import type { WebhookCache } from "./webhook-rows.js";
 import type { DueRow } from "./webhook-tables.js";
 
 export interface SqlStoreContext {
-  readonly database: SqlDatabase;
-  readonly seal: Seal;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly perEndpoint: number;
+  database: SqlDatabase;
+  seal: Seal;
+  clock: Clock;
+  logger: Logger;
+  perEndpoint: number;
   /** `null` for any number. */
-  readonly perSecond: number | null;
-  readonly retention: Retention;
-  readonly pendingPerAccount: number;
-  readonly webhookCache: WebhookCache;
+  perSecond: number | null;
+  retention: Retention;
+  pendingPerAccount: number;
+  webhookCache: WebhookCache;
   /** The webhooks of accounts as they were lately. What is planned by them is checked again. */
-  readonly receivers: LRUCache<string, readonly AccountWebhook[]>;
-  readonly claimed: ClaimedDeliveries;
+  receivers: LRUCache<string, readonly AccountWebhook[]>;
+  claimed: ClaimedDeliveries;
   /** Tells workers that deliveries or health steps may be due at `at`. */
-  readonly notifyWorkers: (at: number) => void;
+  notifyWorkers: (at: number) => void;
 }
 
 /** A webhook of an account, as appends see it. */
 export interface AccountWebhook {
-  readonly id: string;
-  readonly position: number;
-  readonly status: string;
+  id: string;
+  position: number;
+  status: string;
   /** Grows with every change that decides who gets an event. */
-  readonly updated_at: number;
+  updated_at: number;
   /** `null`: every type. */
-  readonly types: readonly string[] | null;
-  readonly filter: EventFilter | null;
+  types: readonly string[] | null;
+  filter: EventFilter | null;
 }
 
 /** Gathers what to do after a commit. Each run of a transaction has its own. */

@@ -4,24 +4,24 @@
 export type ColumnType = "position" | "int" | "int?" | "text" | "text?";
 
 export interface SqlTable {
-  readonly name: string;
-  readonly columns: Readonly<Record<string, ColumnType>>;
+  name: string;
+  columns: Readonly<Record<string, ColumnType>>;
   /** The columns of the primary key, if no column is a `position`. */
-  readonly primaryKey?: readonly string[];
+  primaryKey?: readonly string[];
   /** Further constraints and indexes, as lists of columns. */
-  readonly unique?: readonly (readonly string[])[];
-  readonly indexes?: readonly Index[];
+  unique?: readonly (readonly string[])[];
+  indexes?: readonly Index[];
   /**
    * True if rows are updated often, and no indexed column with them: the database then leaves room
    * for the new version of a row next to the old one.
    */
-  readonly isUpdatedInPlace?: boolean;
+  isUpdatedInPlace?: boolean;
 }
 
 export interface Index {
-  readonly columns: readonly string[];
+  columns: readonly string[];
   /** The index holds only the rows in which this column is not null. */
-  readonly present?: string;
+  present?: string;
 }
 
 type ValueOf<T extends ColumnType> = T extends "text"
@@ -33,17 +33,17 @@ type ValueOf<T extends ColumnType> = T extends "text"
       : number;
 
 /** The type of a row of a table. */
-export type RowOf<T extends { readonly columns: Readonly<Record<string, ColumnType>> }> = {
+export type RowOf<T extends { columns: Readonly<Record<string, ColumnType>> }> = {
   -readonly [C in keyof T["columns"]]: ValueOf<T["columns"][C]>;
 };
 
 /** How a database writes the types of columns and the end of a table. */
 export interface SchemaDialect {
-  readonly types: Readonly<Record<ColumnType, string>>;
+  types: Readonly<Record<ColumnType, string>>;
   /** Returns the text after the closing bracket of a table. */
-  readonly suffix: (table: SqlTable) => string;
+  suffix: (table: SqlTable) => string;
   /** Returns the name of a table or an index with its schema. */
-  readonly name: (name: string) => string;
+  name: (name: string) => string;
 }
 
 /** True if the primary key is one column with numbers. */

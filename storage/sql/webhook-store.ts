@@ -47,10 +47,10 @@ const MAX_ACCOUNTS = 2_000;
 
 export interface SqlStoreOptions {
   /** The most concurrent appends, each in a transaction of its own. */
-  readonly concurrency: number;
-  readonly maxSleepMs: number;
-  readonly now: () => number;
-  readonly watch: WebhookStore["watch"];
+  concurrency: number;
+  maxSleepMs: number;
+  now: () => number;
+  watch: WebhookStore["watch"];
 }
 
 export function createSqlWebhookStore(

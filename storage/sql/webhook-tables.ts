@@ -285,11 +285,11 @@ export type DeliveryRow = RowOf<typeof deliveries>;
 
 /** The texts of an event, as they are stored. */
 export interface EventTexts {
-  readonly type: string;
-  readonly subject: string | null;
-  readonly tags: string | null;
-  readonly digest: string;
-  readonly payload: string | null;
+  type: string;
+  subject: string | null;
+  tags: string | null;
+  digest: string;
+  payload: string | null;
 }
 
 /** A due delivery with its event, as a claim reads it. */
@@ -298,12 +298,12 @@ export type DueRow = Omit<
   "created_at" | "state" | "reason" | "ended_at" | "queued_at" | "attempts"
 > &
   EventTexts & {
-    readonly at: number;
+    at: number;
     /** How many deliveries its event had had. */
-    readonly event_deliveries: number;
+    event_deliveries: number;
     /** Null if they are too long to be remembered. */
     attempts: string | null;
-    readonly event_id: string;
+    event_id: string;
     /** Null if the database has lost it: the core then reports the event as unreadable. */
     payload: string | null;
   };

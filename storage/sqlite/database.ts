@@ -36,13 +36,13 @@ export interface SqliteDatabase extends SqlDatabase {
 
 export interface SqliteDatabaseOptions {
   /** Opens the file and creates the tables. Called first, and again after it failed. */
-  readonly open: () => Promise<SqliteHandle>;
+  open: () => Promise<SqliteHandle>;
   /** Resolves when the disk has everything that was committed. */
-  readonly sync: () => Promise<void>;
+  sync: () => Promise<void>;
   /** Watches the file that was opened; `undefined` for a database that is in no file. */
-  readonly watch: () => FileWatch | undefined;
-  readonly getClock: () => Clock;
-  readonly closed: () => Error;
+  watch: () => FileWatch | undefined;
+  getClock: () => Clock;
+  closed: () => Error;
 }
 
 /** Resolves jobs that are committed. Meanwhile the next transaction may begin. */

@@ -72,11 +72,11 @@ function countBuilds(index: string): number {
 }
 
 export class FileWatch {
-  readonly #handle: SqliteHandle;
-  readonly #path: string;
-  readonly #files: readonly WatchedFile[];
+  #handle: SqliteHandle;
+  #path: string;
+  #files: readonly WatchedFile[];
   /** The path of the index without links; `undefined` if there is no index. */
-  readonly #index: string | undefined;
+  #index: string | undefined;
   #inspectAt = Number.NEGATIVE_INFINITY;
   /** When the log was last seen to change, and its time of change then. */
   #changedAt = Number.NEGATIVE_INFINITY;

@@ -39,7 +39,7 @@ export interface SqliteStorage extends Storage, ContentStorage, AsyncDisposable 
    * is used again after an accident, pass `Number.POSITIVE_INFINITY`. Errors:
    * `storage_unavailable`.
    */
-  check(options?: { readonly maxBytes?: number | undefined }): Promise<SqliteReport>;
+  check(options?: { maxBytes?: number | undefined }): Promise<SqliteReport>;
 }
 
 /** The most bytes that `check` reads by default: less than a tenth of a second, once in memory. */

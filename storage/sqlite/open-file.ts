@@ -87,9 +87,9 @@ async function createFile(path: string): Promise<void> {
 
 export interface OpenFileOptions {
   /** Default: the first driver that there is. */
-  readonly driver?: SqliteDriver | undefined;
-  readonly mustExist?: boolean | undefined;
-  readonly load?: LoadPackage | undefined;
+  driver?: SqliteDriver | undefined;
+  mustExist?: boolean | undefined;
+  load?: LoadPackage | undefined;
 }
 
 /**

@@ -13,37 +13,37 @@ export interface SqliteStorageOptions {
    * Created with mode 0600 if it does not exist, and opened with `driver`. A symbolic link is
    * refused. Either this or `database`.
    */
-  readonly file?: string | undefined;
+  file?: string | undefined;
   /**
    * The class that opens `file`: `Database` of better-sqlite3 or libsql, or `DatabaseSync` of
    * `node:sqlite`. It must be the one that the host opens the same file with. Default: the first of
    * `node:sqlite` (Node 22.13 or newer), `libsql` and `better-sqlite3`.
    */
-  readonly driver?: SqliteDriver | undefined;
+  driver?: SqliteDriver | undefined;
   /**
    * True refuses a file that is missing or empty with `storage_unavailable`, instead of creating
    * it. Set it once the file was created, so that a lost file or volume is noticed. Default false.
    */
-  readonly mustExist?: boolean | undefined;
+  mustExist?: boolean | undefined;
   /**
    * Instead of `file`; the storage has it for itself and never closes it. It sets how the file is
    * written, and keeps transactions open while others wait.
    */
-  readonly database?: SqliteHandle | undefined;
+  database?: SqliteHandle | undefined;
   /**
    * Keys of 32 bytes, or their base64: the first encrypts the secrets of webhooks, all decrypt
    * them; without keys they are stored as plain text.
    */
-  readonly sealKeys?: readonly (Uint8Array | string)[] | undefined;
-  readonly limits?:
+  sealKeys?: readonly (Uint8Array | string)[] | undefined;
+  limits?:
     | {
         /** Pending deliveries of one account. Default 100 000. */
-        readonly pendingPerAccount?: number | undefined;
+        pendingPerAccount?: number | undefined;
         /**
          * Changes of content that a process can catch up with; one that missed more loads all
          * content again. Default 20 000.
          */
-        readonly contentChanges?: number | undefined;
+        contentChanges?: number | undefined;
       }
     | undefined;
 }

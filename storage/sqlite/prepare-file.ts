@@ -73,11 +73,11 @@ function createTables(handle: SqliteHandle): boolean {
 
 export interface PreparedFile {
   /** True if there were no tables. */
-  readonly isNew: boolean;
+  isNew: boolean;
   /** True if there is a log next to the file, which has to be synced. */
-  readonly hasLog: boolean;
+  hasLog: boolean;
   /** `undefined` without a file. */
-  readonly watch: FileWatch | undefined;
+  watch: FileWatch | undefined;
 }
 
 /**

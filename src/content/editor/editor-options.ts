@@ -56,45 +56,45 @@ export interface EditorOptions {
 /** The theme of the website, as editors see it. */
 export interface EditorTheme {
   /** The identifier of the theme: letters, digits, `-` and `_`. Default: `default`. */
-  readonly stylesheet?: string | undefined;
+  stylesheet?: string | undefined;
   /** Default: `Default`. */
-  readonly name?: string | undefined;
-  readonly description?: string | undefined;
+  name?: string | undefined;
+  description?: string | undefined;
   /** Default: `1.0`. */
-  readonly version?: string | undefined;
-  readonly author?: string | undefined;
-  readonly authorUri?: string | undefined;
-  readonly themeUri?: string | undefined;
+  version?: string | undefined;
+  author?: string | undefined;
+  authorUri?: string | undefined;
+  themeUri?: string | undefined;
   /** Default: the stylesheet. */
-  readonly textDomain?: string | undefined;
-  readonly tags?: readonly string[] | undefined;
+  textDomain?: string | undefined;
+  tags?: readonly string[] | undefined;
   /** The URL of a picture of the theme. Default: none. */
-  readonly screenshot?: string | undefined;
+  screenshot?: string | undefined;
   /** The URL of the folder of its files. Default: `<site.url>/themes/<stylesheet>`. */
-  readonly uri?: string | undefined;
+  uri?: string | undefined;
   /** Replaces the default of each feature that it names. `docs/options.md` has the defaults. */
-  readonly supports?: ThemeSupports | undefined;
+  supports?: ThemeSupports | undefined;
 }
 
 /** A pattern of blocks that the inserter offers. */
 export interface BlockPattern {
   /** `clinic/opening-hours` */
-  readonly name: string;
-  readonly title: string;
+  name: string;
+  title: string;
   /** The blocks as text, with their delimiters. It is served as it is. */
-  readonly content: string;
-  readonly description?: string | undefined;
+  content: string;
+  description?: string | undefined;
   /** The width of the preview in pixels. */
-  readonly viewportWidth?: number | undefined;
+  viewportWidth?: number | undefined;
   /** `false` hides the pattern from the inserter. */
-  readonly inserter?: boolean | undefined;
+  inserter?: boolean | undefined;
   /** Names of `patternCategories`. */
-  readonly categories?: readonly string[] | undefined;
-  readonly keywords?: readonly string[] | undefined;
-  readonly blockTypes?: readonly string[] | undefined;
-  readonly postTypes?: readonly string[] | undefined;
-  readonly templateTypes?: readonly string[] | undefined;
-  readonly source?:
+  categories?: readonly string[] | undefined;
+  keywords?: readonly string[] | undefined;
+  blockTypes?: readonly string[] | undefined;
+  postTypes?: readonly string[] | undefined;
+  templateTypes?: readonly string[] | undefined;
+  source?:
     | "core"
     | "plugin"
     | "theme"
@@ -117,20 +117,20 @@ export interface BlockPatternCategory {
  */
 export interface BlockType {
   /** `clinic/today` */
-  readonly name: string;
-  readonly title?: string | undefined;
-  readonly description?: string | undefined;
-  readonly category?: string | null | undefined;
-  readonly icon?: string | null | undefined;
+  name: string;
+  title?: string | undefined;
+  description?: string | undefined;
+  category?: string | null | undefined;
+  icon?: string | null | undefined;
   /** JSON Schemas by name. Attributes of previews are checked against them. */
-  readonly attributes?: { readonly [name: string]: JsonObject } | undefined;
+  attributes?: { readonly [name: string]: JsonObject } | undefined;
   /** True if `renderBlock` renders the block. Default: `false`. */
-  readonly isDynamic?: boolean | undefined;
-  readonly supports?: JsonObject | undefined;
-  readonly keywords?: readonly string[] | undefined;
-  readonly parent?: readonly string[] | null | undefined;
-  readonly usesContext?: readonly string[] | undefined;
-  readonly providesContext?: { readonly [name: string]: string } | undefined;
+  isDynamic?: boolean | undefined;
+  supports?: JsonObject | undefined;
+  keywords?: readonly string[] | undefined;
+  parent?: readonly string[] | null | undefined;
+  usesContext?: readonly string[] | undefined;
+  providesContext?: { readonly [name: string]: string } | undefined;
   readonly [member: string]: unknown;
 }
 

@@ -9,49 +9,37 @@ import { POST_FORMATS } from "../records/records.js";
  * accordingly: wide alignment, the palette of colours, formats of posts.
  */
 export interface ThemeSupports {
-  readonly "align-wide"?: boolean | undefined;
-  readonly "automatic-feed-links"?: boolean | undefined;
-  readonly "block-templates"?: boolean | undefined;
-  readonly "block-template-parts"?: boolean | undefined;
-  readonly "custom-background"?: boolean | { readonly [name: string]: string } | undefined;
-  readonly "custom-header"?: boolean | { readonly [name: string]: string | number | boolean } | undefined;
-  readonly "custom-logo"?:
-    | boolean
-    | { readonly [name: string]: number | boolean | readonly string[] }
-    | undefined;
-  readonly "customize-selective-refresh-widgets"?: boolean | undefined;
-  readonly "dark-editor-style"?: boolean | undefined;
-  readonly "disable-custom-colors"?: boolean | undefined;
-  readonly "disable-custom-font-sizes"?: boolean | undefined;
-  readonly "disable-custom-gradients"?: boolean | undefined;
-  readonly "disable-layout-styles"?: boolean | undefined;
-  readonly "editor-color-palette"?:
-    | boolean
-    | readonly { readonly name: string; readonly slug: string; readonly color: string }[]
-    | undefined;
+  "align-wide"?: boolean | undefined;
+  "automatic-feed-links"?: boolean | undefined;
+  "block-templates"?: boolean | undefined;
+  "block-template-parts"?: boolean | undefined;
+  "custom-background"?: boolean | { readonly [name: string]: string } | undefined;
+  "custom-header"?: boolean | { readonly [name: string]: string | number | boolean } | undefined;
+  "custom-logo"?: boolean | { readonly [name: string]: number | boolean | readonly string[] } | undefined;
+  "customize-selective-refresh-widgets"?: boolean | undefined;
+  "dark-editor-style"?: boolean | undefined;
+  "disable-custom-colors"?: boolean | undefined;
+  "disable-custom-font-sizes"?: boolean | undefined;
+  "disable-custom-gradients"?: boolean | undefined;
+  "disable-layout-styles"?: boolean | undefined;
+  "editor-color-palette"?: boolean | readonly { name: string; slug: string; color: string }[] | undefined;
   /** `size`: in pixels. */
-  readonly "editor-font-sizes"?:
+  "editor-font-sizes"?: boolean | readonly { name: string; slug: string; size: number }[] | undefined;
+  "editor-gradient-presets"?:
     | boolean
-    | readonly { readonly name: string; readonly slug: string; readonly size: number }[]
+    | readonly { name: string; slug: string; gradient: string }[]
     | undefined;
-  readonly "editor-gradient-presets"?:
-    | boolean
-    | readonly { readonly name: string; readonly slug: string; readonly gradient: string }[]
-    | undefined;
-  readonly "editor-spacing-sizes"?:
-    | boolean
-    | readonly { readonly name: string; readonly slug: string; readonly size: string }[]
-    | undefined;
-  readonly "editor-styles"?: boolean | undefined;
+  "editor-spacing-sizes"?: boolean | readonly { name: string; slug: string; size: string }[] | undefined;
+  "editor-styles"?: boolean | undefined;
   /** The parts of a page that the theme writes as HTML5: `gallery`, `caption` … */
-  readonly html5?: boolean | readonly string[] | undefined;
+  html5?: boolean | readonly string[] | undefined;
   /** The formats that posts may have; `standard` is always one of them. */
-  readonly formats?: readonly string[] | undefined;
+  formats?: readonly string[] | undefined;
   /** True, or the types of posts that have a featured image. */
-  readonly "post-thumbnails"?: boolean | readonly string[] | undefined;
-  readonly "responsive-embeds"?: boolean | undefined;
-  readonly "title-tag"?: boolean | undefined;
-  readonly "wp-block-styles"?: boolean | undefined;
+  "post-thumbnails"?: boolean | readonly string[] | undefined;
+  "responsive-embeds"?: boolean | undefined;
+  "title-tag"?: boolean | undefined;
+  "wp-block-styles"?: boolean | undefined;
 }
 
 const HTML5_PARTS: string[] = [

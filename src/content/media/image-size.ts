@@ -51,10 +51,10 @@ export const chunkType = (name: string): number => Buffer.from(name, "latin1").r
 
 export interface ImageSize {
   /** In pixels, as shown: the sides are swapped if the EXIF orientation turns the image. */
-  readonly width: number;
-  readonly height: number;
+  width: number;
+  height: number;
   /** The EXIF orientation, 1 to 8; 1 is upright. */
-  readonly orientation: number;
+  orientation: number;
 }
 
 const UPRIGHT = 1;

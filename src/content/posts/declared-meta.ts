@@ -46,26 +46,26 @@ export interface MetaOptions {
  */
 export interface MetaKey {
   /** Default: `string`, as in WordPress. */
-  readonly type?: "string" | "boolean" | "integer" | "number" | "array" | "object" | undefined;
+  type?: "string" | "boolean" | "integer" | "number" | "array" | "object" | undefined;
   /** For OPTIONS and OpenAPI. */
-  readonly description?: string | undefined;
+  description?: string | undefined;
   /** `true` for one value, `false` for a list of values. Default: `false`, as in WordPress. */
-  readonly single?: boolean | undefined;
+  single?: boolean | undefined;
   /**
    * The value that is shown while none is stored; in a list, its only item. Default: the empty
    * value of the type, `null` if the schema refuses that, or an empty list.
    */
-  readonly default?: Json | undefined;
+  default?: Json | undefined;
   /**
    * Further keywords of JSON Schema draft 4 for a value: `enum`, `minimum`, `maxLength`, `format`,
    * `properties` … Objects refuse other members than their `properties`, unless they state
    * `additionalProperties`. `pattern` is not supported.
    */
-  readonly schema?: JsonObject | undefined;
+  schema?: JsonObject | undefined;
   /** Where responses show it. Default: `["view", "edit"]`. WordPress never embeds meta fields. */
-  readonly context?: readonly ("view" | "edit" | "embed")[] | undefined;
+  context?: readonly ("view" | "edit" | "embed")[] | undefined;
   /** Keeps the value in revisions and autosaves. Default: `false`. */
-  readonly revisions?: boolean | undefined;
+  revisions?: boolean | undefined;
   /**
    * A capability, or a function that returns `true` for those who may change the value; both in
    * addition to the permission to edit the post. Default: everybody who may edit the post, and
@@ -74,10 +74,7 @@ export interface MetaKey {
    * `id` is the post. The function must not return a promise; one that throws makes the
    * response 500.
    */
-  readonly canWrite?:
-    | string
-    | ((write: { readonly user: User; readonly id: number; readonly key: string }) => boolean)
-    | undefined;
+  canWrite?: string | ((write: { user: User; id: number; key: string }) => boolean) | undefined;
 }
 
 // Checks what a host declares.

@@ -35,8 +35,8 @@ export function* completeImages(html: string, media: readonly Post[], site: Site
 
 /** The value of an attribute, and where it stands in the tag. */
 interface TagValue {
-  readonly value: string;
-  readonly start: number;
+  value: string;
+  start: number;
 }
 
 /** Returns the attributes of a tag by their names; the first one of each, as browsers do. */

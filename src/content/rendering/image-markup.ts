@@ -63,7 +63,7 @@ export function findSources(
   site: Site,
   shown: ImageVersion,
   size: PixelSize = shown,
-): { readonly srcset: string; readonly sizes: string } | undefined {
+): { srcset: string; sizes: string } | undefined {
   if (size.width < 1 || Object.keys(media.sizes).length === 0) return undefined;
   const byWidth = new Map<number, ImageVersion>();
   for (const version of [shown, ...listVersions(media)]) {

@@ -100,14 +100,14 @@ export function createShortCodeRunner(base: RunnerBase): ShortCodeRunner {
 
 /** One content while its short codes run. */
 class ShortCodeRun {
-  readonly #base: RunnerBase;
-  readonly #own: Map<string, RenderShortCode>;
-  readonly #taken: TakenText;
-  readonly #where: ShortCodePlace;
+  #base: RunnerBase;
+  #own: Map<string, RenderShortCode>;
+  #taken: TakenText;
+  #where: ShortCodePlace;
   /** The place of each tag in the text. */
-  readonly #places: Map<number, number>;
-  readonly #instances = new Map<string, number>();
-  readonly #deadline: number;
+  #places: Map<number, number>;
+  #instances = new Map<string, number>();
+  #deadline: number;
   #html = 0;
   #sinceTurn = 0;
 

@@ -182,7 +182,7 @@ export type SettingChanges = Partial<Pick<SettingValues, WritableSetting>>;
  * If it throws, takes longer than 5 seconds or returns an invalid value, nothing is stored: the
  * error is logged, and the response is 503. It may be called again for a change that it has seen.
  */
-export type WriteSettings = (changes: SettingChanges, details: { readonly user: User }) => unknown;
+export type WriteSettings = (changes: SettingChanges, details: { user: User }) => unknown;
 
 /**
  * The route `/settings`, for administrators.

@@ -8,13 +8,13 @@ import { stripTags, tokenise } from "./markup.js";
 import { isScriptUrl } from "./urls.js";
 
 export interface BlockDelimiter {
-  readonly kind: "open" | "close" | "void";
+  kind: "open" | "close" | "void";
   /** With its namespace: `core/paragraph`. */
-  readonly name: string;
+  name: string;
   /** JSON of an object as it stands there, not checked; empty without one. */
-  readonly attributes: string;
+  attributes: string;
   /** The whole comment. */
-  readonly text: string;
+  text: string;
 }
 
 /** As WordPress decides it: `block_version` is 1 then. */
@@ -83,8 +83,8 @@ export function renderBlocks(raw: string): string {
 // blocks. The stored content does not need to have them.
 
 interface GeneratedClass {
-  readonly elements: ReadonlySet<string>;
-  readonly className: string;
+  elements: ReadonlySet<string>;
+  className: string;
 }
 
 const GENERATED: ReadonlyMap<string, GeneratedClass> = new Map([
@@ -105,9 +105,9 @@ export const TAG_ATTRIBUTE =
 
 /** Where the attribute stands in the HTML, with its name, and its value. */
 interface ClassAttribute {
-  readonly start: number;
-  readonly end: number;
-  readonly value: string;
+  start: number;
+  end: number;
+  value: string;
 }
 
 /**
@@ -156,10 +156,10 @@ function findClass(html: string, from: number): ClassAttribute | undefined {
 
 interface AttributeRules {
   /** Removes NUL characters, which JSON can spell, from any string. */
-  readonly withoutNul: (text: string) => string;
+  withoutNul: (text: string) => string;
   /** Sanitises the HTML of one string. */
-  readonly sanitise: (html: string) => Steps<string>;
-  readonly isAllowedTag: (name: string) => boolean;
+  sanitise: (html: string) => Steps<string>;
+  isAllowedTag: (name: string) => boolean;
 }
 
 /**

@@ -15,9 +15,9 @@ export interface HtmlRules {
    * Returns the attributes that an element keeps, the same object if it keeps all as they are, or
    * `undefined` if the element is left out. Its content stays.
    */
-  readonly filterElement: (name: string, attributes: HtmlAttributes) => HtmlAttributes | undefined;
+  filterElement: (name: string, attributes: HtmlAttributes) => HtmlAttributes | undefined;
   /** Returns a comment as it is written, or an empty text. `start`: its place in the HTML. */
-  readonly writeComment: (comment: string, start: number) => string;
+  writeComment: (comment: string, start: number) => string;
 }
 
 /** Far more than a written document needs; parsers slow down with the depth. */

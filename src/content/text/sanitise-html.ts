@@ -16,7 +16,7 @@ interface SanitiseOptions {
    * The URL under which the site's uploads are, such as `https://example.org/uploads`. Its PDF files
    * may be shown by `<object>`, as the File block does. Without it, `<object>` is removed.
    */
-  readonly uploads?: string | undefined;
+  uploads?: string | undefined;
 }
 
 /**
@@ -95,8 +95,8 @@ export function* footnoteSteps(text: string, options: SanitiseOptions = {}): Ste
 }
 
 interface Note {
-  readonly id: string;
-  readonly content: string;
+  id: string;
+  content: string;
 }
 
 /** The notes that have an id and a content; `undefined` if it is no list. */
@@ -108,7 +108,7 @@ function readNotes(json: string): readonly Note[] | undefined {
     return undefined;
   }
   if (!Array.isArray(notes)) return undefined;
-  return notes.flatMap((note: { readonly id?: unknown; readonly content?: unknown } | null) => {
+  return notes.flatMap((note: { id?: unknown; content?: unknown } | null) => {
     const { id, content } = note ?? {};
     if (typeof id !== "string" || typeof content !== "string" || id === "" || content === "") return [];
     return [{ id: id.toLowerCase().replace(/[^a-z0-9_-]/g, ""), content }];

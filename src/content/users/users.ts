@@ -28,10 +28,7 @@ export interface UserSource {
    * Returns one page of users in an order that is the same for every page. `page` starts at 1;
    * `total` counts all pages.
    */
-  readonly list: (range: {
-    readonly page: number;
-    readonly perPage: number;
-  }) => UserPage | PromiseLike<UserPage>;
+  readonly list: (range: { page: number; perPage: number }) => UserPage | PromiseLike<UserPage>;
 }
 
 /** One page of users. */

@@ -40,11 +40,11 @@ export interface SubscriberCall {
 /** The calls of the webhook service, bound to a subscriber. */
 export interface SubscriberCalls {
   /** Manages the webhooks of the subscriber's account. */
-  readonly registrations: SubscriberRegistrations;
+  registrations: SubscriberRegistrations;
   /** The delivery log of the subscriber's account. */
-  readonly deliveries: Deliveries;
+  deliveries: Deliveries;
   /** The audit log of the subscriber's account. Kept with `limits.auditEntries`. */
-  readonly audit: SubscriberAuditLog;
+  audit: SubscriberAuditLog;
 }
 
 /** The parts of the webhook service that do not depend on the subscriber. */

@@ -30,64 +30,64 @@ type Filled<T, Unset extends keyof T = never> = {
 
 /** The options after they were checked and completed with their defaults. */
 export interface WebhooksConfig {
-  readonly storage: Storage;
-  readonly access: Filled<Access<ParsedResource | PlainEvent>, "canRead" | "canActFor">;
-  readonly events: EventCatalogue;
-  readonly resolveReference: ResolveReference | undefined;
-  readonly body: BodyForm;
-  readonly checkData: boolean;
-  readonly destinations: Omit<Filled<DestinationOptions, "ca" | "resolve" | "proxy">, "clientCertificate"> & {
-    readonly clientCertificate: ClientCertificate | undefined;
+  storage: Storage;
+  access: Filled<Access<ParsedResource | PlainEvent>, "canRead" | "canActFor">;
+  events: EventCatalogue;
+  resolveReference: ResolveReference | undefined;
+  body: BodyForm;
+  checkData: boolean;
+  destinations: Omit<Filled<DestinationOptions, "ca" | "resolve" | "proxy">, "clientCertificate"> & {
+    clientCertificate: ClientCertificate | undefined;
   };
-  readonly delivery: Filled<DeliveryOptions, "headers" | "perSecond" | "send">;
-  readonly retry: Filled<RetryOptions>;
-  readonly signature: Omit<Filled<SignatureOptions>, "ed25519"> & {
+  delivery: Filled<DeliveryOptions, "headers" | "perSecond" | "send">;
+  retry: Filled<RetryOptions>;
+  signature: Omit<Filled<SignatureOptions>, "ed25519"> & {
     /** The first key signs. Empty: no such signatures. */
-    readonly ed25519: readonly SigningKey[];
+    ed25519: readonly SigningKey[];
   };
-  readonly registrations: Filled<RegistrationOptions>;
-  readonly endpoints: Filled<EndpointHealthOptions>;
-  readonly retention: Filled<RetentionOptions>;
-  readonly limits: Filled<WebhookLimits>;
-  readonly notify: Filled<Notify, keyof Notify>;
-  readonly audit: WebhooksOptions["audit"];
-  readonly awaitStorage: boolean;
-  readonly clock: Clock;
-  readonly logger: LoggerOption;
-  readonly telemetry: Telemetry | undefined;
+  registrations: Filled<RegistrationOptions>;
+  endpoints: Filled<EndpointHealthOptions>;
+  retention: Filled<RetentionOptions>;
+  limits: Filled<WebhookLimits>;
+  notify: Filled<Notify, keyof Notify>;
+  audit: WebhooksOptions["audit"];
+  awaitStorage: boolean;
+  clock: Clock;
+  logger: LoggerOption;
+  telemetry: Telemetry | undefined;
 }
 
 /** An end of a delivery without success, and what was claimed for it. */
 export interface FailedEnd {
-  readonly claim: Claim;
-  readonly result: Pick<Settlement, "id" | "outcome" | "attempt">;
+  claim: Claim;
+  result: Pick<Settlement, "id" | "outcome" | "attempt">;
 }
 
 /** Reports what was done to the host and to the audit log. No call throws or waits. */
 export interface Audit {
   /** Records what one call did to a webhook, in order and in one call of the storage. */
-  readonly record: (...entries: readonly Omit<AuditEntry, "at">[]) => void;
+  record: (...entries: readonly Omit<AuditEntry, "at">[]) => void;
   /** True if {@link recordEnds} has somebody to report to. */
-  readonly reportsEnds: () => boolean;
+  reportsEnds: () => boolean;
   /** Records deliveries that were settled as failed or withheld, in one call of the storage. */
-  readonly recordEnds: (ends: readonly FailedEnd[]) => void;
+  recordEnds: (ends: readonly FailedEnd[]) => void;
   /** The log, as the actor may read it. */
-  readonly log: (actor: Actor) => SubscriberAuditLog;
+  log: (actor: Actor) => SubscriberAuditLog;
   /** Resolves once everything so far was reported, or after `limits.hookMs`. */
-  readonly settled: () => Promise<void>;
+  settled: () => Promise<void>;
 }
 
 /** A service before its audit exists, which is made of it. */
 export interface UnauditedService {
-  readonly store: WebhookStore;
-  readonly config: WebhooksConfig;
-  readonly logger: Logger;
+  store: WebhookStore;
+  config: WebhooksConfig;
+  logger: Logger;
   /** Guarded: it never throws. */
-  readonly telemetry: Telemetry | undefined;
-  readonly catalogue: Catalogue;
+  telemetry: Telemetry | undefined;
+  catalogue: Catalogue;
 }
 
 /** The members of a service that all its parts use. */
 export interface ServiceBase extends UnauditedService {
-  readonly audit: Audit;
+  audit: Audit;
 }

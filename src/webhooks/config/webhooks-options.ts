@@ -138,39 +138,39 @@ export interface WebhookLimits {
   /**
    * ENABLED webhooks per account. Default 15, 1 to 10 000. Each of them gets every event it wants.
    */
-  readonly enabledWebhooks?: number | undefined;
+  enabledWebhooks?: number | undefined;
   /** Webhooks per account, ENABLED and DISABLED together. Default 100, 1 to 10 000. */
-  readonly webhooks?: number | undefined;
+  webhooks?: number | undefined;
   /** Largest body of a registration request. Default 65 536, 1 024 to 16 MiB. */
-  readonly requestBytes?: number | undefined;
+  requestBytes?: number | undefined;
   /**
    * Registration requests per account, and per invalid key, in this process; 0 means no limit.
    * Default 600.
    */
-  readonly requestsPerMinute?: number | undefined;
+  requestsPerMinute?: number | undefined;
   /**
    * Recoveries per webhook, and tests per webhook, in this process; 0 means no limit. Default 6.
    */
-  readonly repairsPerMinute?: number | undefined;
+  repairsPerMinute?: number | undefined;
   /**
    * Events of one account that recoveries may examine in this process; 0 means no limit. Default
    * 100 000. A recovery that has begun always finishes, even beyond the limit. Later ones are
    * refused until the average is met again. Lower it to spare the storage.
    */
-  readonly recoveredEventsPerMinute?: number | undefined;
+  recoveredEventsPerMinute?: number | undefined;
   /** Resources in one notification. Default 100, 1 to 10 000. Larger events are refused. */
-  readonly entries?: number | undefined;
+  entries?: number | undefined;
   /**
    * Largest notification. Default 262 144, 1 024 to 16 MiB. Larger events are refused. Raise it for
    * large records, if the endpoints accept such bodies.
    */
-  readonly notificationBytes?: number | undefined;
+  notificationBytes?: number | undefined;
   /**
    * Time limit of a hook; for `resolveReference`, of all lookups of one event, at most four for
    * each of `entries`. Default 5 000, at most a minute. Registration requests should be answered
    * within five seconds, so raise it with care.
    */
-  readonly hookMs?: number | undefined;
+  hookMs?: number | undefined;
   /**
    * Entries that the audit log keeps for each account, the newest. Default 0, at most 10 000. 0
    * means no audit log. Set it to show subscribers who changed what: `GET /v1/audit`,
@@ -179,7 +179,7 @@ export interface WebhookLimits {
    * when the last webhook of the account was removed, until newer ones replace them or an
    * operator deletes them.
    */
-  readonly auditEntries?: number | undefined;
+  auditEntries?: number | undefined;
 }
 
 // The host's functions that the service calls while it emits and delivers.
@@ -195,7 +195,7 @@ type Awaitable<T> = T | PromiseLike<T>;
  */
 export type ResolveReference = (
   reference: string,
-  context: { readonly account: string; readonly eventType: string },
+  context: { account: string; eventType: string },
 ) => Awaitable<FhirResource | null | undefined>;
 
 /** Describes an endpoint that fails to its owner. */

@@ -125,45 +125,45 @@ export interface AccountRecovery {
 export type RecoverySelection =
   | {
       /** A Date, or ISO 8601 with an offset. */
-      readonly since: Date | string;
+      since: Date | string;
       /** Only events of this type. */
-      readonly type?: string | undefined;
+      type?: string | undefined;
       /**
        * Only events whose deliveries `failed`; only those `missed`, which have no delivery to the
        * webhook; only those `withheld`, for which `access.canRead` is called again; or those that
        * are `pending`. Default: failed and missed.
        */
-      readonly state?: RecoverableState | "pending" | undefined;
+      state?: RecoverableState | "pending" | undefined;
     }
   | {
       /** Default: all that is pending. */
-      readonly since?: Date | string | undefined;
+      since?: Date | string | undefined;
       /** Only events of this type. */
-      readonly type?: string | undefined;
-      readonly state: "pending";
+      type?: string | undefined;
+      state: "pending";
     };
 
 /** The events that `replay` sends again. */
 export interface ReplayRequest {
-  readonly webhookId: string;
+  webhookId: string;
   /** Events that were stored at this time or later. A Date, or ISO 8601 with an offset. */
-  readonly since: Date | string;
+  since: Date | string;
   /** Events that were stored before this time. */
-  readonly until: Date | string;
+  until: Date | string;
   /** Only events of these types, 1 to 100. Default: all that the webhook subscribes to. */
-  readonly types?: readonly string[] | undefined;
+  types?: readonly string[] | undefined;
   /**
    * Only events in one of these states for the webhook: `delivered`, `failed`, `withheld`, or
    * `missed` for those without a delivery. Default: all of them.
    */
-  readonly states?: readonly (RecoverableState | "delivered")[] | undefined;
+  states?: readonly (RecoverableState | "delivered")[] | undefined;
   /**
    * Only events about this subject. A subscriber may name one only with the state `delivered`,
    * which is then the default: otherwise the count would tell of records that it may not read.
    */
-  readonly subject?: string | undefined;
+  subject?: string | undefined;
   /** True counts the events and changes nothing. Default false. */
-  readonly dryRun?: boolean | undefined;
+  dryRun?: boolean | undefined;
 }
 
 /**
@@ -200,18 +200,18 @@ export interface Deliveries {
    * @throws `unknown_event_type` for a `type` that is neither in the catalogue nor `webhook.test`.
    */
   list(request: {
-    readonly webhookId?: string | undefined;
-    readonly account?: string | undefined;
-    readonly eventId?: string | undefined;
-    readonly subject?: string | undefined;
-    readonly tag?: string | undefined;
-    readonly state?: DeliveryState | undefined;
-    readonly type?: string | undefined;
+    webhookId?: string | undefined;
+    account?: string | undefined;
+    eventId?: string | undefined;
+    subject?: string | undefined;
+    tag?: string | undefined;
+    state?: DeliveryState | undefined;
+    type?: string | undefined;
     /** A Date, or ISO 8601 with an offset. */
-    readonly since?: Date | string | undefined;
-    readonly until?: Date | string | undefined;
-    readonly cursor?: string | undefined;
-    readonly limit?: number | undefined;
+    since?: Date | string | undefined;
+    until?: Date | string | undefined;
+    cursor?: string | undefined;
+    limit?: number | undefined;
   }): List<Delivery>;
   /** Returns a delivery with all stored attempts. */
   get(id: string): Promise<Delivery>;
@@ -225,10 +225,7 @@ export interface Deliveries {
    * @throws `record_not_readable` if the subscriber may not read the event's own record;
    * `not_found` if the event is no longer stored; `access_unavailable` if `canRead` fails.
    */
-  inspect(request: {
-    readonly id: string;
-    readonly includeBody?: boolean | undefined;
-  }): Promise<DeliveryRequest>;
+  inspect(request: { id: string; includeBody?: boolean | undefined }): Promise<DeliveryRequest>;
   /**
    * Returns the events that the webhook's endpoint should have received, oldest first, while they
    * are kept: those that have a delivery to the webhook, in any state, each once. Whoever continues
@@ -261,10 +258,7 @@ export interface Deliveries {
    * start; `webhook_disabled` while the webhook is DISABLED; `resend_limit_reached` if the event
    * was sent to the webhook again a hundred times.
    */
-  resend(request: {
-    readonly id: string;
-    readonly force?: boolean | undefined;
-  }): Promise<{ readonly id: string }>;
+  resend(request: { id: string; force?: boolean | undefined }): Promise<{ readonly id: string }>;
   /**
    * Creates deliveries of all stored events since `since` that the webhook subscribes to and did
    * not receive: emitted while it was disabled, or failed. Pending, delivered and withheld
@@ -288,7 +282,7 @@ export interface Deliveries {
    * @example
    * const { count } = await webhooks.deliveries.recover({ webhookId, state: "pending" });
    */
-  recover(request: { readonly webhookId: string } & RecoverySelection): Promise<{ readonly count: number }>;
+  recover(request: { webhookId: string } & RecoverySelection): Promise<{ readonly count: number }>;
   /**
    * Does the same for every ENABLED webhook of an account that the caller may manage, one after
    * another, within the same limits.
@@ -296,7 +290,7 @@ export interface Deliveries {
    * @throws `rate_limited` if all of them were refused for it; an error of the storage if nothing
    * was created before it.
    */
-  recover(request: { readonly account: string } & RecoverySelection): Promise<AccountRecovery>;
+  recover(request: { account: string } & RecoverySelection): Promise<AccountRecovery>;
   /**
    * Sends the stored events of a span of time again, also those that were delivered: for a
    * subscriber that has lost them. Each gets a new delivery with a schedule of its own, as by
@@ -322,7 +316,7 @@ export interface Deliveries {
    * const { reason, text } = await webhooks.deliveries.explain({ eventId, webhookId });
    * // "type_not_subscribed", "The webhook does not subscribe to 'order.paid'."
    */
-  explain(request: { readonly eventId: string; readonly webhookId: string }): Promise<Explanation>;
+  explain(request: { eventId: string; webhookId: string }): Promise<Explanation>;
   /**
    * Sends a test to this webhook only, whatever types it subscribes to. The delivery is signed and
    * logged like any other, but attempted once. Its type is `webhook.test`, and it contains an
@@ -335,10 +329,7 @@ export interface Deliveries {
    * type that the webhook does not subscribe to; `rate_limited` and `webhook_disabled` as in
    * `recover`.
    */
-  test(request: {
-    readonly webhookId: string;
-    readonly type?: string | undefined;
-  }): Promise<{ readonly id: string }>;
+  test(request: { webhookId: string; type?: string | undefined }): Promise<{ readonly id: string }>;
   /**
    * Returns the body that a test sends, as data. With `type`, it has a sample of that event type: a
    * resource with the elements that FHIR R4 requires, tagged as test data (`HTEST`), or the
@@ -346,7 +337,7 @@ export interface Deliveries {
    *
    * @throws `unknown_event_type`.
    */
-  sample(request?: { readonly type?: string | undefined }): Promise<JsonObject>;
+  sample(request?: { type?: string | undefined }): Promise<JsonObject>;
   /** Returns statistics of a webhook and the health of its endpoint, at constant cost. */
   stats(webhookId: string): Promise<DeliveryCounts>;
 }

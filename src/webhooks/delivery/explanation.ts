@@ -56,16 +56,16 @@ export interface Explanation {
 
 /** The records that decide. */
 export interface ExplainedRecords {
-  readonly now: number;
-  readonly webhook: WebhookRecord;
+  now: number;
+  webhook: WebhookRecord;
   /** `undefined` if it does not exist, or the caller may not know of it. */
-  readonly event: Pick<StoredEventRecord, "type" | "storedAt"> | undefined;
+  event: Pick<StoredEventRecord, "type" | "storedAt"> | undefined;
   /** The deliveries of the event to the webhook, newest first. */
-  readonly deliveries: readonly DeliveryRecord[];
+  deliveries: readonly DeliveryRecord[];
   /** True if the filter of the webhook refuses the event. */
-  readonly isFiltered: boolean;
+  isFiltered: boolean;
   /** The deliveries that the webhook may get in a second; `null` for any number. */
-  readonly perSecond: number | null;
+  perSecond: number | null;
 }
 
 const toIso = (ms: number): string => new Date(ms).toISOString();

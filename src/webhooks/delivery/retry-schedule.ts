@@ -5,14 +5,14 @@ import { invalidEvents, quoteName } from "../event-types/plain-event-type.js";
 
 export interface RetryPolicy {
   /** Milliseconds between the first attempts, in order. */
-  readonly intervalsMs: readonly number[];
+  intervalsMs: readonly number[];
   /** Milliseconds between attempts after those. */
-  readonly everyMs: number;
+  everyMs: number;
   /** Milliseconds after the first attempt: no attempt begins later. */
-  readonly windowMs: number;
+  windowMs: number;
   /** The part of a step's interval that chance may add. An attempt is never early. */
-  readonly jitter: number;
-  readonly maxJitterMs: number;
+  jitter: number;
+  maxJitterMs: number;
 }
 
 /**
@@ -46,7 +46,7 @@ const MAX_STEPS = 1_000;
 export function findPolicyFault(
   policy: RetryPolicy,
   place: string,
-): { readonly field: string; readonly message: string } | undefined {
+): { field: string; message: string } | undefined {
   const { everyMs, windowMs } = policy;
   if (windowMs / everyMs > MAX_STEPS) {
     const least = `${place}.windowMs / ${MAX_STEPS}, ${windowMs / MAX_STEPS} ms`;
@@ -60,8 +60,8 @@ export function findPolicyFault(
 
 /** A policy, and its schedule. */
 export interface RetryPlan {
-  readonly retry: RetryPolicy;
-  readonly schedule: Schedule;
+  retry: RetryPolicy;
+  schedule: Schedule;
 }
 
 /**
@@ -82,8 +82,8 @@ export function buildTypePlans({ types }: Catalogue, general: RetryPolicy): Read
 }
 
 export interface NextStep {
-  readonly step: number;
-  readonly dueAt: number;
+  step: number;
+  dueAt: number;
 }
 
 /**
@@ -106,13 +106,13 @@ export function nextStep({
   random,
   retryAfterMs,
 }: {
-  readonly policy: RetryPolicy;
-  readonly schedule: Schedule;
-  readonly startedAt: number;
-  readonly step: number;
-  readonly now: number;
-  readonly random: () => number;
-  readonly retryAfterMs: number | null;
+  policy: RetryPolicy;
+  schedule: Schedule;
+  startedAt: number;
+  step: number;
+  now: number;
+  random: () => number;
+  retryAfterMs: number | null;
 }): NextStep | null {
   const next = schedule.findIndex((offset, index) => index > step && startedAt + offset > now);
   const offset = schedule[next];

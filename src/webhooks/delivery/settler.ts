@@ -40,22 +40,22 @@ export function createOutage(clock: Clock): StorageOutage {
 }
 
 interface Unsettled {
-  readonly flight: Flight;
-  readonly result: AttemptResult;
+  flight: Flight;
+  result: AttemptResult;
 }
 
 /** The settlements of one call. */
 interface Batch {
-  readonly items: readonly Unsettled[];
+  items: readonly Unsettled[];
   /** The number of failed calls with these settlements. */
-  readonly failures: number;
+  failures: number;
 }
 
 /** The settlements for one partition of the storage. */
 interface PartitionQueue {
   waiting: Unsettled[];
   /** Settlements that failed before. They are retried apart from the others. */
-  readonly failed: Batch[];
+  failed: Batch[];
   running: number;
 }
 

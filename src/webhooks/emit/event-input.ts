@@ -15,37 +15,37 @@ import type { FhirResource } from "../fhir.js";
  */
 export interface EventInput<T extends string = string> {
   /** One of the names of the `events` option. */
-  readonly type: T;
+  type: T;
   /**
    * The account that the record belongs to. The webhooks of this account receive the event. 1 to
    * 256 characters without NUL and lone surrogates, compared exactly.
    */
-  readonly account: string;
+  account: string;
   /**
    * The record, of the resource type that belongs to `type`. For a deleted record: its last
    * version, or its `resourceType` and `id`.
    */
-  readonly resource: FhirResource;
+  resource: FhirResource;
   /** Resources that the record references, directly or in turn. Unreferenced ones are ignored. */
-  readonly related?: readonly FhirResource[] | undefined;
+  related?: readonly FhirResource[] | undefined;
   /**
    * Identifies the event by a text of your own, such as `order-1-paid`, so that repeating the call
    * is safe: within 24 hours it adds nothing and its result is a `duplicate`; with other content it
    * rejects with `event_conflict`. 1 to 256 characters without NUL and lone surrogates. The same
    * key of another account is another event. Subscribers see a UUID that is computed from both.
    */
-  readonly idempotencyKey?: string | undefined;
+  idempotencyKey?: string | undefined;
   /**
    * A UUID that identifies the event, in place of `idempotencyKey`. Default: a new one.
    */
-  readonly id?: string | undefined;
+  id?: string | undefined;
   /** When it happened. Default: now. */
-  readonly occurredAt?: Date | string | undefined;
+  occurredAt?: Date | string | undefined;
   /**
    * Words by which `deliveries.list` finds the event, such as `invoice`: at most 20, of 1 to 64
    * characters. They are not sent.
    */
-  readonly tags?: readonly string[] | undefined;
+  tags?: readonly string[] | undefined;
 }
 
 /**
@@ -57,14 +57,14 @@ export interface EventInput<T extends string = string> {
 export interface PlainEventInput<T extends string = string, D = unknown>
   extends Pick<EventInput<T>, "type" | "account" | "idempotencyKey" | "id" | "occurredAt" | "tags"> {
   /** A value that JSON can hold. It is sent as `data`. */
-  readonly data: D;
+  data: D;
   /**
    * The thing that the event is about, in your own words: `order/A-1`. `deliveries.list` finds the
    * event by it. 1 to 256 characters without NUL and lone surrogates. It is not sent. Default: the
    * `subject` of the event's type, if that has one. An event with a resource is about its record,
    * and takes no other subject.
    */
-  readonly subject?: string | undefined;
+  subject?: string | undefined;
 }
 
 /** An event of either kind. */
@@ -89,16 +89,16 @@ export interface EventAbout<T extends string, R> extends Omit<EventInput<T>, "re
  * their values.
  */
 export interface EventHint<T extends string> {
-  readonly type?: T | (string & {});
-  readonly account?: unknown;
-  readonly resource?: unknown;
-  readonly related?: unknown;
-  readonly data?: unknown;
-  readonly idempotencyKey?: unknown;
-  readonly id?: unknown;
-  readonly occurredAt?: unknown;
-  readonly subject?: unknown;
-  readonly tags?: unknown;
+  type?: T | (string & {});
+  account?: unknown;
+  resource?: unknown;
+  related?: unknown;
+  data?: unknown;
+  idempotencyKey?: unknown;
+  id?: unknown;
+  occurredAt?: unknown;
+  subject?: unknown;
+  tags?: unknown;
 }
 
 /** True if a resource type may be one of the `Wanted`. A plain string may be any. */
@@ -120,12 +120,12 @@ type Correction<C, E> =
       : EventAbout<E["type"], ResourceTypeOf<C, E["type"]>>
     : EventInput<EventName<C>>;
 
-type TypeOf<E> = E extends { readonly type: infer T } ? T : never;
+type TypeOf<E> = E extends { type: infer T } ? T : never;
 
 /** The type that one event should have. An event with `data` is checked as a plain one. */
 type EmittableItem<C, E> = unknown extends E
   ? E
-  : E extends { readonly data: unknown }
+  : E extends { data: unknown }
     ? PlainEventInput<EventName<C>, DataOf<C, TypeOf<E>>>
     : true extends IsPlainType<C, TypeOf<E>>
       ? PlainEventInput<EventName<C>, DataOf<C, TypeOf<E>>>

@@ -33,7 +33,7 @@ export interface EmitOptions {
    * If the connection ends, the next statement on it rejects. A client of `pg` gets a listener of
    * `error`, so that this does not end the process.
    */
-  readonly transaction?: HostTransaction | undefined;
+  transaction?: HostTransaction | undefined;
 }
 
 /** Reads the options of a call. Throws `invalid_argument`. */

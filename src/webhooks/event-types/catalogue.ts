@@ -52,11 +52,11 @@ export const TEST_EVENT_TYPE = "webhook.test";
 
 /** A checked catalogue. */
 export interface Catalogue {
-  readonly types: ReadonlyMap<string, EventTypeEntry>;
+  types: ReadonlyMap<string, EventTypeEntry>;
   /** The names of the types, sorted. */
-  readonly names: readonly string[];
+  names: readonly string[];
   /** The parts before the dots of every type. */
-  readonly prefixes: ReadonlySet<string>;
+  prefixes: ReadonlySet<string>;
 }
 
 /** One event type: the resource types that its focal resource may have, or a plain type. */

@@ -30,7 +30,7 @@ export type EventData<C, T extends EventName<C>> = DataOf<C, T>;
 export type DataOf<C, T> = T extends keyof C
   ? C[T] extends string | readonly unknown[]
     ? never
-    : C[T] extends { readonly schema: infer S }
+    : C[T] extends { schema: infer S }
       ? FromSchema<S>
       : unknown
   : unknown;
@@ -62,19 +62,19 @@ export type ResourceTypeOf<C, T> = T extends keyof C
 export type FromSchema<S> =
   S extends StandardSchema<infer Input>
     ? Input
-    : S extends { readonly const: infer V }
+    : S extends { const: infer V }
       ? V
-      : S extends { readonly enum: readonly (infer V)[] }
+      : S extends { enum: readonly (infer V)[] }
         ? V
-        : S extends { readonly anyOf: readonly (infer A)[] }
+        : S extends { anyOf: readonly (infer A)[] }
           ? FromType<S> & FromSchema<A>
-          : S extends { readonly oneOf: readonly (infer A)[] }
+          : S extends { oneOf: readonly (infer A)[] }
             ? FromType<S> & FromSchema<A>
             : FromType<S>;
 
-type FromType<S> = S extends { readonly type: readonly (infer N)[] }
+type FromType<S> = S extends { type: readonly (infer N)[] }
   ? OfType<S, N>
-  : S extends { readonly type: infer N }
+  : S extends { type: infer N }
     ? OfType<S, N>
     : unknown;
 
@@ -89,11 +89,11 @@ interface SimpleTypes {
 type OfType<S, N> = N extends keyof SimpleTypes
   ? SimpleTypes[N]
   : N extends "array"
-    ? readonly (S extends { readonly items: infer I } ? FromSchema<I> : unknown)[]
+    ? readonly (S extends { items: infer I } ? FromSchema<I> : unknown)[]
     : N extends "object"
-      ? S extends { readonly properties: infer P }
-        ? ObjectOf<P, S extends { readonly required: readonly (infer R)[] } ? R : never>
-        : S extends { readonly additionalProperties: infer A extends object }
+      ? S extends { properties: infer P }
+        ? ObjectOf<P, S extends { required: readonly (infer R)[] } ? R : never>
+        : S extends { additionalProperties: infer A extends object }
           ? { readonly [name: string]: FromSchema<A> }
           : object
       : unknown;

@@ -15,9 +15,9 @@ import type { Json, JsonObject } from "../../schema/types.js";
  */
 export interface PlainEventType {
   /** Tells subscribers when it happens. At most 1000 characters. */
-  readonly description?: string | undefined;
+  description?: string | undefined;
   /** The `data` of such an event, as an example for subscribers and in tests. */
-  readonly example?: unknown;
+  example?: unknown;
   /**
    * Describes `data`: a JSON Schema (draft 2020-12, or draft 7) as plain JSON, or a schema of zod,
    * valibot, arktype or another library with the interface Standard Schema. `emit` refuses other
@@ -27,13 +27,13 @@ export interface PlainEventType {
    * `z.date()`. It checks and changes nothing: defaults and transforms do not alter what is sent. A
    * library may check asynchronously, within `limits.hookMs`.
    */
-  readonly schema?: object | undefined;
+  schema?: object | undefined;
   /**
    * The JSON Schema that subscribers see in the OpenAPI document, as plain JSON, for a `schema` of
    * a library. Default: the one that the library writes, if it can. Set it for a library that
    * cannot, such as valibot: `toJsonSchema(schema)`.
    */
-  readonly jsonSchema?: object | undefined;
+  jsonSchema?: object | undefined;
   /**
    * Returns the subject of an event that is emitted without one: what it is about, in your own
    * words. It gets the event's `data`, after that was checked. If it throws, or returns no text of
@@ -43,12 +43,12 @@ export interface PlainEventType {
    * events: { "order.paid": { subject: (data) => `order/${data.order}` } }
    */
   // biome-ignore lint/suspicious/noExplicitAny: the host knows the data of its own type.
-  readonly subject?: ((data: any) => string) | undefined; // oxlint-disable-line typescript/no-explicit-any
+  subject?: ((data: any) => string) | undefined; // oxlint-disable-line typescript/no-explicit-any
   /**
    * When failed deliveries of this type are attempted again, in place of the option `retry`. Parts
    * that are left out are as in that option.
    */
-  readonly retry?: TypeRetry | undefined;
+  retry?: TypeRetry | undefined;
 }
 
 /**
@@ -111,16 +111,16 @@ function findProblem(name: string, entry: object, field: string): string | undef
 
 /** A checked plain type. */
 export interface PlainEntry {
-  readonly description?: string;
-  readonly example?: Json;
+  description?: string;
+  example?: Json;
   /** The schema of `data` for subscribers. */
-  readonly jsonSchema?: JsonObject;
+  jsonSchema?: JsonObject;
   /** Checks the data of events. */
-  readonly dataSchema?: DataSchema | LibrarySchema;
+  dataSchema?: DataSchema | LibrarySchema;
   /** Returns the subject of an event by its data; the value is not checked. */
-  readonly subject?: (data: unknown) => unknown;
+  subject?: (data: unknown) => unknown;
   /** Only the parts that the type has. */
-  readonly retry?: { readonly [K in keyof TypeRetry]: NonNullable<TypeRetry[K]> };
+  retry?: { readonly [K in keyof TypeRetry]: NonNullable<TypeRetry[K]> };
 }
 
 /** Checks the entry of a plain type, and copies it. Throws `invalid_option`. */

@@ -17,19 +17,19 @@ export interface EndpointSettings {
    * subscribe to plain event types only. An event that the filter refuses is counted as `filtered`
    * in its statistics, and not stored for it. Needs the option `registrations.filters`.
    */
-  readonly filter?: EventFilter | null | undefined;
+  filter?: EventFilter | null | undefined;
   /**
    * Secret headers of its deliveries, such as an API key of the receiver: at most 10 of visible
    * ASCII, 1 024 bytes each. Names are stored in lower case. No call returns the values. Those of
    * Postbell and of the connection cannot be set; those of `delivery.headers` replace one of the
    * same name. Needs the option `registrations.headers`.
    */
-  readonly headers?: Readonly<Record<string, string>> | null | undefined;
+  headers?: Readonly<Record<string, string>> | null | undefined;
   /**
    * How many of its deliveries may be claimed in one second, 1 to 10 000, in place of
    * `delivery.perSecond`. Subscribers may set it with the option `registrations.perSecond`.
    */
-  readonly perSecond?: number | null | undefined;
+  perSecond?: number | null | undefined;
 }
 
 type Setting = keyof EndpointSettings;

@@ -18,9 +18,9 @@ export interface WebhookWithSecret {
 
 /** An endpoint to register. */
 export interface NewRegistration extends EndpointSettings {
-  readonly url: string;
+  url: string;
   /** Names, `prefix.*` or `*`. Default: every type, also future ones. */
-  readonly eventTypes?: readonly string[] | undefined;
+  eventTypes?: readonly string[] | undefined;
   /**
    * For ten minutes, the same key of the same subscriber returns the same result, secret included;
    * later changes do not show in it. With other values it is refused with `idempotency_key_reused`.
@@ -28,25 +28,25 @@ export interface NewRegistration extends EndpointSettings {
    * with `webhook_deleted`, `webhook_owned_by_another_key` or `secret_rotated`. 1 to 256 characters
    * without NUL and lone surrogates.
    */
-  readonly idempotencyKey?: string | undefined;
+  idempotencyKey?: string | undefined;
   /**
    * Lets a team move from another sender without a change at its receivers: the secret that signs
    * already, `whsec_` and 24 to 64 bytes in padded Base64. Default: a new one.
    */
-  readonly secret?: string | undefined;
+  secret?: string | undefined;
   /** A name for people: one line of at most 256 characters. */
-  readonly description?: string | null | undefined;
+  description?: string | null | undefined;
   /**
    * Texts of your own: at most 20 keys of 1 to 40 letters, digits, `_`, `.` or `-`, with values of
    * at most 500 characters.
    */
-  readonly metadata?: Readonly<Record<string, string>> | null | undefined;
+  metadata?: Readonly<Record<string, string>> | null | undefined;
 }
 
 /** The fields of a webhook to change. `null` removes a description, metadata or a setting. */
 export interface RegistrationChange extends Partial<Omit<NewRegistration, "idempotencyKey" | "secret">> {
-  readonly id: string;
-  readonly status?: WebhookStatus | undefined;
+  id: string;
+  status?: WebhookStatus | undefined;
 }
 
 /**
@@ -70,9 +70,9 @@ export interface SubscriberRegistrations {
    * default 50.
    */
   list(request?: {
-    readonly account?: string | undefined;
-    readonly cursor?: string | undefined;
-    readonly limit?: number | undefined;
+    account?: string | undefined;
+    cursor?: string | undefined;
+    limit?: number | undefined;
   }): List<Webhook>;
   /**
    * Changes the given fields. Pending deliveries go to a new URL. A new URL or re-enabling resets
@@ -96,9 +96,9 @@ export interface SubscriberRegistrations {
    * @param request.secret the new secret, in the form that `create` takes. Default: a random one.
    */
   rotateSecret(request: {
-    readonly id: string;
-    readonly overlapMs?: number | undefined;
-    readonly secret?: string | undefined;
+    id: string;
+    overlapMs?: number | undefined;
+    secret?: string | undefined;
   }): Promise<{ readonly secret: string; readonly rotatesAt: Date }>;
   /**
    * Ends a rotation before `rotatesAt`: from now on, only the new secret signs. Call it once the
@@ -123,7 +123,7 @@ export interface SubscriberRegistrations {
  */
 export interface Registrations extends Omit<SubscriberRegistrations, "create" | "list"> {
   /** Registers an endpoint, ENABLED, which `subscriber` owns. */
-  create(registration: NewRegistration & { readonly subscriber: Subscriber }): Promise<WebhookWithSecret>;
+  create(registration: NewRegistration & { subscriber: Subscriber }): Promise<WebhookWithSecret>;
   /**
    * Lists the webhooks of an account, oldest first. `limit` is the size of a page, 1 to 100,
    * default 50.
@@ -131,11 +131,7 @@ export interface Registrations extends Omit<SubscriberRegistrations, "create" | 
    * @example
    * for await (const { url } of webhooks.registrations.list({ account })) console.log(url);
    */
-  list(request: {
-    readonly account: string;
-    readonly cursor?: string | undefined;
-    readonly limit?: number | undefined;
-  }): List<Webhook>;
+  list(request: { account: string; cursor?: string | undefined; limit?: number | undefined }): List<Webhook>;
   /**
    * Transfers a webhook to another API key of its account, for example when a key is replaced. From
    * the next attempt on, `canRead` is called for the new key, also for pending deliveries. The URL
@@ -145,5 +141,5 @@ export interface Registrations extends Omit<SubscriberRegistrations, "create" | 
    * @example
    * await webhooks.registrations.transfer({ id: webhook.id, subscriberId: "key-2" });
    */
-  transfer(request: { readonly id: string; readonly subscriberId: string }): Promise<Webhook>;
+  transfer(request: { id: string; subscriberId: string }): Promise<Webhook>;
 }

@@ -26,9 +26,9 @@ export interface ErasureStore {
    * Settlements of erased deliveries are `gone`.
    */
   eraseAccount(request: {
-    readonly account: string;
-    readonly cursor?: string | undefined;
-    readonly now: number;
+    account: string;
+    cursor?: string | undefined;
+    now: number;
   }): Promise<{ readonly erased: ErasedRecords; readonly next: string | null }>;
   /**
    * Erases events of an account with their deliveries in every state. Pending deliveries end
@@ -39,9 +39,9 @@ export interface ErasureStore {
    * not be erased now, because other calls changed them at the same time.
    */
   eraseEvents(request: {
-    readonly account: string;
-    readonly ids: readonly string[];
-    readonly now: number;
+    account: string;
+    ids: readonly string[];
+    now: number;
   }): Promise<{ readonly events: number; readonly deliveries: number; readonly left: readonly string[] }>;
 }
 
@@ -72,6 +72,6 @@ export interface AccountListStore {
    * account that changes between two pages may be listed twice.
    */
   listAccounts(
-    request: { readonly state?: "failing" | undefined; readonly now: number } & Page,
+    request: { state?: "failing" | undefined; now: number } & Page,
   ): Promise<{ readonly accounts: readonly AccountSummary[]; readonly next: string | null }>;
 }

@@ -89,10 +89,7 @@ export interface DeliveryLogStore {
    */
   getDelivery(id: string): Promise<DeliveryRecord | undefined>;
   /** Returns an event that is kept; `undefined` if it does not exist (any more). */
-  getEvent(request: {
-    readonly account: string;
-    readonly id: string;
-  }): Promise<StoredEventRecord | undefined>;
+  getEvent(request: { account: string; id: string }): Promise<StoredEventRecord | undefined>;
   /**
    * Returns deliveries, newest first, that were created at or after `since` and before `until`. A
    * page may be short, or empty, and still have a `next`: the work of one call is bounded, however
@@ -103,11 +100,11 @@ export interface DeliveryLogStore {
    */
   listDeliveries(
     request: {
-      readonly webhookId: string;
-      readonly state?: DeliveryState | undefined;
-      readonly type?: string | undefined;
-      readonly since?: number | undefined;
-      readonly until?: number | undefined;
+      webhookId: string;
+      state?: DeliveryState | undefined;
+      type?: string | undefined;
+      since?: number | undefined;
+      until?: number | undefined;
     } & Page,
   ): Promise<{
     readonly deliveries: readonly DeliveryRecord[];
@@ -125,11 +122,11 @@ export interface DeliveryLogStore {
    * an `until` in the past.
    */
   readDeliveriesAfter(request: {
-    readonly webhookId: string;
-    readonly after?: string | undefined;
-    readonly since: number;
-    readonly until: number;
-    readonly limit: number;
+    webhookId: string;
+    after?: string | undefined;
+    since: number;
+    until: number;
+    limit: number;
   }): Promise<{
     readonly rows: readonly { readonly delivery: DeliveryRecord; readonly cursor: string }[];
     readonly after: string | undefined;
@@ -142,10 +139,10 @@ export interface DeliveryLogStore {
    */
   findEvents(
     request: {
-      readonly account: string;
-      readonly key: EventKey;
+      account: string;
+      key: EventKey;
       /** Only deliveries to this webhook. The events are the same. */
-      readonly webhookId?: string | undefined;
+      webhookId?: string | undefined;
     } & Page,
   ): Promise<{ readonly events: readonly FoundEvent[]; readonly next: string | null }>;
   /**
@@ -163,10 +160,10 @@ export interface DeliveryLogStore {
    * delivery or its event is gone.
    */
   resend(request: {
-    readonly id: string;
-    readonly account: string;
-    readonly force?: boolean | undefined;
-    readonly now: number;
+    id: string;
+    account: string;
+    force?: boolean | undefined;
+    now: number;
   }): Promise<{ readonly id: string; readonly isInFlight: boolean } | undefined>;
   /**
    * Repairs what a webhook did not get. Selects the kept events of the webhook's account that were
@@ -190,17 +187,17 @@ export interface DeliveryLogStore {
    */
   recover(
     request: {
-      readonly webhookId: string;
-      readonly account: string;
-      readonly since: number;
-      readonly until?: number | undefined;
-      readonly dueAt: number;
-      readonly everyMs: number;
-      readonly now: number;
-      readonly types?: readonly string[] | undefined;
-      readonly subject?: string | undefined;
-      readonly states?: readonly EventStanding[] | undefined;
-      readonly isDryRun?: boolean | undefined;
+      webhookId: string;
+      account: string;
+      since: number;
+      until?: number | undefined;
+      dueAt: number;
+      everyMs: number;
+      now: number;
+      types?: readonly string[] | undefined;
+      subject?: string | undefined;
+      states?: readonly EventStanding[] | undefined;
+      isDryRun?: boolean | undefined;
     } & Page,
   ): Promise<{ readonly count: number; readonly examined: number; readonly next: string | null } | undefined>;
 }

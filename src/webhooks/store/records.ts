@@ -62,23 +62,23 @@ export type SecretRotation =
 
 /** The changes of a webhook that a user may request. An absent key leaves the field unchanged. */
 export interface WebhookChange {
-  readonly url?: string | undefined;
-  readonly status?: WebhookStatus | undefined;
-  readonly eventTypes?: readonly string[] | null | undefined;
+  url?: string | undefined;
+  status?: WebhookStatus | undefined;
+  eventTypes?: readonly string[] | null | undefined;
   /** Starts or finishes a rotation of the secret; `rotateSecret` computes what is stored. */
-  readonly rotation?: SecretRotation | undefined;
+  rotation?: SecretRotation | undefined;
   /** Transfers the webhook to another key of its account. */
-  readonly subscriberId?: string | undefined;
+  subscriberId?: string | undefined;
   /** `null` removes it. */
-  readonly description?: string | null | undefined;
+  description?: string | null | undefined;
   /** Replaces all of it. `null` removes it. */
-  readonly metadata?: Readonly<Record<string, string>> | null | undefined;
+  metadata?: Readonly<Record<string, string>> | null | undefined;
   /** Replaces all of it. `null` removes it. */
-  readonly filter?: EventFilter | null | undefined;
+  filter?: EventFilter | null | undefined;
   /** Replaces all of them. `null` removes them. */
-  readonly headers?: Readonly<Record<string, string>> | null | undefined;
+  headers?: Readonly<Record<string, string>> | null | undefined;
   /** `null` removes it. */
-  readonly perSecond?: number | null | undefined;
+  perSecond?: number | null | undefined;
 }
 
 /** The fields that a webhook need not have. `null` stands for an absent one. */
@@ -260,7 +260,7 @@ type Secrets = Pick<WebhookRecord, "secret" | "previousSecret" | "rotateAt">;
 export const getRotation = (
   { previousSecret, rotateAt }: Secrets,
   now: number,
-): { readonly previousSecret: string; readonly rotateAt: number } | null =>
+): { previousSecret: string; rotateAt: number } | null =>
   previousSecret !== null && rotateAt !== null && now < rotateAt ? { previousSecret, rotateAt } : null;
 
 /**

@@ -19,16 +19,16 @@ export interface RegistrationStore {
    * differs. An id that is already stored adds nothing: `created`, with the webhook as it is now.
    */
   createWebhook(request: {
-    readonly webhook: WebhookRecord;
-    readonly enabledLimit: number;
+    webhook: WebhookRecord;
+    enabledLimit: number;
     /** For ENABLED and DISABLED webhooks together. */
-    readonly accountLimit: number;
-    readonly idempotency: {
-      readonly key: string;
-      readonly digest: string;
-      readonly expiresAt: number;
+    accountLimit: number;
+    idempotency: {
+      key: string;
+      digest: string;
+      expiresAt: number;
     } | null;
-    readonly now: number;
+    now: number;
   }): Promise<
     | { readonly result: "created" | "replayed"; readonly webhook: WebhookRecord }
     | { readonly result: "enabled_limit" | "account_limit" | "key_reused" }
@@ -37,7 +37,7 @@ export interface RegistrationStore {
   getWebhook(id: string): Promise<WebhookRecord | undefined>;
   /** Returns the webhooks of an account, oldest first. */
   listWebhooks(
-    request: { readonly account: string } & Page,
+    request: { account: string } & Page,
   ): Promise<{ readonly webhooks: readonly WebhookRecord[]; readonly next: string | null }>;
   /**
    * Applies a change. Enabling counts against `enabledLimit`, not counting the webhook itself. A
@@ -47,12 +47,12 @@ export interface RegistrationStore {
    * change.
    */
   updateWebhook(request: {
-    readonly id: string;
-    readonly account: string;
-    readonly change: WebhookChange;
-    readonly owner?: string | undefined;
-    readonly enabledLimit: number;
-    readonly now: number;
+    id: string;
+    account: string;
+    change: WebhookChange;
+    owner?: string | undefined;
+    enabledLimit: number;
+    now: number;
   }): Promise<
     | { readonly result: "updated"; readonly webhook: WebhookRecord }
     | { readonly result: "enabled_limit" | "not_found" | "not_owner" }
@@ -62,11 +62,7 @@ export interface RegistrationStore {
    * removed at once; later calls may free its space, a little at a time. Returns false if there is
    * no such webhook.
    */
-  removeWebhook(request: {
-    readonly id: string;
-    readonly account: string;
-    readonly now: number;
-  }): Promise<boolean>;
+  removeWebhook(request: { id: string; account: string; now: number }): Promise<boolean>;
 }
 
 /** An entry of the audit log, as it is stored. */
@@ -85,17 +81,17 @@ export interface AuditLogStore {
    * may have its entries twice.
    */
   addAuditEntries?(request: {
-    readonly entries: readonly AuditRecord[];
+    entries: readonly AuditRecord[];
     /** How many entries of an account are kept, 1 to 10 000. */
-    readonly keep: number;
-    readonly now: number;
+    keep: number;
+    now: number;
   }): Promise<void>;
   /**
    * Returns the entries of an account, newest first. Those of one millisecond are in the order in
    * which they were added, also by several calls.
    */
   listAuditEntries?(
-    request: { readonly account: string } & Page,
+    request: { account: string } & Page,
   ): Promise<{ readonly entries: readonly AuditRecord[]; readonly next: string | null }>;
 }
 
@@ -106,9 +102,9 @@ export interface EndpointHealthStore {
    * another one takes the step. `nextAt` as in `claim`.
    */
   claimHealthNotifications(request: {
-    readonly now: number;
-    readonly leaseUntil: number;
-    readonly limit: number;
+    now: number;
+    leaseUntil: number;
+    limit: number;
   }): Promise<{ readonly webhooks: readonly WebhookRecord[]; readonly nextAt: number | null }>;
   /**
    * Sets the given fields, if the webhook still fails since `failingSince` and has the status
@@ -116,13 +112,13 @@ export interface EndpointHealthStore {
    * set here leaves `failingSince` in place.
    */
   settleHealthNotification(request: {
-    readonly id: string;
-    readonly account: string;
-    readonly failingSince: number;
-    readonly from: WebhookStatus;
-    readonly status: WebhookStatus;
-    readonly warnedAt: number | null;
-    readonly noticeAt: number | null;
-    readonly now: number;
+    id: string;
+    account: string;
+    failingSince: number;
+    from: WebhookStatus;
+    status: WebhookStatus;
+    warnedAt: number | null;
+    noticeAt: number | null;
+    now: number;
   }): Promise<boolean>;
 }
