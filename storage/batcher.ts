@@ -15,23 +15,23 @@ export interface BatcherOptions<T, R> {
   /** Resolves with a result for each item, in their order. */
   run: (items: readonly T[]) => Promise<readonly R[]>;
   /** The most items of one call. */
-  most: number;
+  maxItems: number;
   /** How many items an item stands for. Default 1. */
   getCount?: ((item: T) => number) | undefined;
   /** The most calls in flight. Items that come meanwhile go with the next call. */
   concurrency: number;
   getBytes?: ((item: T) => number) | undefined;
   /** The most bytes of one call. A single larger item is sent alone. */
-  mostBytes?: number | undefined;
+  maxBytes?: number | undefined;
 }
 
 export function createBatcher<T, R>({
   run,
-  most,
+  maxItems,
   concurrency,
   getCount = () => 1,
   getBytes = () => 0,
-  mostBytes = Number.POSITIVE_INFINITY,
+  maxBytes = Number.POSITIVE_INFINITY,
 }: BatcherOptions<T, R>): Batcher<T, R> {
   let queue: QueuedItem<T, R>[] = [];
   let running = 0;
@@ -46,7 +46,7 @@ export function createBatcher<T, R>({
       if (!queued) break;
       count += getCount(queued.item);
       bytes += getBytes(queued.item);
-      if (end > 0 && (count > most || bytes > mostBytes)) break;
+      if (end > 0 && (count > maxItems || bytes > maxBytes)) break;
     }
     const taken = queue.slice(0, end);
     queue = queue.slice(end);

@@ -77,9 +77,9 @@ export const closeHeaders = (seal: Seal, headers: Readonly<Record<string, string
 export const openHeaders = (seal: Seal, stored: string, id: string): Record<string, string> =>
   JSON.parse(seal.open(stored, `${id}/headers`)) as Record<string, string>;
 
-/** Returns `undefined` if `given` is not a key. */
-function readSealKey(given: unknown): Buffer | undefined {
-  const bytes = typeof given === "string" ? Buffer.from(given, "base64") : given;
+/** Returns `undefined` if `value` is not a key. */
+function readSealKey(value: unknown): Buffer | undefined {
+  const bytes = typeof value === "string" ? Buffer.from(value, "base64") : value;
   return bytes instanceof Uint8Array && bytes.length === SEAL_KEY_BYTES ? Buffer.from(bytes) : undefined;
 }
 
@@ -90,7 +90,7 @@ export const readSealKeys = (keys: readonly (Uint8Array | string)[]): readonly B
 /** The option `sealKeys` of a storage. */
 export const sealKeysOption = value<readonly (Uint8Array | string)[]>(
   "a list of keys of 32 bytes, as bytes or in base64",
-  (given) => Array.isArray(given) && given.every((key) => readSealKey(key) !== undefined),
+  (value) => Array.isArray(value) && value.every((key) => readSealKey(key) !== undefined),
   [],
   "list of keys",
 );

@@ -13,10 +13,10 @@ export function createWatchers(): Watchers {
   return {
     watch(listener) {
       // One listener may be given twice; each has its own end.
-      const own = (at: number): void => listener(at);
-      listeners.add(own);
+      const call = (at: number): void => listener(at);
+      listeners.add(call);
       return () => {
-        listeners.delete(own);
+        listeners.delete(call);
       };
     },
     notify(at) {

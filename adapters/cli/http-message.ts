@@ -104,9 +104,8 @@ export function writeMessage({ method, path, headers, body }: HttpMessage): Uint
   const others = headers.filter(([name]) => !/^(?:transfer-encoding|content-length)$/i.test(name));
   const lines = [
     `${method} ${path} HTTP/1.1`,
-    ...[...others, ["Content-Length", String(body.length)] as const].map(
-      ([name, value]) => `${name}: ${value}`,
-    ),
+    ...others.map(([name, value]) => `${name}: ${value}`),
+    `Content-Length: ${body.length}`,
   ];
   return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), body]);
 }

@@ -152,7 +152,7 @@ export function createContentModel({
         row.taxonomy,
         { ...row, capabilities: capabilityNames[row.taxonomy] },
       ]),
-      ...[...declaredTaxonomies].map(([taxonomy, declared]): [Taxonomy, TaxonomyDefinition] => [
+      ...Array.from(declaredTaxonomies, ([taxonomy, declared]): [Taxonomy, TaxonomyDefinition] => [
         taxonomy,
         toDefinition(taxonomy, declared),
       ]),
@@ -214,8 +214,8 @@ function assertBasesFree(types: Map<string, DeclaredType>, taxonomies: Map<strin
     if (types.has(name)) refuse(`taxonomies.${name}`, "has the name of a type: choose another one.");
   }
   const declared = [
-    ...[...types].map(([name, { base = name }]) => [`types.${name}.base`, base] as const),
-    ...[...taxonomies].map(([name, { base = name }]) => [`taxonomies.${name}.base`, base] as const),
+    ...Array.from(types, ([name, { base = name }]) => [`types.${name}.base`, base] as const),
+    ...Array.from(taxonomies, ([name, { base = name }]) => [`taxonomies.${name}.base`, base] as const),
   ];
   for (const [field, base] of declared) {
     const isReserved = RESERVED_BASES.has(base) || base.endsWith("_exclude") || base in Object.prototype;

@@ -294,6 +294,8 @@ const previewRoute = (base: "/posts" | "/pages", { content, frameAncestors }: Co
   },
 });
 
+const WITH_REVISIONS = ["/posts", "/pages"] as const;
+
 /** Returns the API routes for content. */
 export function contentRoutes(api: ContentApi): ApiRoute[] {
   const { content } = api;
@@ -308,20 +310,25 @@ export function contentRoutes(api: ContentApi): ApiRoute[] {
       ),
   });
 
+  const collection = (base: string): ApiRoute[] => [
+    route("GET", base),
+    route("POST", base),
+    route("GET", `${base}/:id`),
+    route("POST", `${base}/:id`),
+    route("DELETE", `${base}/:id`),
+  ];
+
   return [
-    ...["/posts", "/pages", "/media"].flatMap((base) => [
-      route("GET", base),
-      route("POST", base),
-      route("GET", `${base}/:id`),
-      route("POST", `${base}/:id`),
-      route("DELETE", `${base}/:id`),
-    ]),
-    ...["/posts", "/pages"].flatMap((base) => [
+    ...collection("/posts"),
+    ...collection("/pages"),
+    ...collection("/media"),
+    ...WITH_REVISIONS.flatMap((base) => [
       route("GET", `${base}/:id/revisions`),
       route("GET", `${base}/:id/revisions/:revision`),
       restoreRoute(content, base),
+      editorRoute(base, api),
+      previewRoute(base, api),
     ]),
-    ...(["/posts", "/pages"] as const).flatMap((base) => [editorRoute(base, api), previewRoute(base, api)]),
     siteRoute(content),
     route("GET", "/users/me"),
     fileRoute(content),

@@ -256,11 +256,14 @@ function listInnerSchemas(schema: JsonObject): readonly (readonly [name: string,
       ? Object.entries(properties).map(([name, member]) => [`properties.${name}`, member] as const)
       : []),
     ...(isObject(additionalProperties) ? [["additionalProperties", additionalProperties] as const] : []),
-    ...["anyOf", "oneOf"].flatMap((keyword) => {
-      const list = schema[keyword] ?? [];
-      return isList(list) ? list.map((one, index) => [`${keyword}.${index}`, one] as const) : [];
-    }),
+    ...listAlternatives(schema, "anyOf"),
+    ...listAlternatives(schema, "oneOf"),
   ];
+}
+
+function listAlternatives(schema: JsonObject, keyword: "anyOf" | "oneOf"): [name: string, schema: Json][] {
+  const list = schema[keyword] ?? [];
+  return isList(list) ? list.map((one, index) => [`${keyword}.${index}`, one]) : [];
 }
 
 function closeObjects(schema: Schema): Schema {

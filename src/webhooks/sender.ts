@@ -134,14 +134,14 @@ export function buildRequest(
  */
 export function addHeaders(
   signed: OutboundRequest,
-  { headers: own }: WebhookRecord,
+  { headers: secrets }: WebhookRecord,
   host: HostHeaders | null,
 ): OutboundRequest {
-  if (own === undefined && host === null) return signed;
+  if (secrets === undefined && host === null) return signed;
   const others = { ...host, ...signed.headers };
-  if (own === undefined) return { ...signed, headers: others };
+  if (secrets === undefined) return { ...signed, headers: others };
   const names = new Set(Object.keys(others).map((name) => name.toLowerCase()));
-  const added = Object.entries(own).filter(([name]) => !names.has(name));
+  const added = Object.entries(secrets).filter(([name]) => !names.has(name));
   return { ...signed, headers: { ...Object.fromEntries(added), ...others } };
 }
 

@@ -34,8 +34,8 @@ const DAY_MS = 86_400_000;
 const CHUNK_BYTES = 262_144;
 
 /** A path with a lone surrogate would name the same folder as others. */
-const isPath = (given: unknown): boolean =>
-  typeof given === "string" && given !== "" && !/[\0\p{Surrogate}]/u.test(given);
+const isPath = (path: unknown): boolean =>
+  typeof path === "string" && path !== "" && !/[\0\p{Surrogate}]/u.test(path);
 
 const diskFilesOptions = { directory: value("the path of a folder", isPath, "") };
 

@@ -189,9 +189,9 @@ export function claimDue(
   for (const lane of LANES) serve(context, lane, { lease, claims }, request);
   if (claims.length > 0) state.leases.set(lease, request.leaseUntil);
   const next = Math.min(
-    ...[state.ready.fast, state.ready.slow, state.leases].map(
-      (queue) => queue.headAt() ?? Number.POSITIVE_INFINITY,
-    ),
+    state.ready.fast.headAt() ?? Number.POSITIVE_INFINITY,
+    state.ready.slow.headAt() ?? Number.POSITIVE_INFINITY,
+    state.leases.headAt() ?? Number.POSITIVE_INFINITY,
   );
   return { claims, nextAt: next === Number.POSITIVE_INFINITY ? null : next };
 }

@@ -50,9 +50,9 @@ export interface MysqlSourceOptions {
 }
 
 /** A pool with callbacks has the same methods, and `promise()` in addition. */
-function isPromisePool(given: unknown): boolean {
-  if (typeof given !== "object" || given === null) return false;
-  const { execute, getConnection, promise } = given as Record<string, unknown>;
+function isPromisePool(pool: unknown): boolean {
+  if (typeof pool !== "object" || pool === null) return false;
+  const { execute, getConnection, promise } = pool as Record<string, unknown>;
   return typeof execute === "function" && typeof getConnection === "function" && promise === undefined;
 }
 

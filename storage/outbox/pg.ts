@@ -39,10 +39,8 @@ export interface PgSourceOptions {
 const pgSourceOptions = {
   pool: value<PgPool | undefined>(
     "a pool of pg",
-    (given) =>
-      typeof given === "object" &&
-      given !== null &&
-      typeof (given as { query?: unknown }).query === "function",
+    (pool) =>
+      typeof pool === "object" && pool !== null && typeof (pool as { query?: unknown }).query === "function",
     undefined,
   ),
   table: tableOption,

@@ -67,7 +67,7 @@ export const selectRowKeys = (keys: readonly string[]): readonly string[] =>
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const toNumberOrNull = (given: unknown): number | null => (given === null ? null : Number(given));
+const toNumberOrNull = (value: unknown): number | null => (value === null ? null : Number(value));
 
 export const toClaim = (row: Fields): OutboxClaim => ({
   key: String(row["row_key"]),
@@ -101,7 +101,7 @@ const TABLE = /^(?:[A-Za-z_][A-Za-z0-9_]{0,47}\.)?[A-Za-z_][A-Za-z0-9_]{0,47}$/;
 /** The option `table`: a name, or a schema and a name. */
 export const tableOption = value<string>(
   "the name of a table, such as 'postbell_outbox' or 'app.outbox', of letters, digits and underscores, at most 48 in each part",
-  (given) => typeof given === "string" && TABLE.test(given),
+  (table) => typeof table === "string" && TABLE.test(table),
   "postbell_outbox",
 );
 

@@ -83,11 +83,11 @@ export function createAppend(
   const batchers = partitions.all.map((partition) =>
     createBatcher<Part, PartResponse>({
       run: (parts) => appendParts(partition, parts),
-      most: APPENDED_PER_CALL,
+      maxItems: APPENDED_PER_CALL,
       concurrency: CONCURRENT_CALLS,
       getCount: ({ items }) => items.length,
       getBytes: ({ items }) => items.reduce((sum, { event }) => sum + event.payload.length, 0),
-      mostBytes: APPENDED_BYTES_PER_CALL,
+      maxBytes: APPENDED_BYTES_PER_CALL,
     }),
   );
 

@@ -43,7 +43,7 @@ function createJoinedAppender(context: SqlStoreContext) {
           return regroup(lists, results);
         });
       },
-      most: MAX_APPENDED,
+      maxItems: MAX_APPENDED,
       getCount: ({ length }) => length,
       concurrency: 1,
     });
@@ -122,11 +122,11 @@ export function createAppender(
       tidier.noteCompleted(completed.map(({ event }) => event.account));
       return regroup(lists, results);
     },
-    most: MAX_APPENDED,
+    maxItems: MAX_APPENDED,
     concurrency,
     getCount: ({ length }) => length,
     getBytes: (list) => list.reduce((sum, { event }) => sum + event.payload.length, 0),
-    mostBytes: MAX_APPENDED_BYTES,
+    maxBytes: MAX_APPENDED_BYTES,
   });
   const joined = createJoinedAppender(context);
   return async (request) => {

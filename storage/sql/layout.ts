@@ -9,6 +9,7 @@ export const LATEST_LAYOUT = 1;
 
 /** Returns the statements that create the tables. */
 export const describeTables = (dialect: SchemaDialect): string[] => [
-  ...[...WEBHOOK_TABLES, ...CONTENT_TABLES].flatMap((table) => describeTable(table, dialect)),
+  ...WEBHOOK_TABLES.flatMap((table) => describeTable(table, dialect)),
+  ...CONTENT_TABLES.flatMap((table) => describeTable(table, dialect)),
   `INSERT INTO ${dialect.name("totals")} (name, events, bytes) VALUES ('webhooks', 0, 0);`,
 ];

@@ -90,10 +90,10 @@ const readTexts = ({ title, excerpt, content, media }: Post): { [field: string]:
  * or without a query. The address is only compared, never fetched.
  */
 function isAddressOf(media: MediaFile, src: Json | undefined, site: Site): boolean {
-  const given = typeof src === "string" ? src.replace(/\?.*$/s, "") : "";
+  const source = typeof src === "string" ? src.replace(/\?.*$/s, "") : "";
   return listFileNames(media).some((name) => {
     const address = site.upload(name);
-    return given === address || given === encodeURI(address);
+    return source === address || source === encodeURI(address);
   });
 }
 

@@ -287,7 +287,8 @@ function createRenderedPosts({
 /** Keys of the post and of the records that its addresses and classes are made of. */
 function listDependencies(post: Post, type: PostTypeHandler, index: SiteIndex): string[] {
   return [
-    ...[post.id, ...listAncestors(post, index)].map((id) => `post/${id}`),
+    `post/${post.id}`,
+    ...listAncestors(post, index).map((id) => `post/${id}`),
     ...type.collection.taxonomies.flatMap(({ taxonomy }) =>
       [...(post.terms[taxonomy] ?? []), ...index.termsOf(post, taxonomy)].map((id) => `term/${id}`),
     ),

@@ -85,15 +85,15 @@ export interface ShortCodeRunner {
 
 export function createShortCodeRunner(base: RunnerBase): ShortCodeRunner {
   // Readers share the result, so it must not depend on the async context of one of them.
-  const own = new Map(
+  const renderers = new Map(
     Object.entries(base.shortCodes).map(([name, render]) => [name, AsyncResource.bind(render)]),
   );
   return {
-    isShortCode: (name) => own.has(name) || isBuiltInShortCode(name),
+    isShortCode: (name) => renderers.has(name) || isBuiltInShortCode(name),
     async run(taken, where) {
       const codes = taken.tags.flatMap(({ code }) => code ?? []);
       if (codes.length === 0) return putShortCodesBack(taken, "shown");
-      return new ShortCodeRun(base, own, taken, where).run();
+      return new ShortCodeRun(base, renderers, taken, where).run();
     },
   };
 }
@@ -101,7 +101,7 @@ export function createShortCodeRunner(base: RunnerBase): ShortCodeRunner {
 /** One content while its short codes run. */
 class ShortCodeRun {
   #base: RunnerBase;
-  #own: Map<string, RenderShortCode>;
+  #renderers: Map<string, RenderShortCode>;
   #taken: TakenText;
   #where: ShortCodePlace;
   /** The place of each tag in the text. */
@@ -111,9 +111,14 @@ class ShortCodeRun {
   #html = 0;
   #sinceTurn = 0;
 
-  constructor(base: RunnerBase, own: Map<string, RenderShortCode>, taken: TakenText, where: ShortCodePlace) {
+  constructor(
+    base: RunnerBase,
+    renderers: Map<string, RenderShortCode>,
+    taken: TakenText,
+    where: ShortCodePlace,
+  ) {
     this.#base = base;
-    this.#own = own;
+    this.#renderers = renderers;
     this.#taken = taken;
     this.#where = where;
     this.#places = new Map(taken.numbers.map((number, at) => [number, at]));
@@ -168,9 +173,9 @@ class ShortCodeRun {
   async #render(name: string, attributes: ShortCodeAttributes, content: string): Promise<string | undefined> {
     const instance = (this.#instances.get(name) ?? 0) + 1;
     this.#instances.set(name, instance);
-    const own = this.#own.get(name);
+    const render = this.#renderers.get(name);
     const { post, site, budget } = this.#where;
-    if (own !== undefined) return this.#callOwn(name, () => own(attributes, content, { name, post }));
+    if (render !== undefined) return this.#callOwn(name, () => render(attributes, content, { name, post }));
     const { index, records } = this.#base;
     return BUILT_IN_SHORT_CODES[name]?.({
       attributes,

@@ -83,7 +83,16 @@ export const STYLE_PROPERTIES: Set<string> = new Set(
 
 /** Every property that begins with one of these is allowed. */
 export const STYLE_FAMILIES: string[] = [
-  ...["--", "background", "border-", "column-", "font", "grid-", "margin", "padding", "stroke", "text-"],
+  "--",
+  "background",
+  "border-",
+  "column-",
+  "font",
+  "grid-",
+  "margin",
+  "padding",
+  "stroke",
+  "text-",
 ];
 
 /** Functions that may stand in a value, besides `url()`, which has rules of its own. */

@@ -7,22 +7,20 @@ import { MAX_URL_LENGTH, parseUrl } from "../../core/parse-url.js";
 
 /** WordPress's list without the schemes of services that are gone. */
 export const URL_SCHEMES: string[] = [
-  ...[
-    "http",
-    "https",
-    "ftp",
-    "ftps",
-    "mailto",
-    "tel",
-    "sms",
-    "fax",
-    "xmpp",
-    "irc",
-    "ircs",
-    "news",
-    "webcal",
-    "urn",
-  ],
+  "http",
+  "https",
+  "ftp",
+  "ftps",
+  "mailto",
+  "tel",
+  "sms",
+  "fax",
+  "xmpp",
+  "irc",
+  "ircs",
+  "news",
+  "webcal",
+  "urn",
 ];
 
 const SAFE: Set<string> = new Set(URL_SCHEMES);

@@ -45,8 +45,9 @@ function isRefused({ records }: ContentModel, writes: ContentWrite[], basis: Con
   ];
   if (expected.some(({ key, version }) => (records.get(key)?.version ?? 0) !== version)) return true;
   const written = new Set(writes.map(({ key }) => key));
+  const unchanged = [...records.values()].filter(({ key }) => !written.has(key));
   const names = [
-    ...[...records.values()].filter(({ key }) => !written.has(key)).flatMap(({ unique }) => unique),
+    ...unchanged.flatMap(({ unique }) => unique),
     ...writes.flatMap(({ record }) => record?.unique ?? []),
   ];
   return new Set(names).size < names.length;

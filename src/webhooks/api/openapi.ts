@@ -190,6 +190,12 @@ const describeEventTypes = (types: readonly string[], { prefixes }: Catalogue): 
   },
   EventTypePattern: {
     type: "string",
-    enum: [...types, ...[...prefixes].sort().map((prefix) => `${prefix}.*`), "*"],
+    enum: [
+      ...types,
+      ...Array.from(prefixes)
+        .sort()
+        .map((prefix) => `${prefix}.*`),
+      "*",
+    ],
   },
 });

@@ -262,7 +262,7 @@ export function createSettler(
         if (known === undefined) byPartition.set(partition, [claim]);
         else known.push(claim);
       }
-      await Promise.all([...byPartition.values()].map((own) => releasePartition(own, delayMs)));
+      await Promise.all([...byPartition.values()].map((deliveries) => releasePartition(deliveries, delayMs)));
     },
 
     async settlePaused() {

@@ -114,8 +114,8 @@ export function listTargetKeys(post: Post, index: SiteIndex): string[] {
   const target = findTarget({ post, index });
   if (target === undefined) return targets;
   if ("post" in target) {
-    const { id } = target.post;
-    return [...targets, ...[id, ...listAncestors(target.post, index)].map((above) => `post/${above}`)];
+    const ids = [target.post.id, ...listAncestors(target.post, index)];
+    return [...targets, ...ids.map((id) => `post/${id}`)];
   }
   const terms = [target.term, ...listTermAncestors(target.term, index)];
   return [...targets, ...terms.map(({ id }) => `term/${id}`)];

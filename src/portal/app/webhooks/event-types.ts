@@ -87,7 +87,7 @@ export function findOtherPatterns(groups: EventTypeGroup[], chosen: Set<string>)
  */
 export function togglePattern(chosen: Set<string>, pattern: string): Set<string> {
   if (chosen.has(pattern)) return new Set([...chosen].filter((other) => other !== pattern));
-  return new Set([...[...chosen].filter((other) => !covers(pattern, other)), pattern]);
+  return new Set([...chosen].filter((other) => !covers(pattern, other))).add(pattern);
 }
 
 const SHOWN = 4;
