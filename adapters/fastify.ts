@@ -227,7 +227,7 @@ function respond(reply: FastifyReply, { status, headers, body }: HttpResponse): 
 /**
  * A Fastify plugin that mounts a service.
  *
- * The host keeps its own content-type parsers, hooks and not-found handler; its hooks run for the
+ * The host keeps its content-type parsers, hooks and not-found handler; its hooks run for the
  * service's requests too. Fastify itself responds with 404 to a method it does not know, unless
  * `app.addHttpMethod("PROPFIND")` added it before, and with 400 to a path that it cannot decode.
  * OPTIONS belongs to the host at the root, and to the service below a prefix.

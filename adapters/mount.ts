@@ -58,7 +58,7 @@ function splitTarget(target: string): { path: string; query: string } {
  * Splits `target` at `prefix`. Returns `undefined` if it is not below it: `/apix` is not below
  * `/api`.
  *
- * @param wholeTarget the target before the host cut off its own mount point, as Express, connect
+ * @param wholeTarget the target before the host cut off its mount point, as Express, connect
  *   and koa-mount do
  */
 export function mountAt(prefix: string, target: string, wholeTarget = target): Mount | undefined {
@@ -79,7 +79,7 @@ export function mountAt(prefix: string, target: string, wholeTarget = target): M
 
 /**
  * Cuts as many segments off the target as the prefix has, for a host that matched the prefix
- * itself: with its own rules for case, encoding and parameters, the text need not be the same.
+ * itself: with other rules for case, encoding and parameters, the text need not be the same.
  */
 export function cutSegments(prefix: string, target: string): Mount {
   const { path, query } = splitTarget(target);

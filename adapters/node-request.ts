@@ -25,8 +25,8 @@ export interface AdapterContext {
 }
 
 /**
- * All members are the object's own, so that a copy has them too. The signal is created when it is
- * read: most requests never need it, and it costs more than everything else.
+ * All members are properties of the object itself, so that a copy has them too. The signal is
+ * created when it is read: most requests never need it, and it costs more than everything else.
  */
 export function createRequest(
   req: IncomingMessage,

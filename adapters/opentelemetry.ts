@@ -97,7 +97,7 @@ const getTraceparent = (span: OtelSpan): string | undefined =>
  * Creates the option `telemetry` of `createWebhooks` and `createContent`, which may share it. Needs
  * `@opentelemetry/api`, and does nothing until an SDK is registered with it or given here.
  *
- * Spans: `emit` is in the caller's trace. `claim` and `attempt` have their own traces, and
+ * Spans: `emit` is in the caller's trace. `claim` and `attempt` have separate traces, and
  * `attempt` has a link to the `emit` of its event. Metrics are those of `metrics`. Their labels are
  * attributes with the prefix `postbell.`, or with their name in the semantic conventions.
  *

@@ -69,7 +69,7 @@ export function createSeal(keys: readonly Buffer[]): Seal {
   };
 }
 
-/** Seals the secret headers of a webhook, in a place of their own. */
+/** Seals the secret headers of a webhook, in a separate place. */
 export const closeHeaders = (seal: Seal, headers: Readonly<Record<string, string>>, id: string): string =>
   seal.close(JSON.stringify(headers), `${id}/headers`);
 

@@ -12,7 +12,7 @@ export function createWatchers(): Watchers {
   const listeners = new Set<(at: number) => void>();
   return {
     watch(listener) {
-      // One listener may be given twice; each has its own end.
+      // One listener may be added twice; each is removed separately.
       const call = (at: number): void => listener(at);
       listeners.add(call);
       return () => {

@@ -51,7 +51,7 @@ export interface SiteOptions {
   timezone?: string | undefined;
   /**
    * The URL below which the host serves uploaded files. Default: `<url>/uploads`. Set it if they
-   * have a server or a CDN of their own.
+   * have a separate server or a CDN.
    */
   uploads?: string | undefined;
   /** Names that the `template` of a post may have, besides the empty one. Default: `[]`. */

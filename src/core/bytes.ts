@@ -3,7 +3,7 @@
 import { markAsUntransferable } from "node:worker_threads";
 
 const POOL_BYTES = 65_536;
-/** Larger parts get memory of their own, so that little of a pool is lost. */
+/** Larger parts get separate memory, so that little of a pool is lost. */
 const MAX_PART_BYTES = POOL_BYTES / 8;
 
 function createPool(): Buffer {
@@ -17,7 +17,7 @@ let pool = createPool();
 let used = 0;
 
 /**
- * Allocates like `Buffer.allocUnsafe`, from a pool eight times as large. Node's own pool of 8 KiB
+ * Allocates like `Buffer.allocUnsafe`, from a pool eight times as large. Node's pool of 8 KiB
  * is used up by four notifications, and a new one costs more than they do. The bytes are not
  * zeroed, and no part is handed out twice. A pool is freed with the last of its parts, so do not
  * keep a part for long.
@@ -46,7 +46,7 @@ export interface ByteBuffer {
 
 /**
  * Creates an empty buffer. It holds less than twice the bytes that were added, in however many
- * chunks; a single chunk takes no more than its own size.
+ * chunks; a single chunk takes no more than its size.
  */
 export function createByteBuffer(): ByteBuffer {
   const full: Uint8Array[] = [];

@@ -1,4 +1,4 @@
-/** Runs many deadlines on one timer, so that an attempt needs no timer of its own. */
+/** Runs many deadlines on one timer, so that an attempt needs no timer. */
 
 import type { Clock, Timer } from "./clock.js";
 

@@ -159,15 +159,15 @@ Object.defineProperty(PostbellError.prototype, BRAND, { value: true });
 // Not in the class: where a class names itself, the build renames it, also in what Node prints.
 Object.defineProperty(PostbellError, Symbol.hasInstance, {
   value(this: unknown, thrown: unknown): boolean {
-    // Subclasses inherit this function. Each knows its own instances only.
+    // Subclasses inherit this function. Each knows its instances only.
     if (this !== PostbellError) return Function.prototype[Symbol.hasInstance].call(this, thrown);
     return typeof thrown === "object" && thrown !== null && BRAND in thrown;
   },
 });
 
 /**
- * True for a Postbell error, if given with this code. Works for the errors of every copy of the
- * package, like `instanceof PostbellError`.
+ * True for a Postbell error, and with this `code`, if there is one. Works for the errors of every
+ * copy of the package, like `instanceof PostbellError`.
  */
 export function isPostbellError(error: unknown, code?: ErrorCode): error is PostbellError {
   return error instanceof PostbellError && (code === undefined || error.code === code);

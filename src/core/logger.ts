@@ -90,7 +90,7 @@ export interface LoggedError {
   /** The name of the error, or the type of a thrown value that is not an error. */
   name: string;
   code?: string | undefined;
-  /** Only for Postbell's own errors. */
+  /** Only for Postbell's errors. */
   message?: string | undefined;
   /** The innermost calls, as the engine names them. */
   stack?: string[] | undefined;

@@ -154,7 +154,7 @@ const quoteItem = (item: unknown): string =>
  * `undefined`. Pure.
  *
  * Functions stay bound to the object they were found in. A group that contains only functions may
- * be an instance of a class, which may have fields of its own.
+ * be an instance of a class, which may have other fields.
  *
  * @throws `invalid_option`, with the path of the option as `field`, if a key is not in the table or
  * a value is not accepted.

@@ -1,5 +1,5 @@
 /**
- * Repeats a call that failed, on the injected clock. p-retry counts and decides; its own timer, its
+ * Repeats a call that failed, on the injected clock. p-retry counts and decides; its timer, its
  * random numbers and its `maxRetryTime` are not used.
  */
 

@@ -5,7 +5,7 @@
 
 import { isPostbellError } from "./errors.js";
 
-/** The definition of a metric: each binding derives its own name, unit and labels from it. */
+/** The definition of a metric: each binding derives a name, a unit and labels from it. */
 export interface Metric {
   /** Words with dots between them, without the unit. */
   readonly name: string;

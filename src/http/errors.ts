@@ -2,7 +2,7 @@
 
 import { isPostbellError } from "../core/errors.js";
 
-/** An error with the status and the code of its response. The service writes its own error body. */
+/** An error with the status and the code of its response. The service writes the body. */
 export class HttpError extends Error {
   override readonly name = "HttpError";
   readonly status: number;
@@ -44,7 +44,7 @@ export const rateLimited = (seconds: number, reason: string): HttpError =>
 /**
  * Translates an error that a route has thrown into the response to send.
  *
- * @param statuses the status of each error code that a caller can cause; HttpError has its own.
+ * @param statuses the status of each error code that a caller can cause; HttpError carries one.
  * @returns `undefined` for any other error: the service itself failed.
  */
 export function toHttpError(

@@ -58,8 +58,8 @@ export interface HttpResponse {
 }
 
 /**
- * Handles a request. Resolves with `undefined` if the path is not its own: the host then handles
- * the request. Never rejects.
+ * Handles a request. Resolves with `undefined` if the path is not the service's: the host then
+ * handles the request. Never rejects.
  */
 export type Handler = (request: HttpRequest) => Promise<HttpResponse | undefined>;
 

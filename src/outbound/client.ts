@@ -54,7 +54,7 @@ interface Origin {
  * It checks the text of each URL. For each connection, it checks every address of the name and the
  * peer address before it sends a byte ({@link checkUrl}, {@link checkAddress}). It uses TLS 1.2 or
  * newer and always verifies certificates. It does not follow redirects or proxy variables; a proxy
- * is used only if it is given, after the same checks (`openConnection`). It does not
+ * is used only if there is one, after the same checks (`openConnection`). It does not
  * decompress. A head may have 16 KiB. A request is repeated only if a reused connection was lost
  * before any byte of the response ({@link createChannel}).
  *

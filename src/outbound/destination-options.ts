@@ -153,7 +153,7 @@ const BEGIN = "-----BEGIN CERTIFICATE-----";
 const END = "-----END CERTIFICATE-----";
 
 /**
- * Returns `undefined` if `given` is one or more certificates in PEM, else the end of the sentence
+ * Returns `undefined` if `input` is one or more certificates in PEM, else the end of the sentence
  * "must be …". Text between the certificates is ignored, as in a bundle with comments.
  *
  * Node's TLS ignores what it cannot read, so that a wrong file would show up only as a failure of

@@ -78,7 +78,7 @@ export interface ResponseHead {
   framing: Framing;
   /** True if the endpoint keeps the connection open for another request. */
   isKeptAlive: boolean;
-  /** The seconds for which the endpoint keeps an idle connection open, by its own words. */
+  /** The seconds for which the endpoint keeps an idle connection open, as it says. */
   keepAliveSeconds: number | undefined;
 }
 

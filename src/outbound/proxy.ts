@@ -89,7 +89,7 @@ function toProblem(head: string, isFollowed: boolean): string | undefined {
   const status = parseHead(head)?.status;
   if (status === undefined) return "RESPONSE";
   if (status < 200 || status > 299) return String(status);
-  // Endpoints do not speak first, so these bytes are the proxy's own.
+  // Endpoints do not speak first, so these bytes are the proxy's.
   return isFollowed ? "RESPONSE" : undefined;
 }
 

@@ -200,7 +200,7 @@ export class Names {
   /**
    * @param resolve the host's.
    * @param find without `resolve`. Default: {@link createResolver}.
-   * @param limitMs the time limit of `resolve`. `find` has its own.
+   * @param limitMs the time limit of `resolve`, not of `find`.
    */
   constructor(
     clock: Clock,

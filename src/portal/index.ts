@@ -71,7 +71,7 @@ const sessionRoute = ({ webhooks, content, editUrl, title, logo, clock }: Portal
 });
 
 /**
- * Creates the portal, a page with a small API of its own that an adapter mounts. It shows webhooks
+ * Creates the portal, a page with a small API that an adapter mounts. It shows webhooks
  * with their health and deliveries, repairs them, and edits content.
  *
  * `authorize` is called for the page and for each of its requests. A webhook of another account is

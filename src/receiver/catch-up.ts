@@ -196,7 +196,7 @@ export class CatchUp<E extends { id: string }> {
       if (isDone) return true;
       page = await this.#fetchPage(cursor);
     }
-    throw new Interruption("the feed does not know the cursor of its own page");
+    throw new Interruption("the feed does not know the cursor of its page");
   }
 
   async #takeItem(item: FeedItem, counts: Counts): Promise<void> {

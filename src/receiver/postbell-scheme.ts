@@ -1,4 +1,4 @@
-/** The scheme of Postbell's own deliveries, by secrets or by public keys. */
+/** The scheme of Postbell's deliveries, by secrets or by public keys. */
 
 import { PostbellError } from "../core/errors.js";
 import type { OptionValues } from "../core/options.js";

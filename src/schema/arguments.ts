@@ -37,8 +37,8 @@ export type ArgumentsResult =
  * together, then all invalid `late` ones. `null` counts as missing if the argument is required and
  * has no default. Otherwise, unless the argument is `late`, `null` is valid: it skips `validate`
  * and is coerced to the empty value of the type. A default is not validated, but it is coerced or
- * sanitised like a given value; a default of `null` stays. Without a `sanitize`, a value that
- * `validate` accepts but the schema does not stays as it is.
+ * sanitised like a value that was sent; a default of `null` stays. Without a `sanitize`, a value
+ * that `validate` accepts but the schema does not stays as it is.
  *
  * @param sent must have been checked for its depth.
  */

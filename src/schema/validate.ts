@@ -38,7 +38,7 @@ export function validateValue(value: Json, schema: Schema, name: string): Schema
  * coercion.
  *
  * Unlike WordPress, integers must be safe integers and numbers finite. Of several types, a list, a
- * number and a boolean keep their own, as an empty text does in WordPress.
+ * number and a boolean stay what they are, as an empty text does in WordPress.
  *
  * Lengths and counts are checked first: no regular expression, split or format sees a value that is
  * too large.
@@ -245,7 +245,7 @@ function outOfBounds(schema: Schema, name: string): Failed {
   return failed("rest_out_of_bounds", name, `must be ${bounds.join(" and ")}.`);
 }
 
-/** Returns the first of the types that the value has, and prefers the types of its own form. */
+/** Returns the first of the types that the value has, and prefers the types of its form. */
 function chooseType(value: Json, types: readonly JsonType[]): JsonType | undefined {
   const itemTypes = ownTypes(value);
   return (

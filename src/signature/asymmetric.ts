@@ -71,7 +71,7 @@ export const checkSigningKey = (pem: unknown): string | undefined =>
     ? `a private Ed25519 key: PEM (PKCS#8, not encrypted), or '${PRIVATE_PREFIX}' and Base64`
     : undefined;
 
-/** @param given a key that {@link checkSigningKey} accepts. */
+/** @param pem a key that {@link checkSigningKey} accepts. */
 export function readSigningKey(pem: string): SigningKey {
   const privateKey = readPrivateKey(pem) as KeyObject;
   const x = getPublicBytes(privateKey).toString("base64url");

@@ -6,7 +6,7 @@ import { createTimeQueue } from "../core/time-queue.js";
 /** A clock that stands still until {@link ManualClock.advance} moves it. */
 export interface ManualClock extends Clock {
   /**
-   * Moves time forward by `ms` and fires each timer at its own time, in order. The event loop
+   * Moves time forward by `ms` and fires each timer at its time, in order. The event loop
    * turns between two timers, so that promises of the first settle. Real I/O is not waited for.
    */
   advance(ms: number): Promise<void>;

@@ -1,4 +1,4 @@
-/** Lists accounts for operators, and erases accounts and events, in the host's own code only. */
+/** Lists accounts for operators, and erases accounts and events, in the host's code only. */
 
 import { PostbellError } from "../core/errors.js";
 import { nextTurn } from "../core/next-turn.js";
@@ -47,7 +47,7 @@ export interface ListAccounts {
 export interface Accounts {
   /**
    * Lists the accounts that have webhooks, for an operator: their webhooks by health, deliveries
-   * that wait, attempts of the last day. The order is the storage's own: the oldest account first,
+   * that wait, attempts of the last day. The order is the storage's: the oldest account first,
    * or the one that fails for longest, within a partition of the storage.
    *
    * Every page costs about the same, however many accounts there are. So a page may be short, or
@@ -68,7 +68,7 @@ export interface Accounts {
    * works in small steps; if it rejects, the rest is still there, and calling it again goes on.
    * First end what still emits events and registers webhooks of the account, or this may be kept.
    *
-   * Copies outside the storage's current data are not erased: backups, logs, your own outbox.
+   * Copies outside the storage's current data are not erased: backups, logs, your outbox.
    * SECURITY.md lists them. The `audit` hook hears of it; the audit log does not keep it.
    *
    * @throws `invalid_argument`, `storage_unavailable`.

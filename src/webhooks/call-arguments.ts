@@ -1,4 +1,4 @@
-/** Checks the arguments of calls that the host's own code makes. Pure. */
+/** Checks the arguments of calls that the host's code makes. Pure. */
 
 import { isDate } from "node:util/types";
 import { PostbellError } from "../core/errors.js";
@@ -124,7 +124,7 @@ export function readCallArguments<T extends object>(
   return argument;
 }
 
-/** Throws `invalid_argument` unless exactly one of `webhookId` and `account` is given. */
+/** Throws `invalid_argument` unless exactly one of `webhookId` and `account` is present. */
 export function requireOneScope(
   call: string,
   { webhookId, account }: { webhookId?: string | undefined; account?: string | undefined },
@@ -176,7 +176,7 @@ export const TEXT_LENGTHS = {
   header: 8_192,
 } as const;
 
-// The description, the metadata and the secret that a webhook may be given.
+// The description, the metadata and the secret that a webhook may have.
 
 /** The largest sizes, in characters as JavaScript counts them. */
 export const DETAIL_BOUNDS = {

@@ -123,7 +123,7 @@ export interface Webhooks<C extends EventCatalogue = AnyCatalogue> {
     event: Emittable<C, E>,
     options?: EmitOptions,
   ): Promise<EmitResult<E>>;
-  /** Creates, reads, changes and removes webhooks from the host's own code. */
+  /** Creates, reads, changes and removes webhooks from the host's code. */
   readonly registrations: Registrations;
   /** The delivery log: read deliveries, resend, recover missed events, send a test. */
   readonly deliveries: Deliveries;
@@ -166,7 +166,7 @@ export interface Webhooks<C extends EventCatalogue = AnyCatalogue> {
    * is reached. For processes that live for one request or one job: serverless functions and cron.
    *
    * It resolves when its attempts are settled, at most `delivery.deadlineMs` and a few seconds
-   * after `forMs`. What it has claimed and not attempted is given back. Any number of processes
+   * after `forMs`. What it has claimed and not attempted is released. Any number of processes
    * may drain at the same time, and others may be started. `stop()` ends it early.
    *
    * @param options.forMs after this time, in milliseconds, no further attempt begins. Default 20
@@ -249,7 +249,7 @@ export function createWebhooks<const C extends EventCatalogue = ClinicalEvents>(
     store,
     clock,
     logger: serviceLogger,
-    // A test on a clock of its own ends without having started what it made.
+    // A test on a manual clock ends without having started what it made.
     warnsAtExit: clock === systemClock && config.logger !== false,
   });
   const lifecycle = createLifecycle(base, worker, sender, reminder);

@@ -11,7 +11,7 @@
  * - A method that cannot reach its backend rejects with `storage_unavailable`. One that would
  *   exceed a limit rejects with `storage_full`, and nothing was stored. `settle` is never refused
  *   for lack of room.
- * - A webhook named together with an account other than its own is treated like one that does not
+ * - A webhook named together with another account is treated like one that does not
  *   exist.
  *
  * All times are epoch milliseconds. `storageContract` of `postbell/testing` checks these rules.
@@ -126,7 +126,7 @@ export interface WebhookStore
    */
   readonly maxSleepMs: number;
   /**
-   * Returns the storage's own time, which every call gets as `now`: one clock for all processes
+   * Returns the storage's time, which every call gets as `now`: one clock for all processes
    * that share the storage.
    */
   now(): number;
@@ -172,6 +172,6 @@ export interface StoreStats {
   readonly endpoints: Readonly<Record<"ok" | "failing" | "warned" | "disabled", number>> | null;
   /** Completed deliveries that are kept. */
   readonly ended: number;
-  /** The size of the store by its own measure. */
+  /** The size of the store as the storage measures it. */
   readonly bytes: number;
 }

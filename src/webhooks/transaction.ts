@@ -4,7 +4,7 @@ import { PostbellError } from "../core/errors.js";
 
 /**
  * A connection on which a transaction of SQL is open: a client of `pg`, the result of a function of
- * `postbell/orm`, or your own object. A pool does not fit, because it runs each statement on
+ * `postbell/orm`, or any such object. A pool does not fit, because it runs each statement on
  * another connection.
  */
 export interface SqlConnection {

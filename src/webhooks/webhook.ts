@@ -26,7 +26,7 @@ export interface Webhook {
   readonly filter?: EventFilter;
   /** The names of its secret headers, in lower case. Absent if it has none. */
   readonly headerNames?: readonly string[];
-  /** The rate of its own. Absent if it has none. */
+  /** The rate of this webhook. Absent if it has none. */
   readonly perSecond?: number;
 }
 
@@ -69,7 +69,7 @@ export type AuditAction =
   | "events.erased";
 
 /**
- * Who did it: the host's own code, an API key by the id of its subscriber, an operator of the
+ * Who did it: the host's code, an API key by the id of its subscriber, an operator of the
  * portal by the name that `authorize` gave, or Postbell itself.
  */
 export type AuditActor =

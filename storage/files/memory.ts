@@ -22,7 +22,7 @@ const CHUNK_BYTES = 65_536;
 const memoryFilesOptions = { limits: { bytes: wholeNumber("bytes", 268_435_456, { min: 1 }) } };
 
 /**
- * Files in memory, under a bound of their own.
+ * Files in memory, under a separate bound.
  *
  * Errors: `invalid_option` for an unknown or unusable option.
  */

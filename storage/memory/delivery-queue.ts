@@ -263,7 +263,7 @@ function addAttempt(state: State, delivery: MemoryDelivery, attempt: Attempt, no
   const { event, endpoint } = delivery;
   const copy = copyAttempt(attempt);
   endpoint.lastAttempt = copy.excerpt === null ? copy : { ...copy, excerpt: null };
-  // A completed event may be freed for new data, but not for an attempt of its own.
+  // A completed event may be freed for new data, but not for its attempt.
   reopen(state, event);
   // Most deliveries have one attempt, and an array that grows reserves space for sixteen more.
   delivery.attempts = delivery.attempts.length === 0 ? [copy] : [...delivery.attempts, copy];

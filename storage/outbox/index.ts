@@ -1,5 +1,5 @@
 /**
- * `postbell/outbox`: stores events in the host's own SQL transactions, and moves them to Postbell.
+ * `postbell/outbox`: stores events in the host's SQL transactions, and moves them to Postbell.
  */
 
 export { type MemorySource, memorySource } from "../../src/outbox/memory.js";

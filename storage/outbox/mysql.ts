@@ -43,7 +43,7 @@ export interface MysqlPool extends MysqlConnection {
 
 /** Options of `mysqlSource`. */
 export interface MysqlSourceOptions {
-  /** The host's own pool of `mysql2/promise`. The source never ends it. */
+  /** The host's pool of `mysql2/promise`. The source never ends it. */
   pool: MysqlPool;
   /** Name of the table, with or without its database. Default `postbell_outbox`. */
   table?: string | undefined;

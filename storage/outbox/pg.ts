@@ -27,7 +27,7 @@ export interface PgPool extends SqlConnection {
 /** Options of `pgSource`. */
 export interface PgSourceOptions {
   /**
-   * The host's own pool. The source never ends it. Its connections should have the default
+   * The host's pool. The source never ends it. Its connections should have the default
    * isolation level of Postgres, READ COMMITTED. With a stricter level, statements of processes
    * that claim at the same time fail.
    */

@@ -8,7 +8,7 @@ import type { AnyEventInput } from "../../src/webhooks/service.js";
 import { requireTransactionValue } from "../../src/webhooks/transaction.js";
 
 /**
- * A source with a table in the host's own database, so that an event is written in the transaction
+ * A source with a table in the host's database, so that an event is written in the transaction
  * that it describes.
  */
 export interface SqlSource<Connection> extends OutboxSource {

@@ -58,7 +58,7 @@ const FUNCTIONS = [
 /**
  * Returns the statements that create the functions in a schema. The files name neither a schema nor
  * a placeholder for one: they create in the first schema of `search_path`, and each function keeps
- * that path. A host that runs the statements in a transaction of its own gets its path back.
+ * that path. A host that runs the statements in a transaction gets its path back.
  */
 export const describeFunctions = (schema: string): string[] => [
   "SELECT set_config('postbell.search_path', current_setting('search_path'), true);",

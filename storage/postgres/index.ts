@@ -63,7 +63,7 @@ async function readServerTime(pool: PostgresPool): Promise<number> {
 }
 
 /**
- * A storage on Postgres 14 and newer, for webhooks and content together, in a schema of its own.
+ * A storage on Postgres 14 and newer, for webhooks and content together, in a separate schema.
  * Call `migrate()` once before the services start.
  *
  * Guarantee: everything the contracts of webhook storage and content store require, as durable as

@@ -155,7 +155,7 @@ const createPostgresSchema = (schema: string): SchemaDialect => ({
   name: (name) => `"${schema}"."${name}"`,
 });
 
-/** A step from one layout to the next, as a text for the host's own migrations. */
+/** A step from one layout to the next, as a text for the host's migrations. */
 export interface PostgresMigration {
   readonly version: number;
   /** Statements that are run once, in this order, in one transaction. */

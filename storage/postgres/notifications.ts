@@ -2,7 +2,7 @@
  * Notifies sleeping workers, here and in other processes, with LISTEN and NOTIFY. Nothing depends
  * on a notification: a worker that misses one claims after `maxSleepMs`.
  *
- * Transactions that notify commit one after another, each with its own write to the disk. So they
+ * Transactions that notify commit one after another, each with a write to the disk. So they
  * only notify while somebody sleeps. A worker that sleeps keeps a shared advisory lock on the
  * connection that listens. An append tries to take it exclusively, and gives it back at once: if it
  * succeeds, nobody sleeps. When notifications come in quick succession, a worker gives its lock up
@@ -17,7 +17,7 @@ import { borrow } from "./database.js";
 
 const RECONNECT_MS = 1_000;
 
-/** A connection that listens is asked so often if it is still there, and given up so much later. */
+/** A connection that listens is asked so often if it is still there, and is ended so much later. */
 const HEARTBEAT_MS = 10_000;
 const SILENT_MS = 3_000;
 

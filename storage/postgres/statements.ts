@@ -12,7 +12,7 @@ export interface CountedStatement {
 
 /**
  * Statements for many rows take an array for each column. With `isOne` they are for a single row,
- * whose values are parameters of their own: quicker to plan, which counts where the server keeps no
+ * whose values are separate parameters: quicker to plan, which counts where the server keeps no
  * plans.
  */
 export interface PostgresStatements {

@@ -90,7 +90,7 @@ class Sender {
     if (this.#failure !== undefined) throw this.#failure.error;
   }
 
-  /** Sends the writes that wait, as one statement: each has a table of its own. */
+  /** Sends the writes that wait, as one statement: each has a separate table. */
   #flush(): void {
     if (this.#writes.length === 0) return;
     const texts = this.#writes.map(({ text, values }) => ({ text, count: values.length }));

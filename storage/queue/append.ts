@@ -79,8 +79,8 @@ export const isKept = ({ isTest, receivers, webhooks, retentionMs }: AppendedEve
   receivers > 0 || (!isTest && webhooks > 0 && retentionMs > 0);
 
 /**
- * Returns a frozen copy of an event, so that a caller that changes its own changes nothing in the
- * storage. It names the fields, because freezing an object that was spread takes ten
+ * Returns a frozen copy of an event, so that a caller that changes the original changes nothing in
+ * the storage. It names the fields, because freezing an object that was spread takes ten
  * times as long.
  */
 export function copyEvent({ id, account, type, subject, tags, digest, payload }: EventRecord): EventRecord {

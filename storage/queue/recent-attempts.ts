@@ -22,7 +22,7 @@ import { MAX_HOURS, MAX_SKETCH_CHARACTERS, MS_PER_HOUR } from "./constants.js";
 
 const CLASSES = 100;
 
-/** Up to here, each millisecond has a class of its own. */
+/** Up to here, each millisecond is a class. */
 const EXACT_MS = 10;
 /** How much larger the end of a class is than that of the class before. */
 const GROWTH = 1.05 / 0.95;

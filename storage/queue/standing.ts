@@ -30,7 +30,7 @@ interface WaitingTimes {
 
 /**
  * True if a delivery waits for a retry that is due after `at`, so that it can be attempted then in
- * addition. One that was never attempted is due already, or has a turn of its own.
+ * addition. One that was never attempted is due already, or has a separate turn.
  */
 export const isMovable = ({ startedAt, dueAt, extraAt }: WaitingTimes, at: number): boolean =>
   startedAt !== null && extraAt === null && dueAt > at;

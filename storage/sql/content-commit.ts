@@ -173,7 +173,7 @@ const encodeOptional = (text: string | null): string | null =>
 const decodeOptional = (text: string | null): string | null =>
   text === null ? null : decodeStoredText(text);
 
-/** Encodes the texts of writes, and copies them: the caller may change its own while they wait. */
+/** Encodes the texts of writes, and copies them: the caller may change its arguments meanwhile. */
 export const encodeWrites = (writes: readonly ContentWrite[]): ContentWrite[] =>
   writes.map(({ key, expectedVersion, record }) => ({
     key: encodeStoredText(key),

@@ -140,7 +140,7 @@ async function takeWithinBudget(transaction: SqlTransaction, positions: number[]
   return taken;
 }
 
-/** Deletes rows of an account in a table with positions, or with the keys that are given. */
+/** Deletes rows of an account in a table with positions, or with these keys. */
 async function eraseRows(
   transaction: SqlTransaction,
   table: typeof audit | typeof remembered | typeof replays,

@@ -40,7 +40,7 @@ export interface AccountWebhook {
   filter: EventFilter | null;
 }
 
-/** Gathers what to do after a commit. Each run of a transaction has its own. */
+/** Gathers what to do after a commit. Each run of a transaction has one. */
 export interface AfterCommit {
   /** When workers should claim: the earliest of all times that were noted. */
   wakeAt: number;

@@ -46,7 +46,7 @@ import { audit, type EndpointRow } from "./webhook-tables.js";
 const MAX_ACCOUNTS = 2_000;
 
 export interface SqlStoreOptions {
-  /** The most concurrent appends, each in a transaction of its own. */
+  /** The most concurrent appends, each in a separate transaction. */
   concurrency: number;
   maxSleepMs: number;
   now: () => number;

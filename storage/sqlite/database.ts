@@ -93,7 +93,7 @@ export function createSqliteDatabase({
       return results;
     } catch (error) {
       rollBack(handle);
-      // If it was closed meanwhile, the driver has thrown an error of its own.
+      // If it was closed meanwhile, the driver has thrown an error.
       requireOpen(handle);
       throw error;
     }
@@ -160,7 +160,7 @@ export function createSqliteDatabase({
       const storageHandle = handle ?? (await add<SqliteHandle>(async (_, opened) => opened, READ));
       try {
         const joined = join(connection, storageHandle, watch());
-        // Not `inspect`: the storage's own database may have a transaction open.
+        // Not `inspect`: the storage's database may have a transaction open.
         watch()?.requireSame("none");
         const result = await work(joined);
         // Statements of libsql go on after their database was closed, and change nothing.

@@ -3,7 +3,7 @@
 import { isPostbellError, PostbellError } from "../../src/core/errors.js";
 import { isClosed, type SqliteHandle } from "./handle.js";
 
-/** The primary result codes of SQLite that have an error of their own here. */
+/** The primary result codes of SQLite that have a separate error here. */
 const RESULTS: Readonly<Record<number, string>> = {
   5: "SQLITE_BUSY",
   6: "SQLITE_LOCKED",
@@ -124,7 +124,7 @@ export function requireOpen(handle: SqliteHandle): void {
   if (!isClosed(handle)) return;
   throw new PostbellError(
     "storage_unavailable",
-    "The database that sqliteStorage was given is closed; nothing was changed. Call storage.close() before you close it.",
+    "The database of sqliteStorage is closed; nothing was changed. Call storage.close() before you close it.",
     { effect: "none", isPermanent: true, isOutage: false },
   );
 }

@@ -33,8 +33,8 @@ interface JsonTable {
 }
 
 /**
- * Writes rows as a table. A value that all rows have is a parameter of its own, unless `isPlain`:
- * each set of such columns makes a text of its own.
+ * Writes rows as a table. A value that all rows have is a separate parameter, unless `isPlain`:
+ * each set of such columns makes another text.
  */
 function toJsonTable(rows: readonly SqlValues[], count: number, isPlain: boolean): JsonTable {
   const values: SqlValue[] = [];

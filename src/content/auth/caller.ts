@@ -22,7 +22,7 @@ export interface Caller {
    */
   may: (action: PostAction, post: PostColumns, parent?: PostColumns) => boolean;
   /**
-   * True if he has a capability of a type or taxonomy, given by its general name:
+   * True if he has a capability of a type or taxonomy, named by its general name:
    * `canOf("page", "publish_posts")` checks `publish_pages`.
    */
   canOf: (of: PostType | Taxonomy, capability: string) => boolean;
@@ -35,7 +35,7 @@ export interface Caller {
 
 export const isAnonymous = ({ id, user }: Caller): boolean => id === 0 && user === null;
 
-// Decides what a user may do. Pure: a decision depends on the user, his roles and the given post
+// Decides what a user may do. Pure: a decision depends on the user, his roles and the post
 // only.
 
 /**

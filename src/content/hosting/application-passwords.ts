@@ -280,7 +280,7 @@ const NOBODY = 0;
  */
 function createVerifier({ read }: PasswordRecords, hashes: ConcurrencyLimit, clock: Clock) {
   const secret = randomBytes(32);
-  /** The moment of the hash, by stored hash and given password. */
+  /** The moment of the hash, by stored hash and password. */
   const verified = new LRUCache<string, number>({ max: MAX_VERIFIED });
   const running = new Map<string, Promise<boolean>>();
 

@@ -42,7 +42,7 @@ const MAX_DEGREES = 3_600;
 const refused = (code: string, message: string): PlannedEdits => ({ ok: false, code, message });
 
 /**
- * Returns the operations on an upright image of the given size, and its size afterwards. As in
+ * Returns the operations on an upright image of this size, and its size afterwards. As in
  * WordPress, a crop is the part of its area that lies in the image, and modifiers without effect
  * are dropped. Refuses more than ten modifiers, an angle beyond 3600 degrees, a crop that has no
  * pixel in the image, and a rotation whose result has more than `maxPixels`.

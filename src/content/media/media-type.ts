@@ -94,7 +94,7 @@ export const isAcceptedExtension = (extension: string): boolean => TYPES.has(ext
 /**
  * Returns the type of a file with this name that begins with `head` (4 KiB or all of it). Returns
  * `undefined` if the file is refused: its extension is not accepted, or its bytes contradict it. An
- * image with the extension of another kind of image gets its own, as in WordPress.
+ * image with the extension of another kind of image gets the right one, as in WordPress.
  */
 export function detectMediaType(name: string, head: Uint8Array): MediaType | undefined {
   const extension = getExtension(name);

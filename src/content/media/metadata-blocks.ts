@@ -182,7 +182,7 @@ const APPLICATION_RECORD = 2;
 const FIELD_MARKER = 0x1c;
 
 /**
- * Reads the fields in `segment`, which Photoshop and others write as APP13. A field that is given
+ * Reads the fields in `segment`, which Photoshop and others write as APP13. A field that is present
  * again, or that does not fit into the segment, is left out.
  *
  * Guarantee: never throws, and is linear in the length of `segment`.

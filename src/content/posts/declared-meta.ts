@@ -84,7 +84,7 @@ const MAX_NAME = 255;
 /** Control characters, and those that no XML file can hold. */
 const UNUSABLE = /[\p{Cc}\p{Surrogate}\ufffe\uffff]/u;
 
-/** Names that WordPress gives to data of its own, which is stored elsewhere here. */
+/** Names that WordPress gives to its data, which is stored elsewhere here. */
 const OWN_NAMES =
   /^_(?:thumbnail_id$|wp_|menu_item_|edit_lock$|edit_last$|encloseme$|pingme$|oembed_|customize_)/;
 

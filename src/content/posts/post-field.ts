@@ -52,7 +52,7 @@ export interface PostField {
   html?: HtmlField;
   /**
    * Writes a value that is valid and coerced. Absent for a field that cannot be written, or that
-   * `applyPostValues` writes by rules of its own.
+   * `applyPostValues` writes by other rules.
    */
   write?: (value: Json, target: FieldTarget) => void;
   /** Overrides how the schema validates, sanitises and describes the argument. */

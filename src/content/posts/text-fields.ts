@@ -25,7 +25,7 @@ import {
   TYPES_WITH_TEXTS,
 } from "./post-field.js";
 
-/** True if a password protects the texts and the reader has not given it. */
+/** True if a password protects the texts and the reader has not sent it. */
 const isHidden = ({ post, isRevealed }: FieldView): boolean => post.password !== "" && !isRevealed;
 
 function writeText(name: "title" | "content" | "excerpt") {

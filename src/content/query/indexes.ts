@@ -45,7 +45,7 @@ export type Part =
 
 interface StatusPartitions {
   /**
-   * Takes each row of `removed` out of its parts and puts each of `added` into its own. No row may
+   * Takes each row of `removed` out of its parts and puts each of `added` in. No row may
    * be in both.
    */
   change: (removed: PostRow[], added: PostRow[]) => void;

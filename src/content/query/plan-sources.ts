@@ -54,7 +54,7 @@ function listTermParts(
   return hasOrphans ? [...inTerms, { part: "orphan", tests: [] }] : inTerms;
 }
 
-/** Returns the parts of the rows of one status, of one author if `author` is given. */
+/** Returns the parts of the rows of one status, of one author if there is an `author`. */
 function listParts(indexes: Indexes, drivingIndex: DrivingIndex, author: number | undefined): SourcePart[] {
   if (drivingIndex.by === "author" || drivingIndex.by === "parent") {
     const { by } = drivingIndex;

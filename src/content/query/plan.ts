@@ -134,7 +134,7 @@ function planOrder({ orderBy, order, include, slug, search }: PostQuery): PlanOr
  * Plans `query`, except for its search, its page and the sticky posts in front.
  *
  * The rules are those of WordPress. `include` overrides `exclude`, `authorExclude` overrides
- * `author`, and `parent` overrides `parentExclude`. An order by a list that was not given is the
+ * `author`, and `parent` overrides `parentExclude`. An order by an absent list is the
  * order by date. `include` and `include_slugs` have no direction.
  */
 export function planQuery(query: PostQuery): Plan {

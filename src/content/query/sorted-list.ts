@@ -46,7 +46,7 @@ export class SortedList<T> implements Sequence<T> {
   #counted = 0;
   #length = 0;
 
-  /** `sorted`: in the order that every call of {@link change} is given. */
+  /** `sorted`: in the order of every call of {@link change}. */
   constructor(sorted: T[] = []) {
     this.#fill(sorted);
   }

@@ -132,11 +132,11 @@ export interface TaxonomyDefinition {
   base: string;
   labels: { name: string; singular: string };
   isHierarchical: boolean;
-  /** True if its terms have addresses of their own on the website. */
+  /** True if its terms have addresses on the website. */
   isViewable: boolean;
   /** True if everybody may read its terms; otherwise the caller must be able to edit something. */
   isPublic: boolean;
-  /** The types of posts that its terms can be given to. */
+  /** The types of posts that can have its terms. */
   types: PostType[];
   /** The fields of an item, in the order of the response. */
   fields: string[];

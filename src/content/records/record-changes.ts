@@ -21,7 +21,7 @@ function toAction(before: string | undefined, after: string | undefined): Conten
   return after === "trash" && before !== "trash" ? "trashed" : "updated";
 }
 
-/** Describes the change of a post of any type. One of the two states must be given. */
+/** Describes the change of a post of any type. One of the two states is required. */
 export function describePostChange(
   { before, after }: Written<PostColumns>,
   model: ContentModel,
@@ -35,7 +35,7 @@ export function describePostChange(
   };
 }
 
-/** Describes the change of a term. One of the two states must be given. */
+/** Describes the change of a term. One of the two states is required. */
 export function describeTermChange({ before, after }: Written<Term>, model: ContentModel): ContentChanged {
   const { id, taxonomy } = (after ?? before) as Term;
   return {

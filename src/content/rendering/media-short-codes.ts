@@ -108,7 +108,7 @@ async function listMedia(
   const compare = Object.hasOwn(ORDERS, orderby) ? ORDERS[orderby] : undefined;
   if (compare !== undefined) media.sort(compare);
   const isDescending = attributes["order"]?.toUpperCase() === "DESC";
-  // A list of ids has its own order.
+  // A list of ids sets the order.
   return isDescending && (compare !== undefined || chosen === undefined) ? media.reverse() : media;
 }
 

@@ -31,7 +31,7 @@ export interface BlockCall {
   /** Counts the blocks of this name in the content, from 1. */
   instance: number;
   budget: RenderBudget;
-  /** Renders the blocks that it holds, for another post if one is given. */
+  /** Renders the blocks that it holds, for `post` if there is one. */
   inner: (options?: { post?: Post; context?: BlockCall["context"] }) => Promise<string>;
   /** Renders the content of another record inside this one; empty if it is being rendered. */
   include: (record: Post, context?: BlockCall["context"]) => Promise<string>;

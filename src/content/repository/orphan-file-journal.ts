@@ -88,7 +88,7 @@ export const markAsNamed = (
     const columns = index.record(key);
     if (columns === undefined && !isNew) return [];
     if (columns === undefined || (JSON.parse(columns) as Entry).isGoing) {
-      throw new PostbellError("storage_unavailable", "A file was given up before its record was stored.");
+      throw new PostbellError("storage_unavailable", "A file was abandoned before its record was stored.");
     }
     return [{ key, expectedVersion: index.version(key), record: null }];
   });

@@ -1,5 +1,5 @@
 /**
- * The batch route: several requests in one. Each passes the stages of its own route. Knows no
+ * The batch route: several requests in one. Each passes the stages of its route. Knows no
  * collection.
  */
 

@@ -17,7 +17,7 @@ const SAME_KEYWORDS = [
 ] as const satisfies (keyof Schema)[];
 
 /**
- * WordPress uses these format names in its own sense, or 2020-12 does not know them. An argument
+ * WordPress uses these format names in another sense, or 2020-12 does not know them. An argument
  * may also have more forms than a response.
  */
 const FORMATS: { [format in NonNullable<Schema["format"]>]: JsonObject } = {

@@ -51,7 +51,7 @@ export interface RestServerOptions {
   describeAuthentication?: (() => Json) | undefined;
   /**
    * Returns the caller of a request. If it throws, the response is 401; a RestError and an error of
-   * the storage keep their own status.
+   * the storage keep their status.
    */
   authenticate: Authenticate;
   /**
@@ -65,7 +65,7 @@ export interface RestServerOptions {
    */
   stamp: () => number;
   cors: Parameters<typeof createCors>[0];
-  /** How fast a body must arrive. A route that receives its body itself has its own pace. */
+  /** How fast a body must arrive. A route that receives its body itself sets the pace. */
   bodyPace: BodyPace;
   limits: {
     /** The largest body of a request. */

@@ -127,7 +127,7 @@ export interface RestEndpoint {
   /** True if a batch may use it. */
   allowBatch?: boolean;
   /**
-   * Reads a body of its own kind, such as an upload. Returns `undefined` for a body that is read
+   * Reads a body of another kind, such as an upload. Returns `undefined` for a body that is read
    * like any other. Its errors take precedence over those of the arguments.
    */
   receive?: (request: HttpRequest, caller: Caller) => Promise<ReceivedBody | undefined>;

@@ -225,7 +225,7 @@ const cannotUpdate = ({ caller }: RestRequest, name: SettingName): RestError =>
     { data: { key: name } },
   );
 
-/** Returns the given values of `names`, cleaned, of the settings that they would change. */
+/** Returns the values of `names`, cleaned, of the settings that they would change. */
 function listChanges(
   { values, isGiven, input }: RestRequest,
   settings: Settings,

@@ -132,7 +132,7 @@ function parseOffset(zone: string): number | undefined {
  * Converts `date` or `date_gmt` of a request to the local and the UTC time. `date` wins if both are
  * given. Without an offset, `date` is in the site's time and `date_gmt` in UTC.
  *
- * Returns `undefined` if neither is given, the date is malformed, or one of the two times is
+ * Returns `undefined` if both are absent, the date is malformed, or one of the two times is
  * outside the years 1 to 9999.
  */
 export function toDateFields(

@@ -157,7 +157,7 @@ class TagFinder {
     const isVoid = attributes.endsWith("/");
     const closeAt = isVoid ? undefined : this.#findClose(`[/${name}]`, end, to);
     const closeEnd = closeAt === undefined ? undefined : closeAt + `[/${name}]`.length;
-    // The second bracket may begin a short code of its own.
+    // The second bracket may begin another short code.
     if (bracket !== "") return this.#takeEscaped(at, end, closeEnd) ?? at + 1;
     if (this.#codes >= MAX_SHORT_CODES || depth >= MAX_NESTING) {
       this.#take(at, end);

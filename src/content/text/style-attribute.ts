@@ -95,7 +95,7 @@ export const STYLE_FAMILIES: string[] = [
   "text-",
 ];
 
-/** Functions that may stand in a value, besides `url()`, which has rules of its own. */
+/** Functions that may stand in a value, besides `url()`, which has separate rules. */
 export const STYLE_FUNCTIONS: Set<string> = new Set(
   [
     "calc clamp max min minmax repeat var",

@@ -88,7 +88,7 @@ const WORDS: { [name in ImportedReference]: string } = {
 };
 
 /**
- * The slug of a page that waits for its parent. No page can be given such a slug, so that it takes
+ * The slug of a page that waits for its parent. No page can have such a slug, so that it takes
  * none from another page.
  */
 export const toWaitingSlug = (id: number): string => `${id}--import`;
@@ -227,8 +227,8 @@ const MAX_DEPTH = 100;
 
 /**
  * Lists the ancestors that the record `id` would have below `parent`, nearest first. Returns
- * `undefined` if it must not go there: the record would be its own ancestor, the ancestors form a
- * cycle, or the tree would be deeper than {@link MAX_DEPTH}. `getParent` returns 0 for a root.
+ * `undefined` if it must not go there: the record would be an ancestor of itself, the ancestors form
+ * a cycle, or the tree would be deeper than {@link MAX_DEPTH}. `getParent` returns 0 for a root.
  */
 export function listAncestorIds(
   id: number,

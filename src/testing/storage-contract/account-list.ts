@@ -111,7 +111,7 @@ export function testAccountPages(it: DeclareTest): void {
     assert.deepEqual(await listNames(s), ["hospital"]);
   });
 
-  it("a cursor that no page has given is refused", async (s) => {
+  it("a cursor of no page is refused", async (s) => {
     for (const state of [undefined, "failing"] as const)
       for (const cursor of ["", "x", "-1", "1.5.2", "' OR 1=1", "9".repeat(300), "\u0000"])
         await assert.rejects(async () => s.store.listAccounts({ state, cursor, limit: 5, now: s.now() }), {

@@ -266,7 +266,7 @@ export function testCountedClaims(it: DeclareTest): void {
   );
 }
 
-/** A webhook may have a rate of its own. */
+/** A webhook may have a rate that differs from the option. */
 export function testEndpointRate(it: DeclareTest): void {
   const countBy = (claims: Claim[], id: string): number =>
     claims.filter(({ webhook }) => webhook.id === id).length;

@@ -23,7 +23,7 @@ export interface StorageUnderTest {
   peer?: Storage | undefined;
   /**
    * Returns how much work the storage has done so far, in a unit that grows with each record it
-   * touches: database commands and their elements, or rows examined. If it is given, the contract
+   * touches: database commands and their elements, or rows examined. If it is present, the contract
    * also checks that the work of a call does not grow with the log of its account.
    */
   work?: (() => number | Promise<number>) | undefined;

@@ -124,7 +124,7 @@ export function testAttempts(it: DeclareTest): void {
 
 /** Settlements of one call, or of concurrent calls, do not affect each other. */
 export function testBatches(it: DeclareTest): void {
-  it("each settlement of one call is stored by itself and has its own result, in order", async (s) => {
+  it("each settlement of one call is stored by itself and has a result, in order", async (s) => {
     await s.register();
     await s.register();
     await repeat(3, () => s.emit());

@@ -155,7 +155,7 @@ function digestCredentials(request: HttpRequest): string | undefined {
  * Recently valid credentials go to the host at once. All others share a concurrency limit: this
  * process cannot tell a guess from a valid key that it has not seen yet, so it refuses no key
  * because of the guesses of others. Credentials that were invalid `requestsPerMinute` times within
- * a minute are refused without a call. Each request gets a call of its own, because the host may
+ * a minute are refused without a call. Each request gets a separate call, because the host may
  * also look at its address or its certificate.
  *
  * The function throws HttpError 401 `unauthorized`, 429 `rate_limited`, and 503 `unavailable` if

@@ -59,7 +59,7 @@ export function describeNotifications({ types }: Catalogue, config: WebhooksConf
 }
 
 /**
- * Rewrites the references within a schema, which count from its own root, so that they lead to the
+ * Rewrites the references within a schema, which count from its root, so that they lead to the
  * same place in the OpenAPI document. A schema with an `$id` is a document of its own.
  */
 function embedSchema(schema: JsonObject, type: string): JsonObject {

@@ -52,12 +52,12 @@ export interface WebhooksOptions<C extends EventCatalogue = ClinicalEvents> {
    * Maps each event type to the resource type of its record, `{ "order.placed": "ServiceRequest"
    * }`, or to an object for events of any form, `{ "order.paid": { schema } }`, whose schema is one
    * of zod, valibot or arktype, or a JSON Schema. Default: `clinicalEvents`,
-   * fifty types of clinical records such as `patient.created`. Give your own table to emit other
+   * fifty types of clinical records such as `patient.created`. Pass another table to emit other
    * events; `{ ...clinicalEvents, … }` extends the default.
    */
   events?: C | undefined;
   /**
-   * Loads a referenced resource that `emit` was not given. Default: none, so only resources in
+   * Loads a referenced resource that `emit` did not get. Default: none, so only resources in
    * `related` become entries. Set it if the code that emits does not have the referenced records at
    * hand.
    */
@@ -187,7 +187,7 @@ export interface WebhookLimits {
 type Awaitable<T> = T | PromiseLike<T>;
 
 /**
- * Loads a referenced resource that `emit` was not given in `related`. If it returns nothing, throws
+ * Loads a referenced resource that is missing in `related` of `emit`. If it returns nothing, throws
  * or takes too long (`limits.hookMs`), the event is stored without an entry for it.
  *
  * @example

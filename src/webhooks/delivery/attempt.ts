@@ -135,7 +135,7 @@ export function createAttempts(base: ServiceBase, schedule: Schedule, send: Send
     const { claim } = flight;
     if (flight.isCancelled) return null;
     if (allowed === null) return postponeAttempt(claim, { startedAt, now: store.now() }, rulesFor(claim));
-    // The first entry is the event's own record.
+    // The first entry is the event's record.
     if (allowed[0] !== true)
       return buildAttemptResult(claim, { state: "withheld", reason: "access_denied" }, startedAt);
     if (hostHeadersFor === undefined)
@@ -310,7 +310,7 @@ const beginAttempt = (
     },
   });
 
-/** Returns the end of a span. The `code` of a host's own `send` can be any text. */
+/** Returns the end of a span. The `code` of a host's `send` can be any text. */
 const spanOutcome = ({ kind, status, code }: Attempt) => ({
   attributes: {
     "postbell.outcome": kind,

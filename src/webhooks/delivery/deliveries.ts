@@ -195,7 +195,7 @@ export interface Deliveries {
    *
    * With `account` in place of `webhookId`, the deliveries of all its webhooks, those of the same
    * millisecond by webhook. It reads the log of each webhook, so it costs as much as that many
-   * calls. `as(subscriber)` lists those of the subscriber's account if neither is given.
+   * calls. `as(subscriber)` lists those of the subscriber's account if both are absent.
    *
    * @throws `unknown_event_type` for a `type` that is neither in the catalogue nor `webhook.test`.
    */
@@ -222,7 +222,7 @@ export interface Deliveries {
    *
    * @param request.includeBody returns the body too, which contains the record. Default false.
    *
-   * @throws `record_not_readable` if the subscriber may not read the event's own record;
+   * @throws `record_not_readable` if the subscriber may not read the event's record;
    * `not_found` if the event is no longer stored; `access_unavailable` if `canRead` fails.
    */
   inspect(request: { id: string; includeBody?: boolean | undefined }): Promise<DeliveryRequest>;
@@ -249,7 +249,7 @@ export interface Deliveries {
   listEvents(request: EventFeedRequest): Promise<EventPage>;
   /**
    * Makes one more attempt now. A pending delivery keeps its schedule. For a completed one, creates
-   * a new delivery of the same event with its own schedule. Returns the delivery that is attempted.
+   * a new delivery of the same event with a new schedule. Returns the delivery that is attempted.
    *
    * @param request.force makes the attempt even if another one is in flight, with a new delivery
    * unless one is scheduled: the endpoint may receive the event twice. Default false.
@@ -293,7 +293,7 @@ export interface Deliveries {
   recover(request: { account: string } & RecoverySelection): Promise<AccountRecovery>;
   /**
    * Sends the stored events of a span of time again, also those that were delivered: for a
-   * subscriber that has lost them. Each gets a new delivery with a schedule of its own, as by
+   * subscriber that has lost them. Each gets a new delivery with a new schedule, as by
    * `resend`, and at most a hundred. The deliveries fall due as those of `recover`, and its limits
    * count both. Events from before the registration of the webhook, and events with a pending
    * delivery, are left out. The receiver gets the same event id again.

@@ -64,7 +64,7 @@ export function endpointHealth(
 /**
  * The next health step of a webhook.
  *
- * `warn`: call the notifier; once it succeeds or is given up, record the step, due again at
+ * `warn`: call the notifier; once it succeeds or is abandoned, record the step, due again at
  * `disableAt`. `disable`: set DISABLED, which exactly one process succeeds in. `announce`: this
  * service disabled the webhook, and the host was not told yet. `wait`: nothing is due before `at`.
  * `none`: the endpoint is healthy, or a user disabled it.

@@ -65,7 +65,7 @@ export interface RetryPlan {
 }
 
 /**
- * Returns the plans of the event types that have a `retry` of their own, by name.
+ * Returns the plans of the event types that have a `retry`, by name.
  *
  * @throws `invalid_option` if a schedule has too many steps, or no retry.
  */
@@ -91,7 +91,7 @@ export interface NextStep {
  *
  * If several steps have passed, because no process ran or the endpoint was disabled, a single
  * attempt makes up for them. No step is repeated, even if the storage's clock was set back. Jitter
- * is added to the step's own time, so it does not accumulate. `retryAfterMs`, which the endpoint
+ * is added to the step's time, so it does not accumulate. `retryAfterMs`, which the endpoint
  * requested, can delay the step until the time of the following one. Nothing is due after the
  * window.
  *

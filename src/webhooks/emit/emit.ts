@@ -165,7 +165,7 @@ const toEmitted = (
 
 /**
  * Events that one call of the storage stores. The circuit's four seconds are for the whole call,
- * also where each event needs a round trip of its own, as on a Redis with many partitions.
+ * also where each event needs a separate round trip, as on a Redis with many partitions.
  */
 const EVENTS_PER_CALL = 50;
 

@@ -29,10 +29,11 @@ export interface EventInput<T extends string = string> {
   /** Resources that the record references, directly or in turn. Unreferenced ones are ignored. */
   related?: readonly FhirResource[] | undefined;
   /**
-   * Identifies the event by a text of your own, such as `order-1-paid`, so that repeating the call
-   * is safe: within 24 hours it adds nothing and its result is a `duplicate`; with other content it
-   * rejects with `event_conflict`. 1 to 256 characters without NUL and lone surrogates. The same
-   * key of another account is another event. Subscribers see a UUID that is computed from both.
+   * Identifies the event by a text of your choice, such as `order-1-paid`, so that repeating the
+   * call is safe: within 24 hours it adds nothing and its result is a `duplicate`; with other
+   * content it rejects with `event_conflict`. 1 to 256 characters without NUL and lone surrogates.
+   * The same key of another account is another event. Subscribers see a UUID that is computed from
+   * both.
    */
   idempotencyKey?: string | undefined;
   /**
@@ -59,7 +60,7 @@ export interface PlainEventInput<T extends string = string, D = unknown>
   /** A value that JSON can hold. It is sent as `data`. */
   data: D;
   /**
-   * The thing that the event is about, in your own words: `order/A-1`. `deliveries.list` finds the
+   * The thing that the event is about, in your words: `order/A-1`. `deliveries.list` finds the
    * event by it. 1 to 256 characters without NUL and lone surrogates. It is not sent. Default: the
    * `subject` of the event's type, if that has one. An event with a resource is about its record,
    * and takes no other subject.

@@ -20,7 +20,7 @@ const KEY_NAMESPACE = "5b5c1b0e-6e5f-4d0c-9a1f-3b8f6a2c7d41";
  * Returns the id of an event, in lower case: `id`; or the name-based UUID of its account and
  * `idempotencyKey`, the same in every process; or a new one.
  *
- * @throws `invalid_argument` if one of them cannot be used, or both are given.
+ * @throws `invalid_argument` if one of them cannot be used, or both are present.
  */
 export function toEventId(
   account: string,
@@ -29,7 +29,7 @@ export function toEventId(
   if (idempotencyKey === undefined) {
     if (id === undefined) return randomUUID();
     if (typeof id === "string" && isUuid(id)) return id.toLowerCase();
-    throw invalid("id", "id must be a UUID; for another text of your own, use idempotencyKey.");
+    throw invalid("id", "id must be a UUID; for any other text, use idempotencyKey.");
   }
   if (id !== undefined)
     throw invalid("idempotencyKey", "An event has either id or idempotencyKey: leave out one of them.");

@@ -37,7 +37,7 @@ export type PlainCatalogue = Readonly<Record<string, PlainEventType>>;
 
 /**
  * Returns a catalogue as it is, with the types that `createWebhooks` infers from one in its
- * options. Use it for a catalogue in a file of its own: a JSON Schema then needs no `as const`.
+ * options. Use it for a catalogue in a separate file: a JSON Schema then needs no `as const`.
  *
  * @example
  * export const events = defineEvents({

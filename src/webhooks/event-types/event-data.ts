@@ -11,7 +11,7 @@ import type { ClinicalEvents, ClinicalEventType } from "./clinical-events.js";
  * type Name = EventName<typeof events>; // "order.paid"
  */
 export type EventName<C> =
-  // Named apart from the host's own types, so that a compiler's error does not list the fifty.
+  // Named apart from the host's types, so that a compiler's error does not list the fifty.
   C extends ClinicalEvents
     ? ClinicalEventType | Exclude<keyof C & string, ClinicalEventType>
     : keyof C & string;

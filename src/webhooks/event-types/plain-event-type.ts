@@ -42,7 +42,7 @@ export interface PlainEventType {
    * @example
    * events: { "order.paid": { subject: (data) => `order/${data.order}` } }
    */
-  // biome-ignore lint/suspicious/noExplicitAny: the host knows the data of its own type.
+  // biome-ignore lint/suspicious/noExplicitAny: the host knows the data of its type.
   subject?: ((data: any) => string) | undefined; // oxlint-disable-line typescript/no-explicit-any
   /**
    * When failed deliveries of this type are attempted again, in place of the option `retry`. Parts

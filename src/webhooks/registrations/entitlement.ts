@@ -1,5 +1,5 @@
 /**
- * Decides who may manage a webhook, for the REST routes, the portal and the host's own calls alike.
+ * Decides who may manage a webhook, for the REST routes, the portal and the host's calls alike.
  * `docs/decisions/webhook-owner.md` explains the rule.
  */
 

@@ -26,8 +26,8 @@ interface NewWebhook extends EndpointSettings {
 }
 
 /**
- * Stores a webhook, ENABLED, with a new secret or the given one. Returns the record of the first
- * call if it is a repetition: then it is not new.
+ * Stores a webhook, ENABLED, with a new secret or that of the request. Returns the record of the
+ * first call if it is a repetition: then it is not new.
  */
 export async function registerWebhook(
   store: WebhookStore,

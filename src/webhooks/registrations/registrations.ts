@@ -6,7 +6,7 @@ import type { WebhookStatus } from "../store.js";
 import type { Webhook } from "../webhook.js";
 import type { EndpointSettings } from "./endpoint-settings.js";
 
-/** A webhook with the secret that it was just given. */
+/** A webhook with its new secret. */
 export interface WebhookWithSecret {
   readonly webhook: Webhook;
   /**
@@ -75,10 +75,10 @@ export interface SubscriberRegistrations {
     limit?: number | undefined;
   }): List<Webhook>;
   /**
-   * Changes the given fields. Pending deliveries go to a new URL. A new URL or re-enabling resets
-   * the health of the endpoint. Every key of the account may disable: `status: "DISABLED"`, with
-   * all other fields absent or unchanged. If the webhook has secret headers, a URL of another
-   * origin needs `headers` too: the same again, or `null`.
+   * Changes the fields that are present. Pending deliveries go to a new URL. A new URL or
+   * re-enabling resets the health of the endpoint. Every key of the account may disable: `status:
+   * "DISABLED"`, with all other fields absent or unchanged. If the webhook has secret headers, a URL
+   * of another origin needs `headers` too: the same again, or `null`.
    *
    * @example
    * await webhooks.registrations.update({ id, status: "DISABLED" });
@@ -110,7 +110,7 @@ export interface SubscriberRegistrations {
 }
 
 /**
- * Manages the webhooks of all accounts from the host's own code, with full authority. The calls are
+ * Manages the webhooks of all accounts from the host's code, with full authority. The calls are
  * those of {@link SubscriberRegistrations}; `webhooks.as(subscriber).registrations` has only the
  * rights of that API key.
  *

@@ -64,9 +64,10 @@ export interface AccountSummary {
 /** Lists the accounts of a storage. */
 export interface AccountListStore {
   /**
-   * Returns the accounts that have webhooks, in an order of the storage's own that stays the same
-   * from page to page. `failing` returns those with a webhook that has a `failingSince`: it fails,
-   * or was disabled because it failed; within one partition, the one that fails for longest first.
+   * Returns the accounts that have webhooks, in an order that the storage chooses and that stays the
+   * same from page to page. `failing` returns those with a webhook that has a `failingSince`: it
+   * fails, or was disabled because it failed; within one partition, the one that fails for longest
+   * first.
    *
    * A page may be short, or empty, and still have a `next`: the work of one call is bounded. An
    * account that changes between two pages may be listed twice.

@@ -4,7 +4,7 @@ import type { Attempt, EventRecord, WebhookRecord } from "./records.js";
 
 /**
  * `fast`: the endpoint's last attempt was quick. `slow`: the endpoint is new, or its last attempt
- * was slow. Each lane has a budget of its own, so that hanging endpoints cannot take the slots of
+ * was slow. Each lane has a separate budget, so that hanging endpoints cannot take the slots of
  * the others.
  */
 export type Lane = "fast" | "slow";

@@ -66,7 +66,7 @@ export interface AppendResponse {
    * were not tried.
    */
   readonly results: readonly AppendResult[];
-  /** The response that `claim` would have given; absent if the storage leased nothing. */
+  /** The response of `claim`; absent if the storage leased nothing. */
   readonly claimed?: ClaimResponse | undefined;
 }
 

@@ -34,7 +34,7 @@ export interface WebhookRecord {
   readonly generation: number;
   /** The first failure since the last 2xx, or since creation, re-enabling or a new URL. */
   readonly failingSince: number | null;
-  /** When the host was told that the endpoint is failing, or when telling it was given up. */
+  /** When the host was told that the endpoint is failing, or when that was abandoned. */
   readonly warnedAt: number | null;
   /** When the next health step is due; see `claimHealthNotifications`. */
   readonly noticeAt: number | null;

@@ -107,7 +107,7 @@ export interface EndpointHealthStore {
     limit: number;
   }): Promise<{ readonly webhooks: readonly WebhookRecord[]; readonly nextAt: number | null }>;
   /**
-   * Sets the given fields, if the webhook still fails since `failingSince` and has the status
+   * Sets these fields, if the webhook still fails since `failingSince` and has the status
    * `from`. Returns false, and changes nothing, if it recovered, was changed or is gone. DISABLED
    * set here leaves `failingSince` in place.
    */

@@ -21,7 +21,7 @@ test.each(drivers)("closed databases of %s are refused with an error that says w
     code: "storage_unavailable",
     message: expect.stringContaining(text),
   });
-  const ownClosed = unavailable("The database that sqliteStorage was given is closed");
+  const ownClosed = unavailable("The database of sqliteStorage is closed");
   expect(JSON.parse(printed)).toEqual({
     closedBefore: transaction,
     closedMeanwhile: transaction,

@@ -29,7 +29,7 @@ function findTarget({ post, index }: MenuItemView): Target | undefined {
   }
   if (item?.type === "taxonomy") {
     const found = index.term(item.objectId);
-    // As in WordPress, the id of a term counts only in its own taxonomy; that of a post always.
+    // As in WordPress, the id of a term counts only in its taxonomy; that of a post always.
     return found?.taxonomy === item.object ? { term: found } : undefined;
   }
   return undefined;
@@ -46,7 +46,7 @@ export function resolveMenuItemTitle(view: MenuItemView): string {
   return title || `#${objectId} (no title)`;
 }
 
-/** True if the item has no title of its own, and points at a post that has one. */
+/** True if the item has no title, and points at a post that has one. */
 export function showsTitleOfPost(view: MenuItemView): boolean {
   const target = view.post.title === "" ? findTarget(view) : undefined;
   return target !== undefined && "post" in target && target.post.title !== "";

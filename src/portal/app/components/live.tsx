@@ -23,7 +23,7 @@ export const announce = (text: string): void => show(text);
 
 /**
  * The one live region. It is part of the page from the start, since a region that arrives together
- * with its text is not read. `status` is shown, what `announce` was given is only read.
+ * with its text is not read. `status` is shown, the text of `announce` is only read.
  */
 export function LiveRegion({
   status: { text, kind },

@@ -186,7 +186,7 @@ export const recoverDeliveries = async (
   (await api.send<{ count: number }>("POST", `${webhookPath(webhookId)}/recover`, selection)).count;
 
 /**
- * Changes a webhook. Fields that are not given stay as they are now, not as they were when the page
+ * Changes a webhook. Absent fields stay as they are now, not as they were when the page
  * was read.
  */
 export async function updateWebhook(
