@@ -39,6 +39,7 @@ export type {
   PortalWebhooks,
   Visitor,
 } from "./options.js";
+export { type PortalTexts, portalTexts } from "./texts/languages.js";
 
 /** The paths of the webhook service as the page requests them. */
 const WEBHOOKS_PREFIX = "/api/v1/";

@@ -10,6 +10,7 @@ import { parseUrl } from "../core/parse-url.js";
 import type { HttpRequest } from "../http/types.js";
 import type { Subscriber } from "../webhooks/access.js";
 import type { Webhooks } from "../webhooks/service.js";
+import { findTextFaults, isLanguageTag, type PortalTexts, portalTexts } from "./texts/languages.js";
 import { DEFAULT_COLORS, getLeastContrast, isColor, MIN_CONTRAST, type PortalColors } from "./theme.js";
 
 type Awaitable<T> = T | PromiseLike<T>;
@@ -84,6 +85,17 @@ export interface PortalOptions {
    * links to it. Default: none.
    */
   editUrl?: EditUrl | undefined;
+  /**
+   * The language of the page: `en`, `de` or one of `texts`. With `auto`, the one of them that the
+   * browser prefers by `Accept-Language`, or English. Default: `auto`.
+   */
+  language?: string | undefined;
+  /**
+   * The texts of the page in further languages, by language tag such as `fr` or `pt-BR`, or other
+   * texts for `en` and `de`. A table must be complete. Start from a copy of `portalTexts.en`. At
+   * most 50 languages. Default: none.
+   */
+  texts?: Readonly<Record<string, PortalTexts>> | undefined;
   /** The title of the page. Default: `Postbell`. */
   title?: string | undefined;
   /**
@@ -120,6 +132,9 @@ export interface PortalOptions {
 }
 
 const MAX_LOGO = 100_000;
+const MAX_LANGUAGES = 50;
+/** The missing texts that an error names. */
+const MAX_NAMED = 10;
 
 /** An origin of this form cannot add anything to the policy of the page. */
 const isOrigin = (text: string): boolean => /^https?:\/\/[a-z0-9.-]{1,253}(?::[0-9]{1,5})?$/.test(text);
@@ -154,6 +169,22 @@ export const portalOptions = {
   ),
   authorize: hook<Authorize>(),
   editUrl: hook<EditUrl>(),
+  language: value<string>(
+    "auto, or a language tag such as de",
+    (value) => typeof value === "string" && (value === "auto" || isLanguageTag(value)),
+    "auto",
+    "auto, or a language tag",
+  ),
+  texts: value<Readonly<Record<string, PortalTexts>>>(
+    `an object with a table for each of up to ${MAX_LANGUAGES} language tags`,
+    (value) =>
+      typeof value === "object" &&
+      value !== null &&
+      !Array.isArray(value) &&
+      Object.keys(value).length <= MAX_LANGUAGES,
+    {},
+    "tables by language tag",
+  ),
   title: value<string>(
     "text of 1 to 100 characters",
     (value) => typeof value === "string" && value.length >= 1 && value.length <= 100,
@@ -181,6 +212,8 @@ export interface PortalSettings {
   content: Content | undefined;
   authorize: Authorize;
   editUrl: EditUrl | undefined;
+  /** The tables of the languages that the page may have; the first one is the default. */
+  languages: Map<string, PortalTexts>;
   title: string;
   logo: string | null;
   colors: PortalColors;
@@ -194,9 +227,42 @@ const refuse = (field: string, message: string): never => {
   throw new PostbellError("invalid_option", `createPortal: ${message}`, { field });
 };
 
+/** Refuses a table that is incomplete or cannot be used. */
+function checkTexts(language: string, table: PortalTexts): void {
+  const field = `texts.${language.slice(0, 40)}`;
+  if (!isLanguageTag(language))
+    refuse(field, `${field} is named by no language tag; use one such as fr or pt-BR.`);
+  const { missing, wrong } = findTextFaults(language, table);
+  if (missing.length > 0) {
+    const more = missing.length > MAX_NAMED ? ` and ${missing.length - MAX_NAMED} more` : "";
+    refuse(
+      field,
+      `${field} lacks ${missing.slice(0, MAX_NAMED).join(", ")}${more}. Copy them from portalTexts.en and translate them.`,
+    );
+  }
+  if (wrong.length > 0) refuse(field, `${field} has a text that cannot be used: ${wrong[0]}.`);
+}
+
+/** Returns the tables of the languages that the page may have. */
+function readLanguages(
+  language: string,
+  texts: Readonly<Record<string, PortalTexts>>,
+): Map<string, PortalTexts> {
+  for (const [tag, table] of Object.entries(texts)) checkTexts(tag, table);
+  const tables = new Map(Object.entries({ ...portalTexts, ...texts }));
+  if (language === "auto") return tables;
+  const table = tables.get(language);
+  if (table === undefined)
+    return refuse(
+      "language",
+      `language must be auto or one of ${[...tables.keys()].join(", ")} (got ${language}); add its texts under texts.`,
+    );
+  return new Map([[language, table]]);
+}
+
 /** Errors: `invalid_option`. */
 export function readPortalOptions(options: unknown): PortalSettings {
-  const { authorize, ...settings } = readOptions("createPortal", portalOptions, options);
+  const { authorize, language, texts, ...settings } = readOptions("createPortal", portalOptions, options);
   if (!authorize)
     return refuse("authorize", "authorize is missing: it says who may look, by your own session.");
   if (!settings.webhooks && !settings.content)
@@ -211,5 +277,5 @@ export function readPortalOptions(options: unknown): PortalSettings {
       );
     }
   }
-  return { ...settings, authorize };
+  return { ...settings, authorize, languages: readLanguages(language, texts) };
 }

@@ -8,7 +8,11 @@ import { parseUrl } from "../core/parse-url.js";
 import { isMatch } from "../http/entity-tag.js";
 import { HttpError } from "../http/errors.js";
 import type { HttpRequest, HttpResponse } from "../http/types.js";
+import { chooseEncoding, chooseLanguage } from "./negotiation.js";
 import type { PortalSettings } from "./options.js";
+import type { english } from "./texts/en.js";
+import { type PortalTexts, portalTexts } from "./texts/languages.js";
+import { createTexts } from "./texts/table.js";
 import { buildFavicon, buildThemeCss } from "./theme.js";
 
 /** The settings that decide what the page looks like, and where. */
@@ -73,15 +77,20 @@ function getBasePath({ baseUrl }: HttpRequest): string {
   return path === "" ? "./" : `${path}/`;
 }
 
-interface PageNames {
-  script: string;
-  style: string;
-  theme: string;
+/** A page in one language. */
+interface PageParts {
+  /** A BCP 47 tag. */
+  language: string;
+  table: PortalTexts;
+  title: string;
+  /** The prefix of the addresses of its files, escaped. */
+  base: string;
+  names: { script: string; style: string; theme: string; texts: string };
 }
 
-/** The head of every page. Its files are public: they show nothing of the host. */
-const buildHead = (title: string, base: string, names: PageNames): string => `<!doctype html>
-<html lang="en">
+/** The beginning of every page. Its files are public: they show nothing of the host. */
+const buildHead = ({ language, title, base, names }: PageParts, attributes = ""): string => `<!doctype html>
+<html lang="${language}"${attributes}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -92,53 +101,44 @@ const buildHead = (title: string, base: string, names: PageNames): string => `<!
 <link rel="stylesheet" href="${base}${names.theme}">
 `;
 
-const buildHtml = (title: string, base: string, names: PageNames): string => `${buildHead(title, base, names)}
+/** The script reads its texts by the attributes, which also have the texts for a script without them. */
+function buildHtml(page: PageParts): string {
+  const { base, names, table } = page;
+  const data = { texts: names.texts, title: table.page.cannotBeShown, error: table.errors.unreachable };
+  const attributes = Object.entries(data).map(([name, text]) => ` data-${name}="${escapeMarkup(text)}"`);
+  return `${buildHead(page, attributes.join(""))}<link rel="preload" as="fetch" crossorigin href="${base}${names.texts}">
 <script type="module" src="${base}${names.script}"></script>
 </head>
 <body>
-<noscript><p>This page needs JavaScript.</p></noscript>
+<noscript><p>${escapeMarkup(table.page.needsJavaScript)}</p></noscript>
 </body>
 </html>
 `;
+}
+
+/** The message of an error for a visitor, in the language of the page if it has one. */
+function describeError({ code, message }: HttpError, { errors }: PortalTexts): string {
+  const texts: Record<string, string> = {
+    not_found: errors.notFound,
+    unauthorized: errors.unauthorized,
+    unavailable: errors.unavailable,
+  };
+  return texts[code] ?? message;
+}
 
 /** The page of an error, such as 401. It has the colours of the host, and no script. */
-const buildErrorHtml = (status: number, message: string, base: string, names: PageNames): string =>
-  `${buildHead(String(status), base, names)}
+function buildErrorHtml(error: HttpError, page: PageParts): string {
+  const { errors } = createTexts(page.language, page.table as typeof english);
+  return `${buildHead({ ...page, title: String(error.status) })}
 </head>
 <body class="error-page">
 <main class="card">
-<h1>${escapeMarkup(message)}</h1>
-<p class="quiet">Status ${status}</p>
+<h1>${escapeMarkup(describeError(error, page.table))}</h1>
+<p class="quiet">${escapeMarkup(errors.status({ status: String(error.status) }))}</p>
 </main>
 </body>
 </html>
 `;
-
-type Encoding = "br" | "gzip" | "identity";
-
-/** A browser sends about 30 characters. */
-const MAX_ACCEPT_ENCODING = 500;
-
-/** One of the encodings of `Accept-Encoding`, in lower case, with its weight. */
-const ACCEPTED = /^([a-z*][a-z-]{0,19})(?:[ \t]{0,9};[ \t]{0,9}q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?$/;
-
-/**
- * Chooses the encoding of a file. Of those with the same weight the smaller one wins. Without the
- * header, and with one that is too long, the file is sent as it is; so it is if the client accepts
- * nothing of all this.
- * Source: RFC 9110 §12.5.3.
- */
-function chooseEncoding(accepted: string | undefined): Encoding {
-  if (accepted === undefined || accepted.length > MAX_ACCEPT_ENCODING) return "identity";
-  const weights = new Map<string, number>();
-  for (const part of accepted.toLowerCase().split(",")) {
-    const [, name, weight = "1"] = ACCEPTED.exec(part.trim()) ?? [];
-    if (name !== undefined) weights.set(name, Number(weight));
-  }
-  const weigh = (name: Encoding): number => weights.get(name) ?? weights.get("*") ?? 0;
-  const [br, gzip, plain] = [weigh("br"), weigh("gzip"), weigh("identity")];
-  if (br > 0 && br >= gzip && br >= plain) return "br";
-  return gzip > 0 && gzip >= plain ? "gzip" : "identity";
 }
 
 const compressors = { br: promisify(brotliCompress), gzip: promisify(gzip) } as const;
@@ -175,8 +175,8 @@ function createFile(type: string, text: string): PageFile {
 }
 
 const HASH_LENGTH = 22;
-const HASHED_PATH = /^(\/[a-z]{1,9})-[\w-]{22}(\.[a-z]{2,3})$/;
-const MAX_PATH_LENGTH = 50;
+const HASHED_PATH = /^(\/[\w-]{1,20})-[\w-]{22}(\.[a-z]{2,4})$/;
+const MAX_PATH_LENGTH = 60;
 
 /** `/app.js` becomes `/app-<hash>.js`. */
 const addHash = (path: string, { hash }: PageFile): string => path.replace(".", `-${hash}.`);
@@ -208,21 +208,44 @@ async function respondWithFile(
   };
 }
 
+/** Builds the files of a page, by their paths. Only the table of one language is loaded. */
+const createFiles = ({ colors, languages }: PageSettings): [path: string, file: PageFile][] => [
+  ["/app.js", createFile("text/javascript; charset=utf-8", script)],
+  ["/app.css", createFile("text/css; charset=utf-8", style)],
+  ["/theme.css", createFile("text/css; charset=utf-8", buildThemeCss(colors))],
+  ["/favicon.svg", createFile("image/svg+xml", buildFavicon(colors))],
+  ...[...languages].map(([language, table]): [string, PageFile] => [
+    `/texts-${language}.json`,
+    createFile("application/json", JSON.stringify(table)),
+  ]),
+];
+
 /** Builds the page of a portal once, for all of its requests. */
 export function createPage(settings: PageSettings) {
+  const { title, languages } = settings;
   const headers = buildPageHeaders(settings);
-  const plain = {
-    "/app.js": createFile("text/javascript; charset=utf-8", script),
-    "/app.css": createFile("text/css; charset=utf-8", style),
-    "/theme.css": createFile("text/css; charset=utf-8", buildThemeCss(settings.colors)),
-    "/favicon.svg": createFile("image/svg+xml", buildFavicon(settings.colors)),
-  } as const;
-  const hashed = new Map(
-    Object.entries(plain).map(([path, file]): [string, PageFile] => [addHash(path, file), file]),
-  );
-  const files = new Map<string, PageFile>([...Object.entries(plain), ...hashed]);
-  const nameOf = (path: keyof typeof plain): string => addHash(path, plain[path]).slice(1);
-  const names = { script: nameOf("/app.js"), style: nameOf("/app.css"), theme: nameOf("/theme.css") };
+  const plain = createFiles(settings);
+  const hashed = new Map(plain.map(([path, file]): [string, PageFile] => [addHash(path, file), file]));
+  const files = new Map<string, PageFile>([...plain, ...hashed]);
+  const names = new Map(plain.map(([path, file]) => [path, addHash(path, file).slice(1)]));
+  const nameOf = (path: string): string => names.get(path) ?? "";
+  const tags = [...languages.keys()];
+  /** The page in the language of a request. */
+  const partsFor = (request: HttpRequest): PageParts => {
+    const language = chooseLanguage(request.headers["accept-language"], tags);
+    return {
+      language,
+      table: languages.get(language) ?? portalTexts.en,
+      title,
+      base: escapeMarkup(getBasePath(request)),
+      names: {
+        script: nameOf("/app.js"),
+        style: nameOf("/app.css"),
+        theme: nameOf("/theme.css"),
+        texts: nameOf(`/texts-${language}.json`),
+      },
+    };
+  };
   return {
     /** The paths of the files of the page: with their hash, and without it for older pages. */
     files: [...files.keys()],
@@ -245,16 +268,13 @@ export function createPage(settings: PageSettings) {
     respondWithPage: (request: HttpRequest): HttpResponse => ({
       status: 200,
       headers,
-      body: buildHtml(settings.title, escapeMarkup(getBasePath(request)), names),
+      body: buildHtml(partsFor(request)),
     }),
     /** A page without script, for who may not see the other. */
-    respondWithError: (
-      request: HttpRequest,
-      { status, message, headers: further }: HttpError,
-    ): HttpResponse => ({
-      status,
-      headers: { ...headers, ...further },
-      body: buildErrorHtml(status, message, escapeMarkup(getBasePath(request)), names),
+    respondWithError: (request: HttpRequest, error: HttpError): HttpResponse => ({
+      status: error.status,
+      headers: { ...headers, ...error.headers },
+      body: buildErrorHtml(error, partsFor(request)),
     }),
   };
 }

@@ -682,7 +682,7 @@ describe("the portal, mounted", () => {
         const page = await get(address);
         expect([page.status, page.headers["content-type"]]).toEqual([200, "text/html; charset=utf-8"]);
         const sources = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, source = ""]) => source);
-        expect(sources).toHaveLength(4);
+        expect(sources).toHaveLength(5);
         for (const source of sources) {
           const { pathname } = new URL(source, `${host.origin}${address}`);
           expect((await get(pathname)).status, source).toBe(200);

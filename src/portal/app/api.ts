@@ -1,6 +1,7 @@
 /** Requests of the page to the portal's API. */
 
 import type { ErrorJson } from "../shapes.js";
+import { texts } from "./texts.js";
 
 /** A response without a 2xx status, or no response (`status` 0). The message is for the visitor. */
 export class ApiError extends Error {
@@ -48,7 +49,7 @@ const PATIENCE_MS = 30_000;
 const signedOut = (): ApiError =>
   new ApiError(401, {
     code: "unauthorized",
-    message: "You are not signed in any more. Sign in again in another tab, then go on here.",
+    message: texts.errors.signedOut,
   });
 
 /** Returns the error that the body of a response describes. */
@@ -60,7 +61,8 @@ export function parseError(status: number, text: string): ApiError {
   } catch {
     // The body is not ours: a proxy in front of the host has responded.
   }
-  return new ApiError(status, { code: "unavailable", message: `The server answered with ${status}.` });
+  const message = texts.errors.answeredWith({ status: String(status) });
+  return new ApiError(status, { code: "unavailable", message });
 }
 
 /**
@@ -82,7 +84,7 @@ export function createApi(base: URL, account?: string | null, signal?: AbortSign
       text = await response.text();
     } catch (error) {
       if (signal?.aborted) throw error;
-      throw new ApiError(0, { code: "unreachable", message: "The server cannot be reached." });
+      throw new ApiError(0, { code: "unreachable", message: texts.errors.unreachable });
     }
     if (response.type === "opaqueredirect") throw signedOut();
     if (!response.ok) throw parseError(response.status, text);

@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Clock, Menu, Monitor, Moon, Sun, X } from "./components/icons.js";
 import { JumpBox } from "./jump.js";
 import { usePage } from "./page-context.js";
+import { texts } from "./texts.js";
 import { nameZone, type Zone } from "./times.js";
 import type { View } from "./view.js";
 
@@ -88,7 +89,7 @@ function useCount({ readCount }: View): number {
 const isBelow = (path: string, target: string): boolean => path.startsWith(`${target}/`);
 
 function NavigationLink({ view, path }: { view: View; path: string }) {
-  const { path: target, label, icon: Icon } = view;
+  const { path: target, icon: Icon } = view;
   const count = useCount(view);
   return (
     <li>
@@ -97,11 +98,11 @@ function NavigationLink({ view, path }: { view: View; path: string }) {
         aria-current={path === target ? "page" : isBelow(path, target) ? "true" : undefined}
       >
         {Icon !== undefined && <Icon />}
-        {label}
+        {view.label?.()}
         {count > 0 && (
           <span class="badge bad">
             {count}
-            <span class="unseen"> need attention</span>
+            <span class="unseen">{texts.frame.needAttention}</span>
           </span>
         )}
       </a>
@@ -114,11 +115,7 @@ interface SideProps extends Preferences {
   path: string;
 }
 
-const THEMES = [
-  ["system", "System", Monitor],
-  ["light", "Light", Sun],
-  ["dark", "Dark", Moon],
-] as const;
+const THEME_ICONS: Record<Theme, typeof Monitor> = { system: Monitor, light: Sun, dark: Moon };
 
 /** Navigation, preferences and the visitor's name. */
 function Side({ usable, path, zone, setZone, theme, setTheme }: SideProps) {
@@ -127,15 +124,15 @@ function Side({ usable, path, zone, setZone, theme, setTheme }: SideProps) {
   const content = labelled.filter(({ part }) => part === "content");
   const webhooks = labelled.filter(({ part }) => part !== "content");
   const isContent = content.some(({ path: target }) => path === target || isBelow(path, target));
-  const ThemeIcon = THEMES.find(([name]) => name === theme)?.[2] ?? Monitor;
+  const ThemeIcon = THEME_ICONS[theme];
   return (
     <div class="side">
-      <nav aria-label="Parts of this page">
+      <nav aria-label={texts.frame.parts}>
         {[webhooks, content].map(
           (views, index) =>
             views.length > 0 && (
               <>
-                {index > 0 && webhooks.length > 0 && <h2>Content</h2>}
+                {index > 0 && webhooks.length > 0 && <h2>{texts.frame.content}</h2>}
                 <ul>
                   {views.map((view) => (
                     <NavigationLink key={view.path} view={view} path={path} />
@@ -151,7 +148,7 @@ function Side({ usable, path, zone, setZone, theme, setTheme }: SideProps) {
           <label>
             <Clock />
             <select
-              aria-label="Time zone"
+              aria-label={texts.frame.timeZone}
               value={zone}
               onChange={({ currentTarget: { value } }) => isZone(value) && setZone(value)}
             >
@@ -163,18 +160,18 @@ function Side({ usable, path, zone, setZone, theme, setTheme }: SideProps) {
         <label>
           <ThemeIcon />
           <select
-            aria-label="Colours"
+            aria-label={texts.frame.colours}
             value={theme}
             onChange={({ currentTarget: { value } }) => isTheme(value) && setTheme(value)}
           >
-            {THEMES.map(([name, text]) => (
+            {(["system", "light", "dark"] as const).map((name) => (
               <option key={name} value={name}>
-                {text}
+                {texts.frame[name]}
               </option>
             ))}
           </select>
         </label>
-        {session.name !== "" && <p>Signed in as {session.name}</p>}
+        {session.name !== "" && <p>{texts.frame.signedInAs({ name: session.name })}</p>}
       </div>
     </div>
   );
@@ -191,8 +188,8 @@ function MenuDialog({ onClose, ...side }: SideProps & { onClose: () => void }) {
     if (path !== opened) onClose();
   }, [path, opened, onClose]);
   return (
-    <dialog ref={dialog} class="frame-menu" aria-label="Menu" onClose={onClose}>
-      <button type="button" class="bare icon-only" aria-label="Close the menu" onClick={onClose}>
+    <dialog ref={dialog} class="frame-menu" aria-label={texts.frame.menu} onClose={onClose}>
+      <button type="button" class="bare icon-only" aria-label={texts.frame.closeMenu} onClick={onClose}>
         <X />
       </button>
       <Side {...side} />
@@ -214,7 +211,7 @@ export function FrameHeader(side: SideProps) {
       <button
         type="button"
         class="bare icon-only menu-button"
-        aria-label="Menu"
+        aria-label={texts.frame.menu}
         aria-haspopup="dialog"
         onClick={() => setMenuOpen(true)}
       >

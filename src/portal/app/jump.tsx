@@ -3,7 +3,7 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { Search, X } from "./components/icons.js";
 import { usePage } from "./page-context.js";
-import { pluralise } from "./times.js";
+import { texts } from "./texts.js";
 import type { Target } from "./tone.js";
 import type { View } from "./view.js";
 
@@ -20,16 +20,22 @@ function findTargets(usable: View[], loaded: Found[], text: string): Found[] {
   const typed = text.trim();
   const words = typed.toLowerCase().split(/\s+/);
   const views = usable.flatMap((view): Found[] =>
-    view.label === undefined ? [] : [{ view, label: view.label, path: view.path }],
+    view.label === undefined ? [] : [{ view, label: view.label(), path: view.path }],
   );
   const matching = [...views, ...loaded].filter(({ label, detail = "" }) => {
     const name = `${label} ${detail}`.toLowerCase();
     return words.every((word) => name.includes(word));
   });
   const searches = usable.flatMap((view): Found[] =>
-    typed === "" || view.searchPath === undefined
+    typed === "" || view.label === undefined || view.searchPath === undefined
       ? []
-      : [{ view, label: `${view.label} with “${typed}”`, path: view.searchPath(typed) }],
+      : [
+          {
+            view,
+            label: texts.jump.search({ view: view.label(), text: typed }),
+            path: view.searchPath(typed),
+          },
+        ],
   );
   return [...matching.slice(0, MAX_SHOWN - searches.length), ...searches];
 }
@@ -113,9 +119,9 @@ function JumpDialog({ usable, onClose }: { usable: View[]; onClose: () => void }
     event.preventDefault();
   };
   const isReading = loaded === undefined && !hasFailed;
-  const summary = count === 0 ? "Nothing was found." : pluralise(count, "result", "results");
+  const summary = count === 0 ? texts.jump.nothing : texts.jump.resultCount({ count });
   return (
-    <dialog ref={dialog} class="jump" aria-label="Jump to" onClose={onClose}>
+    <dialog ref={dialog} class="jump" aria-label={texts.jump.title} onClose={onClose}>
       <div class="jump-input">
         <Search />
         <input
@@ -125,8 +131,8 @@ function JumpDialog({ usable, onClose }: { usable: View[]; onClose: () => void }
           autocomplete="off"
           spellcheck={false}
           maxLength={MAX_TYPED}
-          placeholder="Page, endpoint, event ID"
-          aria-label="Jump to a page, an endpoint or an event"
+          placeholder={texts.jump.placeholder}
+          aria-label={texts.jump.label}
           aria-autocomplete="list"
           aria-expanded={count > 0}
           aria-controls={`${id}-list`}
@@ -141,13 +147,13 @@ function JumpDialog({ usable, onClose }: { usable: View[]; onClose: () => void }
         <button
           type="button"
           class="bare icon-only"
-          aria-label="Close"
+          aria-label={texts.common.close}
           onClick={() => dialog.current?.close()}
         >
           <X />
         </button>
       </div>
-      <div role="listbox" id={`${id}-list`} aria-label="Results">
+      <div role="listbox" id={`${id}-list`} aria-label={texts.jump.results}>
         {found.map((target, index) => (
           <Result
             key={target.path}
@@ -161,7 +167,7 @@ function JumpDialog({ usable, onClose }: { usable: View[]; onClose: () => void }
       </div>
       {/* The region of the page cannot be heard while the dialog is open. */}
       <p role="status" class={count === 0 || hasFailed ? "quiet small" : "unseen"}>
-        {hasFailed ? "The endpoints could not be read. " : ""}
+        {hasFailed ? texts.jump.noEndpoints : ""}
         {isReading ? "" : summary}
       </p>
     </dialog>
@@ -193,7 +199,7 @@ export function JumpBox({ usable }: { usable: View[] }) {
         onClick={() => setOpen(true)}
       >
         <Search />
-        <span class="jump-label">Jump to …</span>
+        <span class="jump-label">{texts.jump.open}</span>
         <span class="keys" aria-hidden="true">
           {isMac ? "⌘ K" : "Ctrl K"}
         </span>

@@ -14,6 +14,7 @@ import { getMessage, Heading, isAbort } from "./components/small.js";
 import { contentViews } from "./content/views.js";
 import { FrameHeader, usePreferences } from "./frame.js";
 import { PageContext } from "./page-context.js";
+import { chooseTexts, texts } from "./texts.js";
 import { matchPath, readAccount, useLocation, type View } from "./view.js";
 import { AccountBar, accountsView } from "./webhooks/accounts.js";
 import { webhookViews } from "./webhooks/views.js";
@@ -41,8 +42,8 @@ function CurrentView({ usable, path, query }: FrameProps & { query: URLSearchPar
   if (usable.length === 0)
     return (
       <>
-        <Heading title="Nothing to show" />
-        <p>You are signed in, but there is nothing here that you may see.</p>
+        <Heading title={texts.page.nothingToShow} />
+        <p>{texts.page.nothingForYou}</p>
       </>
     );
   for (const { path: pattern, component: Component, key } of usable) {
@@ -52,9 +53,9 @@ function CurrentView({ usable, path, query }: FrameProps & { query: URLSearchPar
   if (path === "/") return null;
   return (
     <>
-      <Heading title="Not found" />
+      <Heading title={texts.page.notFound} />
       <p>
-        There is no such page. <a href="#/">Go to the start.</a>
+        {texts.page.noSuchPage} <a href="#/">{texts.page.goToStart}</a>
       </p>
     </>
   );
@@ -109,7 +110,7 @@ function Page({ session, offsetMs }: { session: SessionJson; offsetMs: number })
     <PageContext.Provider value={page}>
       {/* biome-ignore lint/a11y/useValidAnchor: it moves within the page, whose address has a path. */}
       <a class="skip" href="#main" onClick={skip}>
-        Skip to the content
+        {texts.page.skip}
       </a>
       <FrameHeader usable={usable} path={path} {...preferences} />
       <main id="main">
@@ -121,21 +122,37 @@ function Page({ session, offsetMs }: { session: SessionJson; offsetMs: number })
   );
 }
 
+/** Reads the texts that the page names. The browser has them already, or reads them with this script. */
+async function loadTexts(): Promise<void> {
+  const { lang, dataset } = document.documentElement;
+  const response = await fetch(new URL(dataset["texts"] ?? "", import.meta.url));
+  chooseTexts(lang, await response.json());
+}
+
+const showFailure = (title: string, message: string): void =>
+  render(
+    <main>
+      <h1>{title}</h1>
+      <p role="alert" class="outcome failed">
+        {message}
+      </p>
+    </main>,
+    document.body,
+  );
+
 async function start(): Promise<void> {
+  try {
+    await loadTexts();
+  } catch {
+    const { title = "", error = "" } = document.documentElement.dataset;
+    return showFailure(title, error);
+  }
   try {
     const session = await api.get<SessionJson>("session");
     const offsetMs = Date.parse(session.now) - Date.now();
     render(<Page session={session} offsetMs={offsetMs} />, document.body);
   } catch (error) {
-    render(
-      <main>
-        <h1>The page cannot be shown</h1>
-        <p role="alert" class="outcome failed">
-          {getMessage(error)}
-        </p>
-      </main>,
-      document.body,
-    );
+    showFailure(texts.page.cannotBeShown, getMessage(error));
   }
 }
 

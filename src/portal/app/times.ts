@@ -1,22 +1,36 @@
-/** Times and durations in words, and the hours of a chart. Pure. */
+/** Times and durations in words of the language of the page, and the hours of a chart. */
 
 import type { HourJson } from "../shapes.js";
+import { locale, texts } from "./texts.js";
 
 /** The zone in which times are shown. `local` is the visitor's own. */
 export type Zone = "UTC" | "local";
 
+const FORMATS = {
+  day: { day: "numeric", month: "short" },
+  minute: { hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
+  time: { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
+  exact: {
+    day: "numeric",
+    month: "short",
+    year: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    hourCycle: "h23",
+  },
+} as const satisfies Record<string, Intl.DateTimeFormatOptions>;
+
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 /** Formatters are slow to create, so each is created once. */
-function getFormat(zone: Zone, parts: "day" | "minute" | "second"): Intl.DateTimeFormat {
-  const key = `${zone} ${parts}`;
+function getFormat(zone: Zone, parts: keyof typeof FORMATS): Intl.DateTimeFormat {
+  const key = `${locale} ${zone} ${parts}`;
   let format = formats.get(key);
   if (format === undefined) {
-    const clock = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
-    format = new Intl.DateTimeFormat("en-GB", {
+    format = new Intl.DateTimeFormat(locale, {
       ...(zone === "UTC" && { timeZone: "UTC" }),
-      ...(parts === "day" ? { day: "numeric", month: "short" } : clock),
-      ...(parts === "second" && { second: "2-digit" }),
+      ...FORMATS[parts],
     });
     formats.set(key, format);
   }
@@ -28,19 +42,11 @@ export const formatDay = (ms: number, zone: Zone): string => getFormat(zone, "da
 /** `14:05` */
 export const formatMinute = (ms: number, zone: Zone): string => getFormat(zone, "minute").format(ms);
 /** `22 Nov, 14:05` */
-export const formatTime = (at: string | number, zone: Zone): string => {
-  const ms = new Date(at).getTime();
-  return `${formatDay(ms, zone)}, ${formatMinute(ms, zone)}`;
-};
+export const formatTime = (at: string | number, zone: Zone): string =>
+  getFormat(zone, "time").format(new Date(at));
 /** `22 Nov 2026, 14:05:09 UTC` */
-export function formatExactTime(at: string | number, zone: Zone): string {
-  const ms = new Date(at).getTime();
-  const year = new Intl.DateTimeFormat("en-GB", {
-    year: "numeric",
-    ...(zone === "UTC" && { timeZone: "UTC" }),
-  }).format(ms);
-  return `${formatDay(ms, zone)} ${year}, ${getFormat(zone, "second").format(ms)} ${nameZone(zone)}`;
-}
+export const formatExactTime = (at: string | number, zone: Zone): string =>
+  `${getFormat(zone, "exact").format(new Date(at))} ${nameZone(zone)}`;
 
 /** `UTC`, or the visitor's zone, such as `Europe/Berlin`. */
 export const nameZone = (zone: Zone): string =>
@@ -53,20 +59,28 @@ const DAY = 24 * HOUR;
 
 /** `340 ms`, `1.2 s`, `12 s`, `5 min`, `8 h`, `3 days` */
 export function formatDuration(ms: number): string {
-  if (ms < SECOND) return `${Math.round(ms)} ms`;
-  if (ms < 10 * SECOND) return `${Math.round(ms / 100) / 10} s`;
-  if (ms < 90 * SECOND) return `${Math.round(ms / SECOND)} s`;
-  if (ms < 90 * MINUTE) return `${Math.round(ms / MINUTE)} min`;
-  if (ms < 2 * DAY) return `${Math.round(ms / HOUR)} h`;
-  return `${Math.round(ms / DAY)} days`;
+  if (ms < SECOND) return texts.time.milliseconds({ value: Math.round(ms) });
+  if (ms < 10 * SECOND) return texts.time.seconds({ value: Math.round(ms / 100) / 10 });
+  if (ms < 90 * SECOND) return texts.time.seconds({ value: Math.round(ms / SECOND) });
+  if (ms < 90 * MINUTE) return texts.time.minutes({ value: Math.round(ms / MINUTE) });
+  if (ms < 2 * DAY) return texts.time.hours({ value: Math.round(ms / HOUR) });
+  return texts.time.days({ count: Math.round(ms / DAY) });
 }
 
 /** `just now`, `5 min ago`, `in 8 h` */
 export function formatRelativeTime(at: string | number, now: number): string {
   const ms = new Date(at).getTime() - now;
-  if (Math.abs(ms) < 5 * SECOND) return ms > 0 ? "now" : "just now";
-  return ms < 0 ? `${formatDuration(-ms)} ago` : `in ${formatDuration(ms)}`;
+  const { time } = texts;
+  if (Math.abs(ms) < 5 * SECOND) return ms > 0 ? time.now : time.justNow;
+  // Days have an ending of their own in some languages: `3 Tage`, `vor 3 Tagen`.
+  const count = Math.round(Math.abs(ms) / DAY);
+  if (Math.abs(ms) >= 2 * DAY) return ms < 0 ? time.daysAgo({ count }) : time.inDays({ count });
+  const duration = formatDuration(Math.abs(ms));
+  return ms < 0 ? time.ago({ duration }) : time.in({ duration });
 }
+
+/** `1,872`, as the language of the page writes it. */
+export const formatNumber = (value: number): string => value.toLocaleString(locale);
 
 /** `5 deliveries`, `1 delivery` */
 export const pluralise = (count: number, one: string, many: string): string =>

@@ -3,6 +3,7 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { Api } from "./api.js";
 import { usePage } from "./page-context.js";
+import { texts } from "./texts.js";
 
 /** A view could not be read. */
 export interface ReadFailure {
@@ -72,7 +73,7 @@ export function useResource<T>(
       try {
         if (document.visibilityState === "visible") {
           await reload();
-          if (hasFailed) say("The page is up to date again.");
+          if (hasFailed) say(texts.page.upToDate);
           hasFailed = false;
         }
       } catch (thrown) {

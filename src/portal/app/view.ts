@@ -19,8 +19,8 @@ export interface View {
   part: "accounts" | "webhooks" | "content";
   /** False if there is no such view in this session. Default: there is. */
   isOffered?: (session: SessionJson) => boolean;
-  /** Its text in the navigation; absent: it is not in the navigation. */
-  label?: string;
+  /** Returns its text in the navigation; absent: it is not in the navigation. */
+  label?: () => string;
   /** The icon in front of its label. */
   icon?: FunctionComponent;
   /** Reads how many things on it need attention, for the badge behind its label. */

@@ -1,6 +1,11 @@
 /** Deliveries and statistics as the page gets them. */
 
+import { chooseTexts } from "../../../src/portal/app/texts.js";
 import type { AttemptJson, DeliveryRowJson, StatsJson } from "../../../src/portal/shapes.js";
+import { english } from "../../../src/portal/texts/en.js";
+
+// What a page does before it renders.
+chooseTexts("en", english);
 
 export const HOUR = 3_600_000;
 export const toIso = (ms: number): string => new Date(ms).toISOString();

@@ -6,6 +6,7 @@ import {
   fromTimeInput,
   toTimeInput,
 } from "../../../src/portal/app/times.js";
+import "./support.js";
 
 const AT = Date.UTC(2026, 10, 22, 14, 5, 9);
 const MINUTE = 60_000;

@@ -1,6 +1,7 @@
 /** The live region of the page: what it announces is read by screen readers. */
 
 import { useEffect, useState } from "preact/hooks";
+import { texts } from "../texts.js";
 import { X } from "./icons.js";
 
 export interface Status {
@@ -44,7 +45,12 @@ export function LiveRegion({
     <div role="status" aria-atomic="false" class="status">
       <p class={text === "" ? "outcome" : `outcome ${kind}`}>{text}</p>
       {text !== "" && (
-        <button type="button" class="bare icon-only small" aria-label="Dismiss" onClick={dismiss}>
+        <button
+          type="button"
+          class="bare icon-only small"
+          aria-label={texts.common.dismiss}
+          onClick={dismiss}
+        >
           <X />
         </button>
       )}

@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api.js";
 import { usePage } from "../page-context.js";
+import { texts } from "../texts.js";
 import { formatExactTime, formatRelativeTime, formatTime } from "../times.js";
 import type { Tone } from "../tone.js";
 import type { ReadFailure } from "../use-resource.js";
@@ -61,11 +62,11 @@ export function useCopy(tell?: (text: string) => void): (text: string, label: st
   return async (text, label) => {
     try {
       await navigator.clipboard.writeText(text);
-      (tell ?? say)(`The ${label} was copied.`);
+      (tell ?? say)(texts.common.copied({ label }));
       return true;
     } catch {
       // No permission, or no HTTPS.
-      say(`This browser did not allow copying: select the ${label} and copy it with the keyboard.`, "failed");
+      say(texts.common.copyRefused({ label }), "failed");
       return false;
     }
   };
@@ -91,7 +92,7 @@ export function CopyButton({
     setCopied(true);
     setTimeout(() => setCopied(false), 2_000);
   };
-  const name = `Copy the ${label}`;
+  const name = texts.common.copy({ label });
   return (
     <button
       type="button"
@@ -132,8 +133,8 @@ export function ErrorMessage({ error: { cause, retry } }: { error: ReadFailure }
   return (
     <div role="alert" class="outcome failed" ref={element}>
       <p>{getMessage(cause)}</p>
-      <ActionButton act={retry} busyLabel="Reading …">
-        <RotateCcw /> Retry
+      <ActionButton act={retry} busyLabel={texts.common.reading}>
+        <RotateCcw /> {texts.common.retry}
       </ActionButton>
     </div>
   );
@@ -142,7 +143,7 @@ export function ErrorMessage({ error: { cause, retry } }: { error: ReadFailure }
 /** What is shown until a view was read: the shape of a table. It appears if that takes a moment. */
 export const Loading = ({ lines = 5 }: { lines?: number }) => (
   <div class="skeleton">
-    <p class="unseen">Loading …</p>
+    <p class="unseen">{texts.common.loading}</p>
     {Array.from({ length: lines }, (_, index) => (
       <div key={index} />
     ))}
@@ -151,7 +152,7 @@ export const Loading = ({ lines = 5 }: { lines?: number }) => (
 
 /** Returns the message for a visitor about something thrown. */
 export const getMessage = (error: unknown): string =>
-  error instanceof ApiError ? error.message : "Something went wrong on this page; reload it.";
+  error instanceof ApiError ? error.message : texts.page.somethingWrong;
 
 /** True for requests that were aborted because the view was left. */
 export const isAbort = (error: unknown): boolean =>

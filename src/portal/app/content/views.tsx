@@ -267,7 +267,7 @@ export const contentViews: View[] = kinds.flatMap((kind) => [
   {
     path: `/${kind.name}`,
     part: "content",
-    label: kind.many,
+    label: () => kind.many,
     icon: ICONS[kind.name],
     searchPath: (text: string) => `/${kind.name}?${new URLSearchParams({ search: text })}`,
     component: ({ query }) => <RecordList kind={kind} query={query} />,

@@ -8,6 +8,7 @@ import { Users } from "../components/icons.js";
 import { Badge, ErrorMessage, Heading, Loading, RelativeTime } from "../components/small.js";
 import { type Column, PagerButtons, Table, usePager } from "../components/table.js";
 import { useLeaveSignal, usePage } from "../page-context.js";
+import { texts } from "../texts.js";
 import { pluralise } from "../times.js";
 import { useResource } from "../use-resource.js";
 import { pageOf, type View, type ViewProps } from "../view.js";
@@ -208,7 +209,7 @@ export function AccountBar({ account }: { account: string }) {
 export const accountsView: View = {
   path: "/accounts",
   part: "accounts",
-  label: "Accounts",
+  label: () => texts.views.accounts,
   icon: Users,
   component: AccountList,
   key: () => "accounts",

@@ -1,6 +1,7 @@
 /** The views of webhooks in the order of the navigation. If two paths match, the first one wins. */
 
 import { Activity as ActivityIcon, Send, Tags, Webhook } from "../components/icons.js";
+import { texts } from "../texts.js";
 import type { View } from "../view.js";
 import { Activity } from "./activity.js";
 import { countTroubled, readEndpointTargets } from "./calls.js";
@@ -15,7 +16,7 @@ export const webhookViews: View[] = [
   {
     path: "/webhooks",
     part: "webhooks",
-    label: "Webhooks",
+    label: () => texts.views.webhooks,
     icon: Webhook,
     component: WebhookList,
     readCount: countTroubled,
@@ -24,7 +25,7 @@ export const webhookViews: View[] = [
   {
     path: "/deliveries",
     part: "webhooks",
-    label: "Deliveries",
+    label: () => texts.views.deliveries,
     icon: Send,
     component: AllDeliveries,
     searchPath: (text) => `/deliveries?${new URLSearchParams({ q: text })}`,
@@ -37,11 +38,17 @@ export const webhookViews: View[] = [
     key: ({ webhookId }) => `webhook ${webhookId}`,
   },
   { path: "/webhooks/:webhookId/deliveries/:deliveryId", part: "webhooks", component: DeliveryView },
-  { path: "/event-types", part: "webhooks", label: "Event types", icon: Tags, component: EventTypeCatalogue },
+  {
+    path: "/event-types",
+    part: "webhooks",
+    label: () => texts.views.eventTypes,
+    icon: Tags,
+    component: EventTypeCatalogue,
+  },
   {
     path: "/activity",
     part: "webhooks",
-    label: "Activity",
+    label: () => texts.views.activity,
     icon: ActivityIcon,
     component: Activity,
     key: () => "activity",
