@@ -5,6 +5,7 @@ import { testAccountList, testAccountPages, testFailingAccounts } from "./storag
 import { testEndpointLimit, testLanes, testTurns } from "./storage-contract/claim-order.js";
 import { testClaimRate, testCountedClaims, testEndpointRate } from "./storage-contract/claim-rate.js";
 import { testClaims, testLeases } from "./storage-contract/claims.js";
+import { testDataKeys } from "./storage-contract/data-keys.js";
 import { testAccountLog, testDeliveryLists, testDeliveryLookup } from "./storage-contract/delivery-log.js";
 import { testEndpointReports } from "./storage-contract/endpoint-health.js";
 import {
@@ -109,6 +110,7 @@ const SUITES = [
   testForeignErasure,
   testEventErasure,
   testErasedEvents,
+  testDataKeys,
   testWorkPerCall,
 ] as const;
 

@@ -20,6 +20,7 @@
 import type { Clock } from "../core/clock.js";
 import type { Logger } from "../core/logger.js";
 import type { AccountListStore, ErasureStore } from "./store/account-store.js";
+import type { DataKeyStore } from "./store/data-key-store.js";
 import type { DeliveryLogStore } from "./store/delivery-log-store.js";
 import type { DeliveryQueueStore } from "./store/delivery-queue-store.js";
 import type { Retention } from "./store/records.js";
@@ -35,6 +36,7 @@ export type {
   Settlement,
   SettleResult,
 } from "./store/claims.js";
+export type { AddedDataKey, DataKeyStore } from "./store/data-key-store.js";
 export type {
   DeliveryLogStore,
   DeliveryStats,
@@ -108,7 +110,7 @@ export interface StorageContext {
 }
 
 /**
- * The port itself, in seven parts, plus time, notification and counts.
+ * The port itself, in eight parts, plus time, notification and counts.
  *
  * `docs/guides/write-a-storage.md` explains the rules for all methods.
  */
@@ -119,7 +121,8 @@ export interface WebhookStore
     EndpointHealthStore,
     AuditLogStore,
     ErasureStore,
-    AccountListStore {
+    AccountListStore,
+    DataKeyStore {
   /**
    * The longest time that a process may sleep without claiming, whatever `claim` returned. It
    * bounds how late a process notices the work of another one.

@@ -57,6 +57,8 @@ export interface State {
    */
   removals: Map<MemoryEndpoint, number>;
   audit: AuditLogs;
+  /** The data keys of accounts. They end with the process, as the events do. */
+  dataKeys: Map<string, string>;
   watchers: Set<{ listener: (at: number) => void }>;
   /**
    * The storage's time at which the monotonic clock stood at 0; set when the time is first read.
@@ -100,6 +102,7 @@ export function createState(limits: MemoryLimits): State {
     replays: new ExpiringMap(limits.webhooks),
     removals: new Map(),
     audit: { logs: new Map(), size: 0 },
+    dataKeys: new Map(),
     watchers: new Set(),
     epoch: undefined,
     pending: 0,

@@ -1,19 +1,28 @@
 /** The webhook store on the heap of this process, put together from its parts. */
 
 import { randomUUID } from "node:crypto";
-import type { StorageContext, StoreStats, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
+import type {
+  DataKeyStore,
+  StorageContext,
+  StoreStats,
+  WebhookRecord,
+  WebhookStore,
+} from "../../src/webhooks/store.js";
 import { getEndpointState } from "../queue/account-summary.js";
 import { createMemoryAccounts } from "./accounts.js";
 import { parsePageStart } from "./collections.js";
 import { createMemoryDeliveryLog } from "./delivery-log.js";
 import { createMemoryDeliveryQueue } from "./delivery-queue.js";
+import { textBytes } from "./event-index.js";
 import type { AuditRow } from "./records.js";
 import { createMemoryRegistry } from "./registry.js";
+import { makeRoom } from "./retention.js";
 import {
   createTime,
   getEndpoint,
   getTouchedAt,
   type MemoryStoreContext,
+  memoryFull,
   type State,
   updateRecord,
 } from "./state.js";
@@ -48,6 +57,7 @@ export function createMemoryWebhookStore(
     ...createMemoryDeliveryLog(context),
     ...createMemoryAuditLog(context),
     ...createMemoryAccounts(context),
+    ...createMemoryDataKeys(context, now),
     async stats() {
       const events = [...state.accounts.values()].reduce((sum, account) => sum + account.events.size, 0);
       return {
@@ -62,6 +72,32 @@ export function createMemoryWebhookStore(
       };
     },
   });
+}
+
+/** The heap that a data key takes besides the name of its account. */
+const DATA_KEY_BYTES = 300;
+
+function createMemoryDataKeys({ state }: MemoryStoreContext, now: () => number): DataKeyStore {
+  const { dataKeys } = state;
+  const bytesOf = (account: string): number => DATA_KEY_BYTES + textBytes(account);
+  return {
+    // The heap is on no disk, and a copy of it has every key, wherever it comes from.
+    sealsDataKeys: true,
+    readDataKeys: async (accounts) => accounts.map((account) => dataKeys.get(account)),
+
+    async addDataKey({ account, key }) {
+      const stored = dataKeys.get(account);
+      if (stored !== undefined) return { key: stored, isCommitted: true };
+      if (!makeRoom(state, bytesOf(account), now())) throw memoryFull(state, "bytes");
+      dataKeys.set(account, key);
+      state.bytes += bytesOf(account);
+      return { key, isCommitted: true };
+    },
+
+    async eraseDataKey(account) {
+      if (dataKeys.delete(account)) state.bytes -= bytesOf(account);
+    },
+  };
 }
 
 /** Counting more would block the event loop. A gauge that stays at this figure says enough. */

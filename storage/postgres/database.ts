@@ -154,6 +154,7 @@ export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDat
 
   return {
     settlesDelivered: true,
+    hasOneWriter: false,
     write: (work, { isDurable = true }: TransactionOptions = {}) =>
       run(isDurable ? BEGIN : BEGIN_LOOSE, work),
     read: (work, { isOneStatement = false }: SqlReadOptions = {}) =>

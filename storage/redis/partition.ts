@@ -46,6 +46,8 @@ export interface Partition extends KeySet {
   readonly number: number;
   /** The audit log, which one script names and no other. */
   readonly audit: KeySet;
+  /** The data keys of accounts, which one script names and no other. */
+  readonly dataKeys: KeySet;
   key(name: (typeof KEY_NAMES)[number]): string;
 }
 
@@ -69,7 +71,13 @@ const parseHead = (id: string): number => Number.parseInt(id.slice(0, 8), 16);
 export function createPartitions(prefix: string, count: number): Partitions {
   const all = Array.from({ length: count }, (_, number): Partition => {
     const key = (name: string): string => `{${prefix}:${number}}:${name}`;
-    return { number, keys: KEY_NAMES.map(key), audit: { keys: [key("audit")] }, key };
+    return {
+      number,
+      keys: KEY_NAMES.map(key),
+      audit: { keys: [key("audit")] },
+      dataKeys: { keys: [key("data-keys")] },
+      key,
+    };
   });
   const at = (hash: number): Partition => {
     const partition = all[hash % count] ?? all[0];

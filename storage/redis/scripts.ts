@@ -16,6 +16,7 @@ import contentCommit from "./scripts/content-commit.lua";
 import contentRead from "./scripts/content-read.lua";
 import contentScan from "./scripts/content-scan.lua";
 import create from "./scripts/create.lua";
+import dataKey from "./scripts/data-key.lua";
 import eraseAccount from "./scripts/erase-account.lua";
 import eraseAudit from "./scripts/erase-audit.lua";
 import eraseEvents from "./scripts/erase-events.lua";
@@ -104,6 +105,7 @@ export const SCRIPTS = {
   contentRead: assemble("content-read", calls, content, contentRead),
   contentScan: assemble("content-scan", calls, content, contentScan),
   create: assemble("create", ...ENDPOINTS, accounts, create),
+  dataKey: assemble("data-key", calls, dataKey),
   eraseAccount: assemble("erase-account", ...ALL, retention, erasure, eraseAccount),
   eraseAudit: assemble("erase-audit", calls, eraseAudit),
   eraseEvents: assemble("erase-events", ...ALL, retention, erasure, eraseEvents),

@@ -8,7 +8,7 @@ import type { Logger } from "../../src/core/logger.js";
 import type { Seal } from "../seal.js";
 import type { RedisArgument } from "./clients.js";
 import type { CallOptions } from "./connection.js";
-import type { KeySet, Partition, PartitionLimits, Partitions } from "./partition.js";
+import type { KeySet, PartitionLimits, Partitions } from "./partition.js";
 import type { Script } from "./scripts.js";
 
 /** How a script of the webhook store is called. */
@@ -50,7 +50,7 @@ export interface RedisStoreContext {
   /**
    * Like `run`, for changes that have to be durable: also resolves with whether a replica has it.
    */
-  readonly runDurably: (script: Script, partition: Partition, call: ScriptCall) => Promise<DurableReply>;
+  readonly runDurably: (script: Script, partition: KeySet, call: ScriptCall) => Promise<DurableReply>;
   /** Sends a command that only reads. */
   readonly call: (command: string, ...args: readonly RedisArgument[]) => Promise<unknown>;
   /**

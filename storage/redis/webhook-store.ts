@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import type { AuditRecord, StoreStats, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
 import { createRedisAccountList } from "./account-list.js";
+import { createRedisDataKeys } from "./data-keys.js";
 import { createRedisDeliveryLog } from "./delivery-log.js";
 import { createRedisErasure } from "./erasure.js";
 import type { KeySet } from "./partition.js";
@@ -35,6 +36,7 @@ export function createRedisWebhookStore(
     ...createRedisAuditLog(context),
     ...createRedisErasure(context),
     ...createRedisAccountList(context),
+    ...createRedisDataKeys(context),
     async stats() {
       const at = await context.connect(now());
       const parts = await Promise.all(

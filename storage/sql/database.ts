@@ -195,6 +195,8 @@ export interface SqlReadOptions {
 export interface SqlDatabase {
   /** True if its transactions have `settleDelivered`. */
   settlesDelivered: boolean;
+  /** True if a transaction that writes keeps all others waiting. */
+  hasOneWriter: boolean;
   /** Runs `work` in a transaction. It may be run several times, until one of them commits. */
   write<T>(work: (transaction: SqlTransaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** Runs `work`, which only reads, on one state of the database. */

@@ -15,6 +15,7 @@ import { createSqlAccountList } from "./account-list.js";
 import { createAppender } from "./append.js";
 import { type Changes, type CountChange, readAllChanges } from "./changes.js";
 import { claimDeliveries } from "./claim.js";
+import { createSqlDataKeys } from "./data-keys.js";
 import type { SqlTransaction } from "./database.js";
 import { createSqlDeliveryLog } from "./delivery-log.js";
 import {
@@ -83,6 +84,7 @@ export function createSqlWebhookStore(
     ...createSqlAuditLog(context),
     ...createSqlErasure(context),
     ...createSqlAccountList(context),
+    ...createSqlDataKeys(context),
     append: createAppender(context, tidier, concurrency),
     async claim(request) {
       await tidier.tidy(request.now);

@@ -260,6 +260,17 @@ export const audit = {
   indexes: [{ columns: ["account", "position"] }],
 } as const satisfies SqlTable;
 
+/** The keys that encrypt the bodies of events, one for each account that has such events. */
+export const dataKeys = {
+  name: "data_keys",
+  columns: {
+    account: "text",
+    /** Sealed. */
+    key: "text",
+  },
+  primaryKey: ["account"],
+} as const satisfies SqlTable;
+
 export const WEBHOOK_TABLES: readonly SqlTable[] = [
   webhooks,
   endpoints,
@@ -277,6 +288,7 @@ export const WEBHOOK_TABLES: readonly SqlTable[] = [
   removals,
   replays,
   audit,
+  dataKeys,
 ];
 
 export type HourRow = RowOf<typeof hours>;

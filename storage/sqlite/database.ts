@@ -152,6 +152,7 @@ export function createSqliteDatabase({
 
   return {
     settlesDelivered: false,
+    hasOneWriter: true,
     write: (work, { isDurable = true } = {}) => add(work, { isWrite: true, isDurable }),
     read: (work) => add(work, READ),
     exclusive: (work) => add(async (_, storageHandle) => work(storageHandle), READ),
