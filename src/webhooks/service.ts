@@ -26,9 +26,13 @@ import { DeliveryWorker } from "./delivery/worker.js";
 import { createAppendEvents, createEmit } from "./emit/emit.js";
 import type { Emittable, EventHint } from "./emit/event-input.js";
 import type { EmitOptions, EmitResult } from "./emit/prepare-event.js";
-import { type EventCatalogue, readCatalogue } from "./event-types/catalogue.js";
-import type { ClinicalEvents } from "./event-types/clinical-events.js";
-import type { EventName } from "./event-types/event-data.js";
+import { type AnyCatalogue, type EventCatalogue, readCatalogue } from "./event-types/catalogue.js";
+import type {
+  CatalogueEntries,
+  DefaultParts,
+  EventName,
+  ServiceCatalogue,
+} from "./event-types/event-data.js";
 import { evaluateHealthStatus } from "./health-status.js";
 import { createLifecycle, type StopOptions } from "./lifecycle.js";
 import { limitLogger } from "./log-limit.js";
@@ -43,9 +47,6 @@ import type { AuditLog } from "./webhook.js";
 
 export type { AnyEventInput, EventInput, PlainEventInput } from "./emit/event-input.js";
 export type { EmitOptions, Emitted } from "./emit/prepare-event.js";
-
-// biome-ignore lint/suspicious/noExplicitAny: a service of every catalogue is a `Webhooks`.
-type AnyCatalogue = any; // oxlint-disable-line typescript/no-explicit-any
 
 /** The webhook service for one subscriber: `webhooks.as(subscriber)`. An adapter can mount it. */
 export interface SubscriberWebhooks extends SubscriberCalls {
@@ -215,9 +216,9 @@ export interface Webhooks<C extends EventCatalogue = AnyCatalogue> {
  * await webhooks.start();
  * await webhooks.emit({ type: "patient.created", account: "clinic-7", resource: patient });
  */
-export function createWebhooks<const C extends EventCatalogue = ClinicalEvents>(
-  options: WebhooksOptions<C>,
-): Webhooks<C> {
+export function createWebhooks<const C extends EventCatalogue, const P = DefaultParts<C>>(
+  options: WebhooksOptions<C, P, C & CatalogueEntries<P>>,
+): Webhooks<ServiceCatalogue<C, P>> {
   const config = readConfig(options);
   const { clock } = config;
   const circuit = createStorageCircuit({
@@ -263,11 +264,11 @@ export function createWebhooks<const C extends EventCatalogue = ClinicalEvents>(
     deliveries: deliveriesOf(who),
     audit: audit.log(who),
   });
-  const eventTypes = catalogue.names as readonly EventName<C>[];
+  const eventTypes = catalogue.names as readonly EventName<ServiceCatalogue<C, P>>[];
   const openApi = cacheDocument(() => describeWebhooksOpenApi(config, catalogue, "/"));
   const api = createApiHandlers(base, callsOf, openApi);
 
-  return Object.freeze<Webhooks<C>>({
+  return Object.freeze<Webhooks<ServiceCatalogue<C, P>>>({
     handle: api.handle,
     as(who) {
       const checked = readActor(who);

@@ -188,8 +188,8 @@ const OWN_MISTAKES: readonly (readonly [what: string, statement: string, firstLi
   ],
   [
     "a catalogue with a number",
-    'createWebhooks({ storage, access, events: { "invoice.paid": 5 } });',
-    "Type 'number' is not assignable to type 'string | readonly string[] | PlainEventType'.",
+    'createWebhooks({ storage, access: { authenticate: () => null, canRead: () => true }, events: { "invoice.paid": 5 } });',
+    "Type 'number' is not assignable to type 'readonly never[] | TypeWithSchema<5>'.",
   ],
 ];
 

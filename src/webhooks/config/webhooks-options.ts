@@ -7,7 +7,7 @@ import type { DestinationOptions } from "../../outbound/destination-options.js";
 import type { Access, PlainAccess } from "../access.js";
 import type { EventCatalogue, PlainCatalogue } from "../event-types/catalogue.js";
 import type { ClinicalEvents } from "../event-types/clinical-events.js";
-import type { DataOf, IsPlainType } from "../event-types/event-data.js";
+import type { CatalogueOf, CatalogueParts, DataOf, IsPlainType } from "../event-types/event-data.js";
 import type { BodyForm, PlainEvent } from "../events/notification.js";
 import type { FhirResource, ParsedResource } from "../fhir.js";
 import type { Attempt, Storage } from "../store.js";
@@ -24,9 +24,18 @@ export type ReadableOf<C> = string extends keyof C
       [T in keyof C & string]: IsPlainType<C, T> extends true ? PlainEvent<T, DataOf<C, T>> : ParsedResource;
     }[keyof C & string];
 
+/** The functions that a service with the catalogue `C` needs; for an unknown catalogue, all. */
+type AccessOf<C> = [keyof C] extends [never]
+  ? Access
+  : [C] extends [PlainCatalogue]
+    ? PlainAccess<ReadableOf<C>>
+    : Access<ReadableOf<C>>;
+
 /**
  * The options of `createWebhooks`. Only `storage` and `access` are required. An unknown option, or
  * a value out of range, is refused with `invalid_option`.
+ *
+ * @typeParam C the catalogue. The compiler infers the others, which are not to be given.
  *
  * @example
  * const options: WebhooksOptions = {
@@ -40,14 +49,14 @@ export type ReadableOf<C> = string extends keyof C
  *   logger: pino(),
  * };
  */
-export interface WebhooksOptions<C extends EventCatalogue = ClinicalEvents> {
+export interface WebhooksOptions<C extends EventCatalogue = ClinicalEvents, P = CatalogueParts<C>, E = C> {
   /** Required. Stores webhooks, events and deliveries. */
   storage: Storage;
   /**
    * Required. Authenticates requests and decides what subscribers may read. `canRead` can be left
    * out if all event types are plain.
    */
-  access: [C] extends [PlainCatalogue] ? PlainAccess<ReadableOf<C>> : Access<ReadableOf<C>>;
+  access: AccessOf<CatalogueOf<P>>;
   /**
    * Maps each event type to the resource type of its record, `{ "order.placed": "ServiceRequest"
    * }`, or to an object for events of any form, `{ "order.paid": { schema } }`, whose schema is one
@@ -55,7 +64,7 @@ export interface WebhooksOptions<C extends EventCatalogue = ClinicalEvents> {
    * fifty types of clinical records such as `patient.created`. Pass another table to emit other
    * events; `{ ...clinicalEvents, … }` extends the default.
    */
-  events?: C | undefined;
+  events?: E | undefined;
   /**
    * Loads a referenced resource that `emit` did not get. Default: none, so only resources in
    * `related` become entries. Set it if the code that emits does not have the referenced records at

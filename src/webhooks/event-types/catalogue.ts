@@ -3,6 +3,7 @@
 import { PostbellError } from "../../core/errors.js";
 import { findNearest } from "../../core/known-names.js";
 import { invalidField } from "../call-arguments.js";
+import type { CatalogueEntries, CatalogueParts } from "./event-data.js";
 import {
   invalidEvents,
   type PlainEntry,
@@ -30,14 +31,26 @@ import {
  *   "result.available": ["Observation", "DiagnosticReport"],
  * };
  */
-export type EventCatalogue = Readonly<Record<string, string | readonly string[] | PlainEventType>>;
+export type EventCatalogue = Readonly<Record<string, string | readonly string[] | AnyPlainType>>;
+
+/**
+ * A plain type whose `subject` may be anything, so that it is no second context for the compiler,
+ * in which `data` has no type. {@link CatalogueEntries} checks it.
+ */
+interface AnyPlainType extends Omit<PlainEventType, "subject"> {
+  readonly subject?: unknown;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a service of every catalogue is a `Webhooks`.
+export type AnyCatalogue = any; // oxlint-disable-line typescript/no-explicit-any
 
 /** A catalogue whose events have no FHIR resource. */
-export type PlainCatalogue = Readonly<Record<string, PlainEventType>>;
+export type PlainCatalogue = Readonly<Record<string, AnyPlainType>>;
 
 /**
  * Returns a catalogue as it is, with the types that `createWebhooks` infers from one in its
- * options. Use it for a catalogue in a separate file: a JSON Schema then needs no `as const`.
+ * options. Use it for a catalogue in a separate file: a JSON Schema then needs no `as const`, and
+ * a `subject` knows its data.
  *
  * @example
  * export const events = defineEvents({
@@ -45,7 +58,9 @@ export type PlainCatalogue = Readonly<Record<string, PlainEventType>>;
  * });
  * type Paid = EventData<typeof events, "order.paid">; // { order?: string }
  */
-export const defineEvents = <const C extends EventCatalogue>(events: C): C => events;
+export const defineEvents = <const C extends EventCatalogue, const P = CatalogueParts<C>>(
+  events: C & CatalogueEntries<P>,
+): C => events;
 
 /** The event type of tests in the delivery log. No catalogue may contain it. */
 export const TEST_EVENT_TYPE = "webhook.test";

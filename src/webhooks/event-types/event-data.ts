@@ -35,6 +35,59 @@ export type DataOf<C, T> = T extends keyof C
       : unknown
   : unknown;
 
+/**
+ * What the compiler infers of a catalogue before it reads the functions in it: for each type the
+ * resource types of its record, or the schema of its data.
+ */
+export type CatalogueParts<C> = {
+  readonly [K in keyof C]: C[K] extends { readonly schema: infer S }
+    ? S
+    : C[K] extends readonly (infer Name)[]
+      ? Name
+      : C[K];
+};
+
+/** The entries of a catalogue whose parts are `P`. The `subject` of each gets its own data. */
+export type CatalogueEntries<P> = {
+  readonly [K in keyof P]:
+    | (P[K] & string)
+    | readonly (P[K] & string)[]
+    | TypeWithSchema<P[K]>
+    | (string extends keyof P ? P[K] : never);
+};
+
+interface TypeWithSchema<S> {
+  readonly schema?: S;
+  readonly subject?: SubjectOf<FromSchema<S>>;
+}
+
+/**
+ * The parts of the catalogue that `createWebhooks` infers as `C`; of the clinical one if the option
+ * `events` is left out. `C` has no default there: the compiler would settle on it before it has
+ * read the functions in a catalogue.
+ */
+export type DefaultParts<C> = string extends keyof C ? ClinicalEvents : CatalogueParts<C>;
+
+/** The catalogue of the service that `createWebhooks` returns. */
+export type ServiceCatalogue<C, P> = P extends ClinicalEvents
+  ? string extends keyof C
+    ? ClinicalEvents
+    : C
+  : C;
+
+/** The catalogue whose parts are `P`, without the functions in it. */
+export type CatalogueOf<P> = {
+  readonly [K in keyof P]: P[K] extends string ? P[K] : { readonly schema: P[K] };
+};
+
+/**
+ * The data of a type without a schema is `unknown`. A method's parameter is compared in both
+ * directions, so that a function may name the data of such a type.
+ */
+type SubjectOf<D> =
+  | (unknown extends D ? { of(data: unknown): string }["of"] : (data: D) => string)
+  | undefined;
+
 /** True for a plain event type of a catalogue. */
 export type IsPlainType<C, T> = T extends keyof C
   ? [Extract<C[T], string | readonly unknown[]>] extends [never]

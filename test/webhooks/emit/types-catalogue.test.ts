@@ -143,6 +143,100 @@ describe("emit", () => {
   });
 });
 
+describe("the subject of a type", () => {
+  it("gets the data of its own schema, of a library or JSON", async () => {
+    const webhooks = createWebhooks({
+      storage: memoryStorage(),
+      // Before `events`, and with parameters of its own to infer.
+      access: {
+        authenticate: ({ method }) => (method === "GET" ? null : undefined),
+        canRead: (_, event) => event.type !== "order.paid" || event.data.order !== "",
+      },
+      events: {
+        "order.paid": {
+          schema: z.object({ order: z.string() }),
+          subject: (data) => {
+            expectTypeOf(data).toEqualTypeOf<{ order: string }>();
+            return `order/${data.order}`;
+          },
+        },
+        "order.shipped": {
+          subject: (data) => {
+            expectTypeOf(data).toEqualTypeOf<{ order: string; parcels: string[] }>();
+            return `order/${data.order}`;
+          },
+          schema: events["order.shipped"].schema,
+        },
+        "order.returned": {
+          description: "Goods came back.",
+          schema: type({ order: "string" }),
+          subject: ({ order }) => `order/${order}`,
+        },
+        "order.packed": {
+          schema: { type: "object", properties: { kind: { enum: ["x", "y"] } }, required: ["kind"] },
+          subject: (data) => {
+            expectTypeOf(data.kind).toEqualTypeOf<"x" | "y">();
+            return data.kind;
+          },
+        },
+      },
+    });
+    expectTypeOf(webhooks.eventTypes()[0]).toEqualTypeOf<
+      "order.paid" | "order.shipped" | "order.returned" | "order.packed" | undefined
+    >();
+    const found = async (subject: string): Promise<number> =>
+      (await webhooks.deliveries.list({ account, subject })).items.length;
+    await webhooks.registrations.create({ subscriber: { id: "k", account }, url: "https://a.example/" });
+    await webhooks.emit({ type: "order.paid", account, data: { order: "A-1" } });
+    await webhooks.emit({ type: "order.returned", account, data: { order: "A-1" } });
+    await webhooks.emit({ type: "order.packed", account, data: { kind: "y" } });
+    expect([await found("order/A-1"), await found("y")]).toEqual([2, 1]);
+    // @ts-expect-error a number
+    await expect(webhooks.emit({ type: "order.paid", account, data: { order: 1 } })).rejects.toMatchObject(
+      refused,
+    );
+  });
+
+  it("gets unknown data if the type has no schema, unless the function names it", () => {
+    const { "order.noted": noted } = defineEvents({
+      "order.placed": "ServiceRequest",
+      "order.noted": { subject: (data: { order: string }) => data.order },
+      // @ts-expect-error unknown
+      "order.seen": { subject: (data) => data.order },
+    });
+    expect(noted.subject({ order: "A-1" })).toBe("A-1");
+  });
+
+  it("does not compile with other data, or without a text", () => {
+    const schema = z.object({ order: z.string() });
+    const wrong = defineEvents({
+      // @ts-expect-error no such field
+      a: { schema, subject: (data) => data.oder },
+      // @ts-expect-error the data of another type
+      b: { schema, subject: (data: { order: number }) => `${data.order}` },
+      // @ts-expect-error a number
+      c: { schema, subject: ({ order }) => order.length },
+      // @ts-expect-error not a function
+      d: { schema, subject: "order" },
+    });
+    expect(Object.keys(wrong)).toHaveLength(4);
+  });
+
+  it("leaves the catalogue of the service as it is", () => {
+    const described = defineEvents({
+      "order.paid": { schema: z.object({ order: z.string() }), subject: ({ order }) => order },
+      "order.placed": ["ServiceRequest", "Task"],
+    });
+    const webhooks: Webhooks<typeof described> = createWebhooks({
+      storage: memoryStorage(),
+      events: described,
+      access: { authenticate, canRead },
+    });
+    expectTypeOf<EventData<typeof described, "order.paid">>().toEqualTypeOf<{ order: string }>();
+    expect(webhooks.eventTypes()).toHaveLength(2);
+  });
+});
+
 describe("canRead", () => {
   it("can be left out if all types are plain, and only then", () => {
     const storage = memoryStorage();

@@ -8,7 +8,7 @@ import type { OutboundRequest } from "../../../src/outbound/types.js";
 import { manualClock } from "../../../src/testing/manual-clock.js";
 import type { WebhooksOptions } from "../../../src/webhooks/config/webhooks-options.js";
 import type { EventCatalogue } from "../../../src/webhooks/event-types/catalogue.js";
-import { createWebhooks } from "../../../src/webhooks/service.js";
+import { createWebhooks, type Webhooks } from "../../../src/webhooks/service.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
 
 afterEach(() => {
@@ -48,7 +48,8 @@ function open<const C extends EventCatalogue>(
       return true;
     },
   };
-  const webhooks = createWebhooks<C>({
+  const create = createWebhooks as (options: WebhooksOptions<C>) => Webhooks<C>;
+  const webhooks = create({
     storage: memoryStorage(),
     clock: manualClock(AT),
     logger: false,
