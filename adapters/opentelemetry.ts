@@ -1,6 +1,7 @@
 /**
- * `postbell/opentelemetry`: passes spans and metrics to the OpenTelemetry API, and so to the host's
- * SDK.
+ * Passes spans and metrics to the OpenTelemetry API, and so to the host's SDK.
+ *
+ * @module postbell/opentelemetry
  */
 
 import {

@@ -1,6 +1,8 @@
 /**
- * `postbell/prometheus`: collects the metrics in a registry of prom-client and serves them, with
- * those of the host if the registry is the host's.
+ * Collects the metrics in a registry of prom-client and serves them, with those of the host if the
+ * registry is the host's.
+ *
+ * @module postbell/prometheus
  */
 
 import { Counter, Gauge, Histogram, Registry } from "prom-client";

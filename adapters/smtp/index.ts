@@ -1,4 +1,8 @@
-/** `postbell/smtp`: sends mails, for the option `notify` of `createWebhooks`. */
+/**
+ * Sends mails, for the option `notify` of `createWebhooks`.
+ *
+ * @module postbell/smtp
+ */
 
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../src/core/clock.js";

@@ -1,4 +1,8 @@
-/** `postbell/portal`: a page for operators and subscribers, as a service that an adapter mounts. */
+/**
+ * A page for operators and subscribers, as a service that an adapter mounts.
+ *
+ * @module postbell/portal
+ */
 
 import { type Clock, withTimeout } from "../core/clock.js";
 import { guardedLogger, type Logger } from "../core/logger.js";

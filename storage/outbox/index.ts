@@ -1,5 +1,7 @@
 /**
- * `postbell/outbox`: stores events in the host's SQL transactions, and moves them to Postbell.
+ * Stores events in the host's SQL transactions, and moves them to Postbell.
+ *
+ * @module postbell/outbox
  */
 
 export { type MemorySource, memorySource } from "../../src/outbox/memory.js";
