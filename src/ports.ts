@@ -64,6 +64,7 @@ export { type DeliveryKey, formatDeliveryId, parseDeliveryId } from "./webhooks/
 export {
   type AccountListStore,
   type AccountSummary,
+  type AddedDataKey,
   type AppendedEvent,
   type AppendRequest,
   type AppendResponse,
@@ -74,6 +75,8 @@ export {
   type Claim,
   type ClaimRequest,
   type ClaimResponse,
+  type CreateFilterTest,
+  type DataKeyStore,
   type DeliveryLogStore,
   type DeliveryQueueStore,
   type DeliveryRecord,

@@ -58,6 +58,7 @@ export {
 export {
   type Attempt,
   type AttemptSummary,
+  type CreateFilterTest,
   type DeliveryRecord,
   type DeliveryState,
   type EventRecord,

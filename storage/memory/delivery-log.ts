@@ -86,9 +86,14 @@ function getStanding(deliveries: MemoryDelivery[]): EventStanding {
 function isSelected(
   { isTest, storedAt, record }: MemoryEvent,
   endpoint: MemoryEndpoint,
-  { until, types, subject }: Pick<RecoverRequest, "until" | "types" | "subject">,
+  {
+    until,
+    types,
+    subject,
+    createFilterTest: createTest = createFilterTest,
+  }: Pick<RecoverRequest, "until" | "types" | "subject" | "createFilterTest">,
 ): boolean {
-  const { type, payload } = record;
+  const { type } = record;
   const { eventTypes, filter } = endpoint.record;
   return (
     !isTest &&
@@ -96,7 +101,7 @@ function isSelected(
     (types === undefined || types.includes(type)) &&
     (subject === undefined || subject === record.subject) &&
     subscribes(eventTypes, type) &&
-    (filter === undefined || createFilterTest(payload)(filter))
+    (filter === undefined || createTest(record)(filter))
   );
 }
 

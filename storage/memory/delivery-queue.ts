@@ -62,12 +62,12 @@ const getFilter = ({ record }: MemoryEndpoint): EventFilter | undefined => recor
 /** Lists the ENABLED webhooks that get an event. `webhookId`: the only one that gets a test. */
 function listReceivers(
   account: MemoryAccount | undefined,
-  { type, payload }: EventRecord,
-  webhookId: string | undefined,
+  event: EventRecord,
+  request: AppendRequest,
 ): FilteredReceivers<MemoryEndpoint> {
   const endpoints = [...(account?.endpoints.after(0) ?? [])];
-  const subscribed = endpoints.filter(({ record }) => receives(record, type, webhookId));
-  return applyFilters(subscribed, getFilter, payload, webhookId);
+  const subscribed = endpoints.filter(({ record }) => receives(record, event.type, request.webhookId));
+  return applyFilters(subscribed, getFilter, event, request);
 }
 
 /** Adds an event to its account, without deliveries. The caller has checked that there is room. */
@@ -189,7 +189,7 @@ function appendEvent(context: MemoryStoreContext, event: EventRecord, request: A
     if (result === "conflict") return { result };
     return { result, deliveries: listDeliveries(event.id, earlier.receivers), webhooks };
   }
-  const { receivers: endpoints, filtered } = listReceivers(account, event, webhookId);
+  const { receivers: endpoints, filtered } = listReceivers(account, event, request);
   const receivers = endpoints.map(({ id }) => id);
   const deliveries = listDeliveries(event.id, receivers);
   const isTest = webhookId !== undefined;

@@ -7,7 +7,7 @@
 import { subscribes } from "../../src/webhooks/event-types/catalogue.js";
 import type { EventFilter } from "../../src/webhooks/event-types/event-filter.js";
 import { createFilterTest } from "../../src/webhooks/events/notification.js";
-import type { EventRecord, WebhookStatus } from "../../src/webhooks/store.js";
+import type { AppendRequest, EventRecord, WebhookStatus } from "../../src/webhooks/store.js";
 
 /** The fields of a webhook that decide if it gets an event. */
 interface Subscription {
@@ -35,21 +35,23 @@ export interface FilteredReceivers<W> {
   filtered: W[];
 }
 
+type FilterRequest = Pick<AppendRequest, "webhookId" | "createFilterTest">;
+
 const NONE: never[] = [];
 
 /**
  * Splits the webhooks that {@link receives} selects by their filters. Without a filter among them
- * it reads nothing. A test passes every filter.
+ * it reads nothing. A test, which has a `webhookId`, passes every filter.
  */
 export function applyFilters<W>(
   webhooks: W[],
   getFilter: (webhook: W) => EventFilter | null | undefined,
-  payload: string,
-  target: string | undefined,
+  event: EventRecord,
+  { webhookId, createFilterTest: createTest = createFilterTest }: FilterRequest,
 ): FilteredReceivers<W> {
-  if (target !== undefined || !webhooks.some((webhook) => getFilter(webhook) != null))
+  if (webhookId !== undefined || !webhooks.some((webhook) => getFilter(webhook) != null))
     return { receivers: webhooks, filtered: NONE };
-  const passes = createFilterTest(payload);
+  const passes = createTest(event);
   const isFiltered = (webhook: W): boolean => {
     const filter = getFilter(webhook);
     return filter != null && !passes(filter);

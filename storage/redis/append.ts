@@ -110,7 +110,8 @@ export function createAppend(
   };
 
   /** Each part has events of one partition, and fits in a call. The first one carries the claim. */
-  const splitRequest = ({ events, rememberMs, now, webhookId, claim }: AppendRequest): Part[] => {
+  const splitRequest = (request: AppendRequest): Part[] => {
+    const { events, rememberMs, now, webhookId, createFilterTest, claim } = request;
     const calledAt = clock.monotonic();
     const parts: Part[] = [];
     let bytes = 0;
@@ -127,6 +128,7 @@ export function createAppend(
         rememberMs,
         nonce: queue.createNonce(),
         webhookId,
+        createFilterTest,
         follows,
       };
       if (follows) {
@@ -286,13 +288,14 @@ interface AppendItem {
   rememberMs: number;
   nonce: string;
   webhookId: string | undefined;
+  createFilterTest: AppendRequest["createFilterTest"];
   /** True if it is stored only if the item before it was. */
   follows: boolean;
 }
 
 /** Encodes an event for `append.lua`. */
 function encodeItem(
-  { event, short, rememberMs, nonce, webhookId, follows }: AppendItem,
+  { event, short, rememberMs, nonce, webhookId, createFilterTest, follows }: AppendItem,
   now: number,
   filters: FilterCache,
 ): [head: string, stored: string] {
@@ -304,7 +307,7 @@ function encodeItem(
     nonce,
     target: webhookId && encodeUuid(webhookId),
     follows,
-    passes: webhookId === undefined ? filters.decide(event) : undefined,
+    passes: webhookId === undefined ? filters.decide(event, createFilterTest) : undefined,
   });
   return [head, `${JSON.stringify(event.digest)}\n${encodeLabel(event)}\n${encodeStoredText(event.payload)}`];
 }

@@ -66,7 +66,11 @@ export function createRedisDeliveryLog(context: RedisStoreContext): DeliveryLogS
 
   /** Applies the filter of a webhook to events that `recover` has found. */
   const decide = async (
-    { webhookId, account }: Parameters<DeliveryLogStore["recover"]>[0],
+    {
+      webhookId,
+      account,
+      createFilterTest: createTest = createFilterTest,
+    }: Parameters<DeliveryLogStore["recover"]>[0],
     [, number, name, events]: UndecidedReply,
     now: number,
   ): Promise<{ filter: string; passes: Record<string, boolean> } | undefined> => {
@@ -80,7 +84,7 @@ export function createRedisDeliveryLog(context: RedisStoreContext): DeliveryLogS
     const texts = (await context.call("HMGET", partition.key("events"), ...fields)) as (string | null)[];
     const isPassed = (text: string | null | undefined, event: string): boolean => {
       const stored = text && decodeEvent(text, account, decodeUuid(event));
-      return !stored || createFilterTest(stored.event.payload)(filter);
+      return !stored || createTest(stored.event)(filter);
     };
     const passes = events.map((event, index) => [event, isPassed(texts[index], event)] as const);
     return { filter: name, passes: Object.fromEntries(passes) };

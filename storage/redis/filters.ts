@@ -9,7 +9,7 @@ import { LRUCache } from "lru-cache";
 import { PostbellError } from "../../src/core/errors.js";
 import type { EventFilter } from "../../src/webhooks/event-types/event-filter.js";
 import { createFilterTest } from "../../src/webhooks/events/notification.js";
-import type { EventRecord } from "../../src/webhooks/store.js";
+import type { CreateFilterTest, EventRecord } from "../../src/webhooks/store.js";
 import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
 import { encodeText } from "./text-codec.js";
@@ -49,10 +49,10 @@ export class FilterCache {
   }
 
   /** Applies the filters that are known. `undefined` if the account is not known to have any. */
-  decide({ account, payload }: EventRecord): Decisions | undefined {
-    const filters = this.#accounts.get(account);
+  decide(event: EventRecord, createTest: CreateFilterTest = createFilterTest): Decisions | undefined {
+    const filters = this.#accounts.get(event.account);
     if (filters === undefined || filters.size === 0) return undefined;
-    const passes = createFilterTest(payload);
+    const passes = createTest(event);
     return Object.fromEntries(Array.from(filters, ([name, filter]) => [name, passes(filter)]));
   }
 

@@ -16,7 +16,8 @@ import type { AccountWebhook, SqlStoreContext } from "./store-context.js";
 import { decodeEventTypes, parseFilter } from "./webhook-rows.js";
 
 /** An event that waits to be stored. */
-export interface AppendEntry extends Pick<AppendRequest, "rememberMs" | "now" | "webhookId"> {
+export interface AppendEntry
+  extends Pick<AppendRequest, "rememberMs" | "now" | "webhookId" | "createFilterTest"> {
   /** With its account as it is stored. */
   event: EventRecord;
   /** True if it is stored only if the item before it was. */
@@ -122,7 +123,7 @@ function planEvent(
   const subscribed = account.webhooks.filter(({ id, status, types: eventTypes }) =>
     receives({ id, status: status as WebhookStatus, eventTypes }, event.type, webhookId),
   );
-  const { receivers, filtered } = applyFilters(subscribed, getFilter, event.payload, webhookId);
+  const { receivers, filtered } = applyFilters(subscribed, getFilter, event, item);
   if (account.pending + receivers.length > pendingPerAccount) {
     return new PostbellError(
       "storage_full",

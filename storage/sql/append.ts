@@ -55,7 +55,13 @@ function createJoinedAppender(context: SqlStoreContext) {
 }
 
 /** Splits the events of a request into lists that fit in a transaction each. */
-function splitRequest({ events, rememberMs, now, webhookId }: AppendRequest): AppendEntry[][] {
+function splitRequest({
+  events,
+  rememberMs,
+  now,
+  webhookId,
+  createFilterTest,
+}: AppendRequest): AppendEntry[][] {
   const lists: AppendEntry[][] = [];
   let bytes = 0;
   for (const emitted of events) {
@@ -64,7 +70,7 @@ function splitRequest({ events, rememberMs, now, webhookId }: AppendRequest): Ap
     const list = lists.at(-1);
     bytes += event.payload.length;
     const isFull = list === undefined || list.length === MAX_APPENDED || bytes > MAX_APPENDED_BYTES;
-    const item = { event, rememberMs, now, webhookId, follows: !isFull };
+    const item = { event, rememberMs, now, webhookId, createFilterTest, follows: !isFull };
     if (!isFull) list.push(item);
     else {
       lists.push([item]);

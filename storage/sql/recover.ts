@@ -4,7 +4,7 @@ import { subscribes } from "../../src/webhooks/event-types/catalogue.js";
 import type { EventFilter } from "../../src/webhooks/event-types/event-filter.js";
 import { createFilterTest } from "../../src/webhooks/events/notification.js";
 import { MAX_RESENT, RECOVERED_STATES } from "../../src/webhooks/store/records.js";
-import type { WebhookStore } from "../../src/webhooks/store.js";
+import type { CreateFilterTest, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
 import { findStanding, isMovable } from "../queue/standing.js";
 import { decodeStoredText } from "../stored-text.js";
@@ -111,19 +111,25 @@ interface Repair {
   waiting: DeliveryRow[];
 }
 
+/** Stands for an event that the database has lost: it passes, and its attempt reports it. */
+const LOST = { id: "", payload: "" };
+
 /** Returns the events that a filter lets pass. */
 async function selectPassing(
   transaction: SqlTransaction,
   standings: StandingRow[],
   filter: EventFilter,
+  createTest: CreateFilterTest = createFilterTest,
 ): Promise<StandingRow[]> {
-  const bodies = await transaction.forEach<{ event: number; payload: string }>(
-    "SELECT event, payload FROM {bodies} WHERE event = $1",
+  const bodies = await transaction.forEach<{ event: number; id: string; payload: string }>(
+    "SELECT b.event, e.id, b.payload FROM {bodies} b JOIN {events} e ON e.position = b.event WHERE b.event = $1",
     ["int"],
     standings.map(({ event }) => [Number(event)]),
   );
-  const payloads = new Map(bodies.map(({ event, payload }) => [Number(event), decodeStoredText(payload)]));
-  return standings.filter(({ event }) => createFilterTest(payloads.get(Number(event)) ?? "")(filter));
+  const stored = new Map(
+    bodies.map(({ event, id, payload }) => [Number(event), { id, payload: decodeStoredText(payload) }]),
+  );
+  return standings.filter(({ event }) => createTest(stored.get(Number(event)) ?? LOST)(filter));
 }
 
 /** Selects the events that the request asks for and that have something to create or to move. */
@@ -131,7 +137,7 @@ async function selectRepairs(
   transaction: SqlTransaction,
   { rows, standings }: { rows: ExaminedRow[]; standings: StandingRow[] },
   { position, subscribed, filter }: Subscriber,
-  { types, subject, states = RECOVERED_STATES }: RecoverRequest,
+  { types, subject, states = RECOVERED_STATES, createFilterTest: createTest }: RecoverRequest,
 ): Promise<Repair[]> {
   const wanted = standings.filter((standing, index) => {
     const row = rows[index];
@@ -142,7 +148,7 @@ async function selectRepairs(
       return false;
     return states.includes(getStanding(standing));
   });
-  const selected = filter === null ? wanted : await selectPassing(transaction, wanted, filter);
+  const selected = filter === null ? wanted : await selectPassing(transaction, wanted, filter, createTest);
   const pending = selected.filter((standing) => getStanding(standing) === "pending");
   const waiting = await transaction.forEach<DeliveryRow>(
     WAITING,

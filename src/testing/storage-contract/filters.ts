@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { EventFilter } from "../../webhooks/event-types/event-filter.js";
-import type { EventRecord } from "../../webhooks/store.js";
+import type { CreateFilterTest, EventRecord } from "../../webhooks/store.js";
 import { only, repeat } from "./assertions.js";
 import { HOUR_MS } from "./builders.js";
 import type { DeclareTest, Scenario } from "./fixture.js";
@@ -47,6 +47,33 @@ export function testFilters(it: DeclareTest): void {
     assert.equal((await s.store.stats()).pending, 9);
     for (const claim of claims) await s.deliver(claim);
     assert.equal(await countFiltered(s, a.id), 3);
+  });
+
+  it("a filter test of the caller decides in place of the payload, in append and in recover", async (s) => {
+    const { id } = await s.register({ filter: KIND_A });
+    const since = s.now();
+    const payload = "encrypted";
+    const events = [s.buildEvent({ payload }), s.buildEvent({ payload })];
+    const [passing, refused] = events;
+    assert.ok(passing && refused);
+    const tested = new Set<string>();
+    const createFilterTest: CreateFilterTest = (event) => {
+      assert.equal(event.payload, payload);
+      tested.add(event.id);
+      return () => event.id === passing.id;
+    };
+    const request = { events, rememberMs: HOUR_MS, now: s.now(), createFilterTest };
+    const { results } = await s.store.append(request);
+    assert.deepEqual(
+      results.map((result) => "deliveries" in result && result.deliveries.length),
+      [1, 0],
+    );
+    await s.fail(only(await s.claim()));
+    tested.clear();
+    const selection = { webhookId: id, account: "clinic", since, dueAt: s.now(), everyMs: 1, limit: 100 };
+    const recovered = await s.peer.recover({ ...selection, now: s.now(), createFilterTest });
+    assert.equal(recovered?.count, 1);
+    assert.deepEqual(tested, new Set([passing.id, refused.id]));
   });
 
   it("an event that is known is not filtered again, and not counted again", async (s) => {

@@ -212,7 +212,7 @@ export function createDeliveryLog(
           webhook,
           event: isHidden ? undefined : stored,
           deliveries: rows.map(({ delivery }) => delivery),
-          isFiltered: stored !== undefined && filter != null && !createFilterTest(stored.payload)(filter),
+          isFiltered: stored !== undefined && filter != null && !createFilterTest(stored)(filter),
           perSecond: perSecond ?? null,
         });
       },

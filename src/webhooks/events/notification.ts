@@ -83,13 +83,13 @@ export function readPayload(payload: string): PreparedEvent {
  * however many filters are tested. True if the event passes: all conditions hold, or the event has
  * no `data`, since filters apply to plain events only. For storages.
  *
- * @param payload the payload of an `EventRecord`
+ * @param event an `EventRecord` whose payload is not encrypted
  *
  * @example
- * const passes = createFilterTest(event.payload);
+ * const passes = createFilterTest(event);
  * const receivers = webhooks.filter(({ filter }) => filter === undefined || passes(filter));
  */
-export function createFilterTest(payload: string): (filter: EventFilter) => boolean {
+export function createFilterTest({ payload }: { payload: string }): (filter: EventFilter) => boolean {
   const line = payload.indexOf("\n");
   const header = line === -1 ? undefined : parseHeader(payload.slice(0, line));
   if (header?.v !== 2) return () => true;

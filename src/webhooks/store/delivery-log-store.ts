@@ -2,6 +2,7 @@
 
 import type {
   AttemptSummary,
+  CreateFilterTest,
   DeliveryRecord,
   DeliveryState,
   EventRecord,
@@ -197,6 +198,8 @@ export interface DeliveryLogStore {
       types?: readonly string[] | undefined;
       subject?: string | undefined;
       states?: readonly EventStanding[] | undefined;
+      /** As in `append`. */
+      createFilterTest?: CreateFilterTest | undefined;
       isDryRun?: boolean | undefined;
     } & Page,
   ): Promise<{ readonly count: number; readonly examined: number; readonly next: string | null } | undefined>;

@@ -2,7 +2,7 @@
 
 import type { PostbellError } from "../../core/errors.js";
 import type { ClaimRequest, ClaimResponse, Settlement, SettleResult } from "./claims.js";
-import type { EventRecord } from "./records.js";
+import type { CreateFilterTest, EventRecord } from "./records.js";
 
 /**
  * Milliseconds by which a first attempt goes ahead of retries: it precedes every retry that has
@@ -30,6 +30,11 @@ export interface AppendRequest {
    * in effect once the host commits. Only for a store that `joinsTransactions`.
    */
   readonly transaction?: object | undefined;
+  /**
+   * Tests filters in place of `createFilterTest`. Set if a payload is encrypted, so that the storage
+   * cannot read it.
+   */
+  readonly createFilterTest?: CreateFilterTest | undefined;
   /**
    * Set if the caller has free slots: the storage may lease what is due in the same step, including
    * the new deliveries.

@@ -137,6 +137,14 @@ export interface EventRecord {
 }
 
 /**
+ * Returns a function that tests filters against one stored event: true if the event passes. It
+ * reads the payload at most once.
+ */
+export type CreateFilterTest = (
+  event: Pick<EventRecord, "id" | "payload">,
+) => (filter: EventFilter) => boolean;
+
+/**
  * `pending` is waiting or in flight. The others are final, except that a 2xx overrides `failed`.
  */
 export type DeliveryState = "pending" | "delivered" | "failed" | "withheld";

@@ -77,10 +77,10 @@ describe("a filter", () => {
 
   it("passes stored events without data, and those that cannot be read", () => {
     const filter: EventFilter = { "data.kind": { eq: "b" } };
-    expect(createFilterTest('{"v":2}\n{"kind":"a"}')(filter)).toBe(false);
-    expect(createFilterTest('{"v":2}\n{"kind":"b"}')(filter)).toBe(true);
+    expect(createFilterTest({ payload: '{"v":2}\n{"kind":"a"}' })(filter)).toBe(false);
+    expect(createFilterTest({ payload: '{"v":2}\n{"kind":"b"}' })(filter)).toBe(true);
     for (const payload of ['{"v":1}\n{"kind":"a"}', '{"v":2}\n{', '{"kind":"a"}', ""])
-      expect(createFilterTest(payload)(filter)).toBe(true);
+      expect(createFilterTest({ payload })(filter)).toBe(true);
   });
 
   it("is read with its paths and operators in one order, and frozen", () => {
