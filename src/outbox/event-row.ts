@@ -2,7 +2,7 @@
 
 import { PostbellError } from "../core/errors.js";
 import { checkName, parseEventTime } from "../webhooks/call-arguments.js";
-import { readTags, toEventId } from "../webhooks/emit/event-keys.js";
+import { checkKeepMs, readTags, toEventId } from "../webhooks/emit/event-keys.js";
 import type { AnyEventInput, EventInput, PlainEventInput } from "../webhooks/service.js";
 import type { OutboxClaim } from "./outbox-source.js";
 
@@ -23,6 +23,7 @@ const KEYS: Record<keyof EventInput | keyof PlainEventInput, true> = {
   occurredAt: true,
   subject: true,
   tags: true,
+  keepMs: true,
 };
 
 const createInvalid = (field: string | undefined, message: string, cause?: unknown): PostbellError =>
@@ -41,7 +42,7 @@ function toEventRow(event: AnyEventInput): EventRow {
   const unknown = Object.keys(event).find((key) => !Object.hasOwn(KEYS, key));
   if (unknown !== undefined) throw createInvalid(unknown, `An event has no field '${unknown}'.`);
   const input = event as EventInput & PlainEventInput;
-  const { type, account, resource, related, data, occurredAt, subject } = input;
+  const { type, account, resource, related, data, occurredAt, subject, keepMs } = input;
   if (typeof type !== "string")
     throw createInvalid("type", "type must be a string, the name of an event type.");
   checkName("account", account);
@@ -50,10 +51,11 @@ function toEventRow(event: AnyEventInput): EventRow {
   const id = toEventId(account, input);
   if (subject !== undefined) checkName("subject", subject);
   const tags = readTags(input.tags);
+  checkKeepMs(keepMs);
   const time =
     occurredAt === undefined ? undefined : new Date(parseEventTime("occurredAt", occurredAt)).toISOString();
   try {
-    const fields = { type, account, resource, related, data, occurredAt: time, subject, tags };
+    const fields = { type, account, resource, related, data, occurredAt: time, subject, tags, keepMs };
     return { id, event: toAscii(JSON.stringify(fields)) };
   } catch (cause) {
     throw createInvalid(

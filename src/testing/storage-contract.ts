@@ -24,6 +24,11 @@ import { createScenario, type DeclareTest, type StorageUnderTest } from "./stora
 import { testHealthClaims, testHealthSettlements } from "./storage-contract/health-notifications.js";
 import { testHourlyStats } from "./storage-contract/hourly-stats.js";
 import { testIdempotencyKeys } from "./storage-contract/idempotency-keys.js";
+import {
+  testBoundedKeepTimes,
+  testKeepTimes,
+  testRestartedKeepTimes,
+} from "./storage-contract/keep-times.js";
 import { testLateSuccesses, testStaleSettlements } from "./storage-contract/late-settlement.js";
 import { testLists } from "./storage-contract/lists.js";
 import { testAuditLog, testLongLogs } from "./storage-contract/long-logs.js";
@@ -96,6 +101,9 @@ const SUITES = [
   testRecoveryFilters,
   testRetention,
   testNoRetention,
+  testKeepTimes,
+  testRestartedKeepTimes,
+  testBoundedKeepTimes,
   testHealthClaims,
   testHealthSettlements,
   testStats,

@@ -52,7 +52,9 @@ export {
   type AppendResponse,
   type AppendResult,
   type DeliveryQueueStore,
+  type EventToAppend,
   FIRST_ATTEMPT_HEAD_START_MS,
+  MAX_KEEP_MS,
   REMEMBER_MS,
 } from "./store/delivery-queue-store.js";
 export {

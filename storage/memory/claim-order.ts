@@ -192,6 +192,8 @@ export function claimDue(
     state.ready.fast.headAt() ?? Number.POSITIVE_INFINITY,
     state.ready.slow.headAt() ?? Number.POSITIVE_INFINITY,
     state.leases.headAt() ?? Number.POSITIVE_INFINITY,
+    // Events with a `keepMs` are freed when it is over, also if nothing else is to be done.
+    state.endedEvents.outOfOrderAt() ?? Number.POSITIVE_INFINITY,
   );
   return { claims, nextAt: next === Number.POSITIVE_INFINITY ? null : next };
 }

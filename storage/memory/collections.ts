@@ -246,6 +246,11 @@ export class FifoTimeQueue<T extends Queued<T>> {
     return this.head()?.queuedAt;
   }
 
+  /** The time of the earliest item that was added out of order. */
+  outOfOrderAt(): number | undefined {
+    return this.heap?.head()?.queuedAt;
+  }
+
   /** Yields the items at `at` or earlier, in no order. The queue must not change meanwhile. */
   *until(at: number): Iterable<T> {
     for (let item = this.first; item !== null && item.queuedAt <= at; item = item.next) yield item;

@@ -9,6 +9,7 @@ import type {
   Attempt,
   EndpointReport,
   EventRecord,
+  EventToAppend,
   Settlement,
   SettleResult,
   WebhookStore,
@@ -74,7 +75,7 @@ function listReceivers(
 function addEvent(
   state: State,
   account: MemoryAccount,
-  event: EventRecord,
+  event: EventToAppend,
   { rememberMs, now, webhookId, receivers }: AppendRequest & { receivers: string[] },
 ): MemoryEvent {
   const stored: MemoryEvent = {
@@ -87,6 +88,7 @@ function addEvent(
     rememberUntil: now + rememberMs,
     deliveries: [],
     receivers,
+    keepMs: event.keepMs ?? null,
     isTest: webhookId !== undefined,
     open: 0,
     ended: null,
@@ -178,7 +180,11 @@ function countFiltered(endpoints: MemoryEndpoint[]): void {
 }
 
 /** @throws `storage_full`. */
-function appendEvent(context: MemoryStoreContext, event: EventRecord, request: AppendRequest): AppendResult {
+function appendEvent(
+  context: MemoryStoreContext,
+  event: EventToAppend,
+  request: AppendRequest,
+): AppendResult {
   const { state, retention } = context;
   const { rememberMs, now, webhookId } = request;
   const account = state.accounts.get(event.account);
@@ -193,7 +199,8 @@ function appendEvent(context: MemoryStoreContext, event: EventRecord, request: A
   const receivers = endpoints.map(({ id }) => id);
   const deliveries = listDeliveries(event.id, receivers);
   const isTest = webhookId !== undefined;
-  if (!account || !isKept({ isTest, receivers: receivers.length, webhooks, retentionMs: retention.keepMs })) {
+  const retentionMs = event.keepMs ?? retention.keepMs;
+  if (!account || !isKept({ isTest, receivers: receivers.length, webhooks, retentionMs })) {
     countFiltered(filtered);
     const remembered = { digest: event.digest, receivers, expiresAt: now + rememberMs };
     state.remembered.set(scoped(event.account, event.id), remembered);

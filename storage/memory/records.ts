@@ -100,6 +100,8 @@ export interface MemoryEvent extends Queued<MemoryEvent> {
   deliveries: MemoryDelivery[];
   /** The webhooks it went to when it was emitted. */
   receivers: string[];
+  /** How long it is kept once it is completed; `null` for the retention of all. */
+  keepMs: number | null;
   /** A test of one webhook: no other webhook receives or recovers it. */
   isTest: boolean;
   /** How many of `deliveries` are pending. */
@@ -126,7 +128,7 @@ export interface MemoryAccount {
   events: Rows<MemoryEvent>;
   /** The same ones by subject and tags. */
   index: EventIndex<MemoryEvent>;
-  /** The completed ones of `events`, the one that was completed first in front. */
+  /** The completed ones of `events`, by `findFreePlace`. */
   ended: FifoTimeQueue<CompletedEvent>;
   pending: number;
   /** When its last event was stored. */

@@ -1,6 +1,7 @@
 /** Completing deliveries and events, and freeing them when their retention is over. */
 
 import { type DeliveryState, TEST_FAILED } from "../../src/webhooks/store.js";
+import { findFreePlace } from "../queue/turns.js";
 import { releaseLease } from "./claim-order.js";
 import type { CompletedEvent, MemoryDelivery, MemoryEndpoint, MemoryEvent } from "./records.js";
 import { deliveryBytes, dropIfEmpty, type MemoryStoreContext, resize, type State, scoped } from "./state.js";
@@ -75,12 +76,13 @@ export function completeEvent(
   event: MemoryEvent,
   now: number,
 ): void {
-  if (retention.keepMs === 0) {
+  const keepMs = event.keepMs ?? retention.keepMs;
+  if (keepMs === 0) {
     free(state, event, now);
     return;
   }
   reopen(state, event);
-  keep(state, event, now, now + retention.keepMs);
+  keep(state, event, findFreePlace(now, event.keepMs), now + keepMs);
   let left = MAX_PER_CALL;
   while (left > 0 && event.account.ended.size > retention.events) {
     const oldest = event.account.ended.head();
@@ -90,17 +92,22 @@ export function completeEvent(
   }
 }
 
-function keep(state: State, event: MemoryEvent, endedAt: number, freeAt: number): void {
+function keep(state: State, event: MemoryEvent, place: number, freeAt: number): void {
   const ended: CompletedEvent = {
     event,
     place: null,
-    queuedAt: endedAt,
+    queuedAt: place,
     turn: 0,
     previous: null,
     next: null,
   };
-  event.account.ended.add(ended, endedAt);
-  state.endedEvents.add(event, freeAt);
+  if (event.keepMs === null) {
+    event.account.ended.add(ended, place);
+    state.endedEvents.add(event, freeAt);
+  } else {
+    event.account.ended.addOutOfOrder(ended, place);
+    state.endedEvents.addOutOfOrder(event, freeAt);
+  }
   event.ended = ended;
   state.endedBytes += event.bytes;
 }
@@ -194,7 +201,7 @@ export function makeRoom(state: State, bytes: number, now: number, spared: Memor
   if (state.bytes + bytes <= limits.bytes) return true;
   const held = spared.map((event) => ({
     event,
-    endedAt: event.ended?.queuedAt,
+    place: event.ended?.queuedAt,
     freeAt: event.queuedAt,
   }));
   for (const { event } of held) reopen(state, event);
@@ -204,8 +211,8 @@ export function makeRoom(state: State, bytes: number, now: number, spared: Memor
     if (!oldest) break;
     free(state, oldest, now);
   }
-  for (const { event, endedAt, freeAt } of held) {
-    if (endedAt !== undefined) keep(state, event, endedAt, freeAt);
+  for (const { event, place, freeAt } of held) {
+    if (place !== undefined) keep(state, event, place, freeAt);
   }
   return fits;
 }

@@ -14,6 +14,7 @@ import countClaimed from "./functions/count_claimed.sql";
 import countFreeSlots from "./functions/count_free_slots.sql";
 import countLeft from "./functions/count_left.sql";
 import divideRoom from "./functions/divide_room.sql";
+import findFreePlace from "./functions/find_free_place.sql";
 import findOpenTime from "./functions/find_open_time.sql";
 import findQueueTime from "./functions/find_queue_time.sql";
 import findReadyTime from "./functions/find_ready_time.sql";
@@ -45,6 +46,7 @@ const FUNCTIONS = [
   isEarlier,
   findQueueTime,
   divideRoom,
+  findFreePlace,
   compactSketch,
   addToSketch,
   checkEncoding,

@@ -72,7 +72,7 @@ interface AppendedEvent {
   receivers: number;
   /** All webhooks of the account. */
   webhooks: number;
-  /** How long completed events are kept. */
+  /** How long the event is kept once it is completed. */
   retentionMs: number;
 }
 

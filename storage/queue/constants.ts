@@ -17,6 +17,12 @@ export const MS_PER_HOUR = 3_600_000;
  */
 export const MAX_SECONDS_AHEAD = 60;
 
+/**
+ * The places of completed events that have a `keepMs` of their own begin here. Times reach it in
+ * 2248, and Redis writes places with eleven hexadecimal digits.
+ */
+export const KEPT_FROM = 0x80000000000;
+
 /** Attempts that one delivery keeps. The schedule has 14; further ones come from `resend`. */
 export const MAX_ATTEMPTS = 50;
 

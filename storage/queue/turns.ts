@@ -1,11 +1,12 @@
 /**
- * Whose turn it is: the order of deliveries within their endpoint, and the shares of endpoints in a
- * claim. Pure. Memory and SQL call these functions, `scripts/lib/turns.lua` and the SQL functions
- * repeat them; `vectors.json` proves them equal.
+ * Whose turn it is: the order of deliveries within their endpoint, the shares of endpoints in a
+ * claim, and the order in which completed events are freed. Pure. Memory and SQL call these
+ * functions, `scripts/lib/turns.lua` and the SQL functions repeat them; `vectors.json` proves them
+ * equal.
  */
 
 import type { Lane } from "../../src/webhooks/store.js";
-import { HEAD_START_MS } from "./constants.js";
+import { HEAD_START_MS, KEPT_FROM } from "./constants.js";
 
 export const LANES: readonly Lane[] = ["fast", "slow"];
 
@@ -35,3 +36,14 @@ export function findQueueTime({ startedAt, dueAt, extraAt }: QueuedTimes, now: n
  */
 export const divideRoom = (room: number, endpoints: number, index: number): number =>
   Math.floor(room / endpoints) + (index < room % endpoints ? 1 : 0);
+
+/**
+ * Returns the place of an event, completed now, among those of its account: the first is freed
+ * first if there are too many. One that is kept as long as most has the time as its place. One with
+ * a `keepMs` of its own follows all of those, in the order of the ends, and its place tells when it
+ * ends: {@link KEPT_FROM} plus that time.
+ *
+ * @param keepMs `null` for the retention of all
+ */
+export const findFreePlace = (now: number, keepMs: number | null): number =>
+  keepMs === null ? now : KEPT_FROM + now + keepMs;

@@ -129,6 +129,7 @@ export function createAppend(
         nonce: queue.createNonce(),
         webhookId,
         createFilterTest,
+        keepMs: event.keepMs,
         follows,
       };
       if (follows) {
@@ -289,13 +290,14 @@ interface AppendItem {
   nonce: string;
   webhookId: string | undefined;
   createFilterTest: AppendRequest["createFilterTest"];
+  keepMs: number | undefined;
   /** True if it is stored only if the item before it was. */
   follows: boolean;
 }
 
 /** Encodes an event for `append.lua`. */
 function encodeItem(
-  { event, short, rememberMs, nonce, webhookId, createFilterTest, follows }: AppendItem,
+  { event, short, rememberMs, nonce, webhookId, createFilterTest, keepMs, follows }: AppendItem,
   now: number,
   filters: FilterCache,
 ): [head: string, stored: string] {
@@ -306,6 +308,7 @@ function encodeItem(
     rememberUntil: Math.round(now + rememberMs),
     nonce,
     target: webhookId && encodeUuid(webhookId),
+    keepMs,
     follows,
     passes: webhookId === undefined ? filters.decide(event, createFilterTest) : undefined,
   });

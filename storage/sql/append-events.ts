@@ -4,7 +4,7 @@
  */
 
 import { PostbellError } from "../../src/core/errors.js";
-import type { AppendRequest, AppendResult, EventRecord, WebhookStatus } from "../../src/webhooks/store.js";
+import type { AppendRequest, AppendResult, EventToAppend, WebhookStatus } from "../../src/webhooks/store.js";
 import { applyFilters, compareKnown, type FilteredReceivers, isKept, receives } from "../queue/append.js";
 import { encodeStoredText } from "../stored-text.js";
 import { Changes } from "./changes.js";
@@ -19,7 +19,7 @@ import { decodeEventTypes, parseFilter } from "./webhook-rows.js";
 export interface AppendEntry
   extends Pick<AppendRequest, "rememberMs" | "now" | "webhookId" | "createFilterTest"> {
   /** With its account as it is stored. */
-  event: EventRecord;
+  event: EventToAppend;
   /** True if it is stored only if the item before it was. */
   follows: boolean;
 }
@@ -136,7 +136,7 @@ function planEvent(
     isTest: webhookId !== undefined,
     receivers: receivers.length,
     webhooks: account.webhooks.length,
-    retentionMs: retention.keepMs,
+    retentionMs: event.keepMs ?? retention.keepMs,
   };
   return { item, receivers, filtered, isKept: isKept(appended) };
 }
@@ -214,6 +214,7 @@ function toNewEvent(planned: PlannedEvent): NewEvent {
     receivers: encodeReceivers(planned),
     isTest: webhookId !== undefined,
     endpoints: planned.receivers.map(({ position }) => position),
+    ...(event.keepMs !== undefined && { keepMs: event.keepMs }),
     ...(planned.filtered.length > 0 && { filtered: planned.filtered.map(({ position }) => position) }),
   };
 }

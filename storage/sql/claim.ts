@@ -212,7 +212,7 @@ const UPKEEP = `SELECT CASE WHEN EXISTS (SELECT 1 FROM {changes}) OR EXISTS (SEL
 const READY = "SELECT * FROM {endpoints} WHERE ready_at <= $1 AND lane = $2 ORDER BY ready_at, turn LIMIT $3";
 
 const DUE = `SELECT q.endpoint, q.at, d.position, d.event, d.serial, d.started_at, d.step, d.due_at, d.extra_at,
-    d.postponed, d.crashes, d.is_recovered, d.attempts, ev.id AS event_id, ev.type, ev.subject, ev.tags, ev.digest, b.payload, ev.deliveries AS event_deliveries
+    d.postponed, d.crashes, d.is_recovered, d.attempts, ev.id AS event_id, ev.type, ev.subject, ev.tags, ev.digest, b.payload, CASE WHEN ev.deliveries = 1 AND ev.keep_ms IS NULL THEN 1 ELSE 0 END AS is_only
   FROM {queue} q JOIN {deliveries} d ON d.position = q.delivery
     JOIN {events} ev ON ev.position = d.event LEFT JOIN {bodies} b ON b.event = d.event
   WHERE q.endpoint = $1 AND q.at <= $2 ORDER BY q.at, q.delivery LIMIT $3`;

@@ -1,6 +1,7 @@
 /** Events without a pending delivery: when they become so, and freeing them. */
 
 import { type DeliveryState, TEST_FAILED } from "../../src/webhooks/store.js";
+import { findFreePlace } from "../queue/turns.js";
 import { Changes } from "./changes.js";
 import type { SqlTransaction, SqlValues } from "./database.js";
 import type { SqlStoreContext } from "./store-context.js";
@@ -18,7 +19,7 @@ import {
 export type StoredEventRow = RowOf<typeof events>;
 
 /** An event one of whose deliveries is completed. */
-export type CompletableEvent = Pick<StoredEventRow, "position" | "account">;
+export type CompletableEvent = Pick<StoredEventRow, "position" | "account" | "keep_ms">;
 
 interface CompleteOptions {
   context: SqlStoreContext;
@@ -36,7 +37,7 @@ export const lockEvents = (transaction: SqlTransaction, positions: number[]): Pr
     events,
     "position",
     [...new Set(positions)],
-    ["position", "account"],
+    ["position", "account", "keep_ms"],
   );
 
 /** Starts the retention of events without a pending delivery. Without retention, frees them. */
@@ -46,16 +47,16 @@ export async function keepCompleted(
   { context: { retention }, now }: CompleteOptions,
 ): Promise<void> {
   if (rows.length === 0) return;
-  if (retention.keepMs === 0) {
-    const positions = rows.map(({ position }) => position);
-    const whole = await transaction.lockRows<StoredEventRow>(events, "position", positions);
-    await freeEvents(transaction, whole, now);
-    return;
-  }
+  const isFreed = ({ keep_ms }: CompletableEvent): boolean => (keep_ms ?? retention.keepMs) === 0;
+  const freed = rows.filter(isFreed).map(({ position }) => position);
+  if (freed.length > 0)
+    await freeEvents(transaction, await transaction.lockRows<StoredEventRow>(events, "position", freed), now);
   await transaction.insert(
     completed,
-    ["event", "account", "ended_at"],
-    rows.map(({ position, account }) => [position, account, now]),
+    ["event", "account", "place"],
+    rows
+      .filter((row) => !isFreed(row))
+      .map(({ position, account, keep_ms }) => [position, account, findFreePlace(now, keep_ms)]),
     ["event"],
   );
 }

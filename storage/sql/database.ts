@@ -38,6 +38,8 @@ export interface NewEvent {
   endpoints: readonly number[];
   /** The positions of the webhooks whose filters refuse it. */
   filtered?: readonly number[] | undefined;
+  /** How long it is kept once it is completed. Absent: the retention of all. */
+  keepMs?: number | undefined;
 }
 
 /** An account as a plan takes it for granted that was made without reading. */
@@ -100,7 +102,7 @@ export interface DeliveredRow {
   account: string;
   position: number;
   event: number;
-  /** True if its event had no other delivery when it was claimed. */
+  /** True if its event had no other delivery when it was claimed, and has no `keepMs`. */
   isOnly: boolean;
   startedAt: number;
   endedAt: number;

@@ -1,5 +1,6 @@
 /** Inserts events with their bodies, deliveries, tags and counts, table by table. */
 
+import { findFreePlace } from "../queue/turns.js";
 import { Changes } from "./changes.js";
 import type { NewEvent, SqlTransaction } from "./database.js";
 import { addDeliveries, type NewDelivery } from "./delivery-rows.js";
@@ -28,6 +29,7 @@ export async function insertEvents(
     receivers: event.receivers,
     is_test: event.isTest ? 1 : 0,
     deliveries: event.endpoints.length,
+    keep_ms: event.keepMs ?? null,
   }));
   const positions = await transaction.insertNumbered(
     events,
@@ -37,16 +39,19 @@ export async function insertEvents(
   );
   const payloads: [event: number, payload: string][] = [];
   const tagged: [account: string, tag: string, event: number][] = [];
-  const ended: [event: number, account: string, at: number][] = [];
+  const ended: [event: number, account: string, place: number][] = [];
   const deliveries: NewDelivery[] = [];
   const counted = new Changes();
-  for (const [index, { account, payload, bytes, endpoints, tags, filtered = [] }] of added.entries()) {
+  for (const [
+    index,
+    { account, payload, bytes, endpoints, tags, filtered = [], keepMs = null },
+  ] of added.entries()) {
     const event = positions[index];
     if (event === undefined) continue;
     payloads.push([event, payload]);
     for (const tag of tags ?? []) tagged.push([account, tag, event]);
     counted.addTotals(1, bytes);
-    if (endpoints.length === 0) ended.push([event, account, now]);
+    if (endpoints.length === 0) ended.push([event, account, findFreePlace(now, keepMs)]);
     for (const endpoint of endpoints) {
       deliveries.push({ endpoint, event, serial: 0, dueAt: now });
       counted.add(endpoint, "pending", 1);
@@ -56,7 +61,7 @@ export async function insertEvents(
   await transaction.insert(bodies, ["event", "payload"], payloads);
   await transaction.insert(eventTags, ["account", "tag", "event"], tagged);
   await addDeliveries(transaction, deliveries, now);
-  await transaction.insert(completed, ["event", "account", "ended_at"], ended);
+  await transaction.insert(completed, ["event", "account", "place"], ended);
   await counted.save(transaction);
   return positions;
 }

@@ -78,7 +78,7 @@ const toRow = ({ settlement, row, attempt, startedAt }: Delivered): DeliveredRow
   account: settlement.account,
   position: row.position,
   event: row.event,
-  isOnly: row.event_deliveries === 1,
+  isOnly: row.is_only === 1,
   startedAt,
   endedAt: settlement.now,
   attempts: addAttempt(row.attempts ?? "", attempt),

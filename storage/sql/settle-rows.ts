@@ -19,7 +19,7 @@ export interface SettledDelivery {
   id: string;
   row: Omit<DeliveryRow, "serial" | "created_at">;
   account: string;
-  /** True if its event had no other delivery when the row was read. */
+  /** True if its event had no other delivery when the row was read, and has no `keep_ms`. */
   isOnly: boolean;
   isInFlight: boolean;
   /** The token of its lease, if that is one of those that settle; else `null`. */
@@ -45,13 +45,13 @@ export interface Working {
  * The queries in brackets leave Postgres one index to read deliveries by, whatever it knows of how
  * many there are.
  */
-const FOUND = `SELECT $1 AS id, ev.account, ev.deliveries AS event_deliveries, d.position, d.endpoint, d.event, d.state, d.reason,
+const FOUND = `SELECT $1 AS id, ev.account, CASE WHEN ev.deliveries = 1 AND ev.keep_ms IS NULL THEN 1 ELSE 0 END AS is_only, d.position, d.endpoint, d.event, d.state, d.reason,
     d.started_at, d.step, d.due_at, d.extra_at, d.ended_at, d.postponed, d.crashes, d.is_recovered, d.queued_at, d.attempts
   FROM {deliveries} d JOIN {events} ev ON ev.position = d.event
   WHERE d.event = (SELECT position FROM {events} WHERE account = $2 AND id = $3)
     AND d.endpoint = (SELECT position FROM {endpoints} WHERE id = $4) AND d.serial = $5`;
 
-type FoundRow = SettledDelivery["row"] & { id: string; account: string; event_deliveries: number };
+type FoundRow = SettledDelivery["row"] & { id: string; account: string; is_only: number };
 
 /** The deliveries among some that wait in the queue: they are not in flight. */
 const QUEUED = "SELECT delivery FROM {queue} WHERE endpoint = $1 AND at = $2 AND delivery = $3";
@@ -91,7 +91,7 @@ function listClaimed(
         queued_at: row.at,
         attempts: row.attempts,
       },
-      isOnly: row.event_deliveries === 1,
+      isOnly: row.is_only === 1,
       isInFlight: true,
       token,
       before: "pending",
@@ -128,7 +128,7 @@ async function readDeliveries(
       id: row.id,
       row,
       account: row.account,
-      isOnly: row.event_deliveries === 1,
+      isOnly: row.is_only === 1,
       isInFlight: row.state === "pending" && !isWaiting,
       token: tokens.get(row.position) ?? null,
       before: row.state as DeliveryState,

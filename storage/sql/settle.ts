@@ -134,7 +134,7 @@ async function settleAny(
   const shared: number[] = [];
   for (const { row, account, isOnly, before } of changed) {
     if (row.state === "pending") continue;
-    if (isOnly && before === "pending") alone.push({ position: row.event, account });
+    if (isOnly && before === "pending") alone.push({ position: row.event, account, keep_ms: null });
     else shared.push(row.event);
   }
   const locked = await lockEvents(transaction, shared);

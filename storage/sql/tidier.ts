@@ -1,5 +1,6 @@
 /** Decides when a process frees what is past its retention: not at every claim. */
 
+import { KEPT_FROM } from "../queue/constants.js";
 import { completeEvents, freeEvents, lockEvents, type StoredEventRow } from "./completed-events.js";
 import type { SqlTransaction } from "./database.js";
 import type { SqlStoreContext } from "./store-context.js";
@@ -117,35 +118,43 @@ async function freeCompleted(
 
 const listPositions = (rows: readonly { event: number }[]): number[] => rows.map(({ event }) => event);
 
+/** Finds events of a range of places that has ended, the first first. */
+const EXPIRED_EVENTS = `SELECT event FROM {completed} WHERE place >= $1 AND place <= $2 ORDER BY place LIMIT ${MAX_FREED}`;
+
 /** Frees events whose retention is over. Returns false if more may be left. */
 async function freeExpired(
   transaction: SqlTransaction,
   now: number,
   { retention }: SqlStoreContext,
 ): Promise<boolean> {
-  const rows = await transaction.all<{ event: number }>(
-    `SELECT event FROM {completed} WHERE ended_at <= $1 ORDER BY ended_at LIMIT ${MAX_FREED}${transaction.skipLocked}`,
-    [now - retention.keepMs],
-  );
-  return freeCompleted(transaction, listPositions(rows), now);
+  const ranges = [
+    [0, now - retention.keepMs],
+    [KEPT_FROM, KEPT_FROM + now],
+  ];
+  let isDone = true;
+  for (const range of ranges) {
+    const rows = await transaction.all<{ event: number }>(EXPIRED_EVENTS + transaction.skipLocked, range);
+    if (!(await freeCompleted(transaction, listPositions(rows), now))) isDone = false;
+  }
+  return isDone;
 }
 
-/** Frees the events of an account beyond those that it may have, those first that ended first. */
+/** Frees the events of an account beyond those that it may have, the first place first. */
 async function freeBeyondLimit(
   transaction: SqlTransaction,
   account: string,
   now: number,
   { retention }: SqlStoreContext,
 ): Promise<boolean> {
-  const [first] = await transaction.all<{ ended_at: number; event: number }>(
-    "SELECT ended_at, event FROM {completed} WHERE account = $1 ORDER BY ended_at DESC, event DESC LIMIT 1 OFFSET $2",
+  const [first] = await transaction.all<{ place: number; event: number }>(
+    "SELECT place, event FROM {completed} WHERE account = $1 ORDER BY place DESC, event DESC LIMIT 1 OFFSET $2",
     [account, retention.events],
   );
   if (first === undefined) return true;
   const rows = await transaction.all<{ event: number }>(
-    `SELECT event FROM {completed} WHERE account = $1 AND (ended_at < $2 OR (ended_at = $2 AND event <= $3))
-      ORDER BY ended_at, event LIMIT ${MAX_FREED}${transaction.skipLocked}`,
-    [account, first.ended_at, first.event],
+    `SELECT event FROM {completed} WHERE account = $1 AND (place < $2 OR (place = $2 AND event <= $3))
+      ORDER BY place, event LIMIT ${MAX_FREED}${transaction.skipLocked}`,
+    [account, first.place, first.event],
   );
   return freeCompleted(transaction, listPositions(rows), now);
 }
@@ -208,12 +217,15 @@ async function forgetExpired(transaction: SqlTransaction, now: number): Promise<
 
 /** Reads when the next event or id is over. */
 async function readNextEnd(transaction: SqlTransaction, { retention }: SqlStoreContext): Promise<number> {
-  const [first] = await transaction.all<Record<"ended" | "remembered" | "replays", number | null>>(
-    `SELECT (SELECT min(ended_at) FROM {completed}) AS ended,
+  const [first] = await transaction.all<Record<"ended" | "kept" | "remembered" | "replays", number | null>>(
+    `SELECT (SELECT min(place) FROM {completed} WHERE place < $1) AS ended,
+      (SELECT min(place) FROM {completed} WHERE place >= $1) AS kept,
       (SELECT min(expires_at) FROM {remembered}) AS remembered, (SELECT min(expires_at) FROM {replays}) AS replays`,
+    [KEPT_FROM],
   );
   const times = [
     first?.ended == null ? null : Number(first.ended) + retention.keepMs,
+    first?.kept == null ? null : Number(first.kept) - KEPT_FROM,
     first?.remembered ?? null,
     first?.replays ?? null,
   ];

@@ -142,6 +142,8 @@ export const events = {
     is_test: "int",
     /** How many deliveries it has had. One with several is locked when one of them is completed. */
     deliveries: "int",
+    /** How long it is kept once it is completed; null for the retention of all. */
+    keep_ms: "int?",
   },
   unique: [["account", "id"]],
   indexes: [
@@ -166,14 +168,15 @@ export const bodies = {
 } as const satisfies SqlTable;
 
 /**
- * The events without a pending delivery, by when they became so. One that was resent or recovered
- * while its only delivery was in flight may be here too, so freeing an event checks it again.
+ * The events without a pending delivery, in the order in which they are freed: `place` is that of
+ * `findFreePlace` when they became so. One that was resent or recovered while its only delivery was
+ * in flight may be here too, so freeing an event checks it again.
  */
 export const completed = {
   name: "completed",
-  columns: { event: "int", account: "text", ended_at: "int" },
+  columns: { event: "int", account: "text", place: "int" },
   primaryKey: ["event"],
-  indexes: [{ columns: ["ended_at"] }, { columns: ["account", "ended_at", "event"] }],
+  indexes: [{ columns: ["place"] }, { columns: ["account", "place", "event"] }],
 } as const satisfies SqlTable;
 
 /** The ids of events that are not stored any more. */
@@ -311,8 +314,10 @@ export type DueRow = Omit<
 > &
   EventTexts & {
     at: number;
-    /** How many deliveries its event had had. */
-    event_deliveries: number;
+    /**
+     * 1 if settling it need not lock its event: that had no other delivery, and has no `keep_ms`.
+     */
+    is_only: number;
     /** Null if they are too long to be remembered. */
     attempts: string | null;
     event_id: string;

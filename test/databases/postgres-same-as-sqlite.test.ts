@@ -40,7 +40,7 @@ const QUERIES = {
     crashes, is_recovered, queued_at, attempts FROM {deliveries} ORDER BY event, endpoint, serial`,
   queue: `SELECT q.endpoint, q.at, d.event, d.serial FROM {queue} q JOIN {deliveries} d ON d.position = q.delivery
     ORDER BY q.endpoint, q.at, q.delivery`,
-  completed: "SELECT event, account, ended_at FROM {completed} ORDER BY event",
+  completed: "SELECT event, account, place FROM {completed} ORDER BY event",
 } as const;
 
 /** Reads which deliveries are leased: their positions may differ. */
@@ -221,7 +221,15 @@ describe("the same calls have the same effects on Postgres and on SQLite", () =>
     let events = 0;
     const append = async () => {
       const account = accounts[below(3)] ?? "a";
-      const event = { id: `e${++events}`, account, type: "t", digest: "d", payload: `{"n":${events}}` };
+      const keepMs = below(4) === 0 ? 1 + below(2) * HOUR : undefined;
+      const event = {
+        id: `e${++events}`,
+        account,
+        type: "t",
+        digest: "d",
+        payload: `{"n":${events}}`,
+        keepMs,
+      };
       const request = { events: [event], rememberMs: HOUR, now: clock.now() };
       await both(
         (store) => store.append(request),

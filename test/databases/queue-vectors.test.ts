@@ -74,6 +74,7 @@ const CALLS: Record<string, { call: string; applies?: (given: Record<string, unk
   divideRoom: {
     call: `divide_room(p_room => ${NUMBER("room")}, p_endpoints => ${NUMBER("endpoints")}, p_index => ${NUMBER("index")})`,
   },
+  findFreePlace: { call: `find_free_place(${NOW}, p_keep_ms => ${NUMBER("keepMs")})` },
 };
 
 /** Rules that are decided in TypeScript alone, also where a function then writes the rows. */

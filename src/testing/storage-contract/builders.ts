@@ -7,7 +7,7 @@ import type {
   Claim,
   ClaimRequest,
   EndpointReport,
-  EventRecord,
+  EventToAppend,
   Lane,
   Retention,
   Settlement,
@@ -98,7 +98,7 @@ export function createBuilders(store: WebhookStore, clock: Clock) {
       now: clock.now(),
     }),
 
-    buildEvent: (fields: Partial<EventRecord> = {}): EventRecord => ({
+    buildEvent: (fields: Partial<EventToAppend> = {}): EventToAppend => ({
       id: nameUuid(EVENT_NAMESPACE, String(++count)),
       account: "clinic",
       type: "patient.updated",

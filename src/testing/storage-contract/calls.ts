@@ -5,7 +5,7 @@ import type {
   Claim,
   ClaimRequest,
   DeliveryRecord,
-  EventRecord,
+  EventToAppend,
   Settlement,
   SettleResult,
   WebhookChange,
@@ -167,10 +167,10 @@ const createHealthCalls = (store: WebhookStore, now: () => number) => ({
 function createDeliveryCalls(store: WebhookStore, builders: Builders, now: () => number) {
   const { buildEvent, buildClaimRequest, getAccount } = builders;
   const appendAll = (
-    events: EventRecord[],
+    events: EventToAppend[],
     { by = store, rememberMs = REMEMBER_EVENTS_MS, claim, webhookId }: AppendCallOptions = {},
   ) => by.append({ events, rememberMs, now: now(), claim, webhookId });
-  const append = async (event: EventRecord, options?: AppendCallOptions) => {
+  const append = async (event: EventToAppend, options?: AppendCallOptions) => {
     const { results, claimed } = await appendAll([event], options);
     const result = only(results);
     if (result.result === "refused") throw result.error;
@@ -185,7 +185,7 @@ function createDeliveryCalls(store: WebhookStore, builders: Builders, now: () =>
     /** Appends an event. Rejects with the error if it was refused. */
     append,
     /** Appends a new event, which must be stored. Returns it with the ids of its deliveries. */
-    emit: async (fields?: Partial<EventRecord>, options?: AppendCallOptions) => {
+    emit: async (fields?: Partial<EventToAppend>, options?: AppendCallOptions) => {
       const event = buildEvent(fields);
       const response = await append(event, options);
       assert.ok(response.result === "stored");

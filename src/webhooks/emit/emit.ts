@@ -13,6 +13,7 @@ import {
   type AppendResponse,
   type AppendResult,
   type EventRecord,
+  type EventToAppend,
   REMEMBER_MS,
   type WebhookStore,
 } from "../store.js";
@@ -29,9 +30,9 @@ export function createEmit(base: ServiceBase, append: AppendEvents): Emit {
   const prepare = createPrepareEvent(base);
 
   /** Prepares every event before the first is stored. */
-  const prepareAll = async (inputs: EventInput[], trace: string | undefined): Promise<EventRecord[]> => {
-    const pending: Promise<EventRecord>[] = [];
-    const prepareItem = (input: EventInput, index: number): EventRecord | Promise<EventRecord> => {
+  const prepareAll = async (inputs: EventInput[], trace: string | undefined): Promise<EventToAppend[]> => {
+    const pending: Promise<EventToAppend>[] = [];
+    const prepareItem = (input: EventInput, index: number): EventToAppend | Promise<EventToAppend> => {
       try {
         const event = prepare(input, trace);
         if (!(event instanceof Promise)) return event;
@@ -47,7 +48,7 @@ export function createEmit(base: ServiceBase, append: AppendEvents): Emit {
     try {
       // Array.from visits holes too, and a hole is not an event.
       const prepared = Array.from(inputs, prepareItem);
-      if (pending.length === 0) return prepared as EventRecord[];
+      if (pending.length === 0) return prepared as EventToAppend[];
       return await Promise.all(prepared.map(async (event) => event));
     } catch (error) {
       // Other lookups may still reject. Unhandled, that would end the process.
@@ -127,7 +128,7 @@ const isList = (input: EventInput | readonly EventInput[]): input is readonly Ev
  * that webhook receives the events.
  */
 export type AppendEvents = (
-  events: EventRecord[],
+  events: EventToAppend[],
   options?: EmitOptions & { webhookId?: string | undefined },
 ) => Promise<{ emitted: Emitted[]; error?: PostbellError | undefined }>;
 

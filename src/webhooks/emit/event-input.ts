@@ -47,6 +47,20 @@ export interface EventInput<T extends string = string> {
    * characters. They are not sent.
    */
   tags?: readonly string[] | undefined;
+  /**
+   * How long the event is kept after its last delivery ended, in place of `retention.keepMs`: its
+   * body, its deliveries and their attempts are removed then. Milliseconds, a whole number from 1
+   * to 31 536 000 000 (a year of 365 days). A resend or a replay begins the time again. Its id and
+   * its `idempotencyKey` are still remembered for 24 hours. It is no part of the content: repeating
+   * the call with another value is a `duplicate`, and the first value stays.
+   *
+   * `retention.events` still bounds how many events of an account are kept. Events with a `keepMs`
+   * of their own are removed last.
+   *
+   * @example
+   * keepMs: 3_600_000 // a one-time code: gone an hour after it was delivered
+   */
+  keepMs?: number | undefined;
 }
 
 /**
@@ -56,7 +70,10 @@ export interface EventInput<T extends string = string> {
  * await webhooks.emit({ type: "order.paid", account: "shop-7", data: { order: "A-1" } });
  */
 export interface PlainEventInput<T extends string = string, D = unknown>
-  extends Pick<EventInput<T>, "type" | "account" | "idempotencyKey" | "id" | "occurredAt" | "tags"> {
+  extends Pick<
+    EventInput<T>,
+    "type" | "account" | "idempotencyKey" | "id" | "occurredAt" | "tags" | "keepMs"
+  > {
   /** A value that JSON can hold. It is sent as `data`. */
   data: D;
   /**
@@ -100,6 +117,7 @@ export interface EventHint<T extends string> {
   occurredAt?: unknown;
   subject?: unknown;
   tags?: unknown;
+  keepMs?: unknown;
 }
 
 /** True if a resource type may be one of the `Wanted`. A plain string may be any. */

@@ -1,6 +1,6 @@
 /**
- * The identity of an event, and the keys by which its host finds it again: the subject of plain
- * events, and tags.
+ * The identity of an event, the keys by which its host finds it again (the subject of plain events,
+ * and tags), and how long it is kept.
  */
 
 import { hash } from "node:crypto";
@@ -8,7 +8,7 @@ import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { isUuid, nameUuid, randomUUID } from "../../core/uuid.js";
 import { checkName, checkTag, TAG_BOUNDS } from "../call-arguments.js";
 import type { PlainEntry } from "../event-types/plain-event-type.js";
-import type { EventRecord } from "../store.js";
+import { type EventRecord, type EventToAppend, MAX_KEEP_MS } from "../store.js";
 
 const invalid = (field: string, message: string, cause?: unknown): PostbellError =>
   new PostbellError("invalid_argument", message, { field, cause });
@@ -52,6 +52,21 @@ export function readTags(tags: unknown): readonly string[] | undefined {
   });
   return list.length === 0 ? undefined : [...new Set(list)];
 }
+
+/** Checks how long an event is to be kept. Throws `invalid_argument`. */
+export function checkKeepMs(keepMs: unknown): asserts keepMs is number | undefined {
+  if (keepMs === undefined) return;
+  if (Number.isInteger(keepMs) && Number(keepMs) >= 1 && Number(keepMs) <= MAX_KEEP_MS) return;
+  const seen = typeof keepMs === "number" ? keepMs : keepMs === null ? "null" : `a ${typeof keepMs}`;
+  throw invalid(
+    "keepMs",
+    `keepMs must be a whole number of milliseconds from 1 to ${MAX_KEEP_MS}, which is a year (got ${seen}).`,
+  );
+}
+
+/** Returns the event to store. `keepMs` is no part of its digest: a repetition may have another. */
+export const addKeepMs = (record: EventRecord, keepMs: number | undefined): EventToAppend =>
+  keepMs === undefined ? record : { ...record, keepMs };
 
 /** Returns the subject that the type of a plain event gives it. Throws `invalid_argument`. */
 function deriveSubject(type: string, subjectOf: NonNullable<PlainEntry["subject"]>, data: unknown): string {

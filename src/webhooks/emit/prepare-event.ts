@@ -10,10 +10,10 @@ import type { PlainEntry } from "../event-types/plain-event-type.js";
 import { type BuiltPayload, buildPayload, type ResolveEntry } from "../events/bundle.js";
 import { buildPlainPayload, type DataCheck } from "../events/plain-event.js";
 import type { FhirResource } from "../fhir.js";
-import type { EventRecord } from "../store.js";
+import type { EventToAppend } from "../store.js";
 import type { HostTransaction } from "../transaction.js";
 import type { EventFields, EventInput, PlainEventInput } from "./event-input.js";
-import { addKeys, addPlainKeys, readTags, toEventId } from "./event-keys.js";
+import { addKeepMs, addKeys, addPlainKeys, checkKeepMs, readTags, toEventId } from "./event-keys.js";
 
 /** The result of `emit`: a list for a list of events, in the same order. */
 export type EmitResult<E> = unknown extends E
@@ -80,6 +80,7 @@ const EVENT_KEYS: readonly string[] = [
   "occurredAt",
   "subject",
   "tags",
+  "keepMs",
 ];
 
 const invalidEvent = (field: string | undefined, message: string, cause?: unknown): PostbellError =>
@@ -97,7 +98,7 @@ function readEventInput(input: EventInput | PlainEventInput): EventFields {
   let event: EventFields;
   try {
     unknown = Object.keys(input).find((key) => !EVENT_KEYS.includes(key));
-    const { type, account, resource, related, data, id, idempotencyKey, occurredAt, subject, tags } =
+    const { type, account, resource, related, data, id, idempotencyKey, occurredAt, subject, tags, keepMs } =
       input as EventFields;
     const list = Array.isArray(related) ? Array.from(related) : related;
     // A longer list is refused, whatever it holds.
@@ -113,6 +114,7 @@ function readEventInput(input: EventInput | PlainEventInput): EventFields {
       occurredAt,
       subject,
       tags: words,
+      keepMs,
     };
   } catch (cause) {
     throw invalidEvent(undefined, "The event cannot be read: one of its fields throws.", cause);
@@ -136,7 +138,7 @@ function refuseField(event: EventFields, field: "resource" | "related" | "data",
 export type PrepareEvent = (
   input: EventInput | PlainEventInput,
   trace: string | undefined,
-) => EventRecord | Promise<EventRecord>;
+) => EventToAppend | Promise<EventToAppend>;
 
 /**
  * Returns a reference to a record, or `undefined` for a record without a valid id.
@@ -175,7 +177,7 @@ export function createPrepareEvent({ store, config, logger, catalogue }: Service
 
   return (input, trace) => {
     const event = readEventInput(input);
-    const { type, account, occurredAt } = event;
+    const { type, account, occurredAt, keepMs } = event;
     checkName("account", account);
     if (typeof type !== "string") {
       throw invalidEvent("type", "type must be a string, the name of an event type.");
@@ -186,6 +188,7 @@ export function createPrepareEvent({ store, config, logger, catalogue }: Service
     const entry = findEventType(catalogue, type);
     const tags = readTags(event.tags);
     if (event.subject !== undefined) checkName("subject", event.subject);
+    checkKeepMs(keepMs);
     // Both requests are written out: a spread of what they share costs a fifth of an `emit`.
     if (isPlain(entry)) {
       refuseField(event, "resource", type);
@@ -200,8 +203,8 @@ export function createPrepareEvent({ store, config, logger, catalogue }: Service
         check: dataCheckOf(entry),
         maxBytes: limits.notificationBytes,
       });
-      const toRecord = ({ payload, digest }: BuiltPayload): EventRecord =>
-        addPlainKeys({ id: eventId, account, type, digest, payload }, event, tags, entry);
+      const toRecord = ({ payload, digest }: BuiltPayload): EventToAppend =>
+        addKeepMs(addPlainKeys({ id: eventId, account, type, digest, payload }, event, tags, entry), keepMs);
       return built instanceof Promise ? built.then(toRecord) : toRecord(built);
     }
     refuseField(event, "data", type);
@@ -224,9 +227,9 @@ export function createPrepareEvent({ store, config, logger, catalogue }: Service
       limits: { entries: limits.entries, bytes: limits.notificationBytes },
     });
     const subject = getSubject(resource);
-    const toRecord = ({ payload, digest }: BuiltPayload): EventRecord => {
+    const toRecord = ({ payload, digest }: BuiltPayload): EventToAppend => {
       const record = subject === undefined ? { payload, digest } : { payload, digest, subject };
-      return addKeys({ id: eventId, account, type, ...record }, undefined, tags);
+      return addKeepMs(addKeys({ id: eventId, account, type, ...record }, undefined, tags), keepMs);
     };
     return built instanceof Promise ? built.then(toRecord) : toRecord(built);
   };

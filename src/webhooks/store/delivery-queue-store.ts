@@ -14,10 +14,23 @@ export const FIRST_ATTEMPT_HEAD_START_MS = 3_600_000;
 /** Milliseconds for which an event's id is remembered. Emitting it again meanwhile adds nothing. */
 export const REMEMBER_MS = 86_400_000;
 
+/** An event to store. */
+export interface EventToAppend extends EventRecord {
+  /**
+   * Milliseconds for which this event is kept in place of `Retention.keepMs`, counted in the same
+   * way: from 1 to {@link MAX_KEEP_MS}. Absent: as long as most. The events that reads and claims
+   * return do not have it.
+   */
+  readonly keepMs?: number | undefined;
+}
+
+/** The longest time for which an event may ask to be kept: a year, in milliseconds. */
+export const MAX_KEEP_MS = 31_536_000_000;
+
 /** Events to store, in order. */
 export interface AppendRequest {
   /** One or more, of any accounts. */
-  readonly events: readonly EventRecord[];
+  readonly events: readonly EventToAppend[];
   readonly rememberMs: number;
   readonly now: number;
   /**

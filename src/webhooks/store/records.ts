@@ -228,12 +228,14 @@ export interface DeliveryRecord {
 export interface Retention {
   /**
    * Milliseconds for which an event is kept, with all its deliveries and their attempts, after the
-   * last of them completed. Later calls then free it, a few events at a time. 0 frees at once.
+   * last of them completed. Later calls then free it, a few events at a time. 0 frees at once. An
+   * event that was appended with a `keepMs` of its own is kept for that time.
    */
   readonly keepMs: number;
   /**
    * Events without a pending delivery that an account may have. Beyond that, later calls free the
-   * oldest first, with their deliveries, a few at a time.
+   * oldest first, with their deliveries, a few at a time: those without a `keepMs` of their own,
+   * and only then those with one, in the order in which their time ends.
    */
   readonly events: number;
 }

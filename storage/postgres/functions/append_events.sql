@@ -42,17 +42,19 @@ BEGIN
     SELECT nextval('events_position_seq') AS position, g.*
     FROM ROWS FROM (json_to_recordset(p_events) AS (
       account text, id text, type text, subject text, tags json, digest text, payload text, bytes bigint,
-      "rememberUntil" bigint, receivers text, "isTest" boolean, endpoints json, filtered json
+      "rememberUntil" bigint, receivers text, "isTest" boolean, endpoints json, filtered json,
+      "keepMs" bigint
     )) WITH ORDINALITY AS g(
       account, id, type, subject, tags, digest, payload, bytes, remember_until, receivers, is_test, endpoints,
-      filtered, place
+      filtered, keep_ms, place
     )
   ), stored AS (
     INSERT INTO events (
-      position, account, id, type, subject, tags, digest, bytes, stored_at, remember_until, receivers, is_test, deliveries
+      position, account, id, type, subject, tags, digest, bytes, stored_at, remember_until, receivers, is_test, deliveries,
+      keep_ms
     )
     SELECT position, account, id, type, subject, tags::text, digest, bytes, p_now, remember_until, receivers, is_test::int,
-      json_array_length(endpoints)
+      json_array_length(endpoints), keep_ms
     FROM given ORDER BY place
     ON CONFLICT (account, id) DO NOTHING
     RETURNING events.position
@@ -66,8 +68,8 @@ BEGIN
     FROM added CROSS JOIN LATERAL json_array_elements_text(added.tags) AS t(value)
     WHERE json_typeof(added.tags) = 'array'
   ), ended AS (
-    INSERT INTO completed (event, account, ended_at)
-    SELECT position, account, p_now FROM added WHERE json_array_length(endpoints) = 0
+    INSERT INTO completed (event, account, place)
+    SELECT position, account, find_free_place(p_now, keep_ms) FROM added WHERE json_array_length(endpoints) = 0
   ), created AS MATERIALIZED (
     SELECT nextval('deliveries_position_seq') AS position, added.position AS event, e.value::bigint AS endpoint
     FROM added CROSS JOIN LATERAL json_array_elements_text(added.endpoints) WITH ORDINALITY AS e(value, nth)

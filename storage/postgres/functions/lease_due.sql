@@ -105,7 +105,7 @@ BEGIN
     (SELECT coalesce(json_agg(r), '[]') FROM (
       SELECT t.endpoint, t.at, d.position, d.event, d.serial, d.started_at, d.step, d.due_at, d.extra_at,
         d.postponed, d.crashes, d.is_recovered, d.attempts, ev.id AS event_id, ev.type, ev.subject, ev.tags, ev.digest,
-        ev.deliveries AS event_deliveries, b.payload
+        CASE WHEN ev.deliveries = 1 AND ev.keep_ms IS NULL THEN 1 ELSE 0 END AS is_only, b.payload
       FROM taken AS t
         JOIN deliveries AS d ON d.position = t.delivery
         JOIN events AS ev ON ev.position = d.event

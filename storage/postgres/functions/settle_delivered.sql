@@ -67,7 +67,7 @@ BEGIN
       attempts = g.attempts
     FROM delivered AS g WHERE d.position = g.position
   ), completed_alone AS (
-    INSERT INTO completed (event, account, ended_at)
+    INSERT INTO completed (event, account, place)
     SELECT g.event, g.account, p_now FROM delivered AS g WHERE g."isOnly"
     ON CONFLICT (event) DO NOTHING
   ), rest AS MATERIALIZED (
@@ -108,8 +108,8 @@ BEGIN
 
   IF cardinality(shared_events) > 0 THEN
     DELETE FROM completed WHERE event = ANY (shared_events);
-    INSERT INTO completed (event, account, ended_at)
-    SELECT ev.position, ev.account, p_now FROM events AS ev
+    INSERT INTO completed (event, account, place)
+    SELECT ev.position, ev.account, find_free_place(p_now, ev.keep_ms) FROM events AS ev
     WHERE ev.position = ANY (shared_events)
       AND NOT EXISTS (SELECT FROM deliveries AS d WHERE d.event = ev.position AND d.state = 'pending')
     ON CONFLICT (event) DO NOTHING;

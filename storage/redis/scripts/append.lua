@@ -3,8 +3,9 @@
 -- Options: pending, pendingPerAccount (the bounds), dataSet (its name if it has none), lease (as
 -- claim.lua's options) and claimer, the place of the event whose caller claims: nothing is leased
 -- unless that is stored. ARGV, two for each event: JSON with account, id, type, rememberUntil, nonce,
--- target (the id of the only webhook it is for), follows (true if it follows the event before it in a
--- list), passes (by the names of filters, if the event passes them); and `digest⏎label⏎payload`.
+-- target (the id of the only webhook it is for), keepMs (how long it is kept; none: for the retention of
+-- all), follows (true if it follows the event before it in a list), passes (by the names of filters, if
+-- the event passes them); and `digest⏎label⏎payload`.
 --
 -- Replies with a line for each event, and as lib/claim.lua. A line is `stored` or `duplicate` with the
 -- order, the ids of the webhooks, and how many webhooks the account has; `conflict`; `full` with the
@@ -142,10 +143,12 @@ local function store(item, found)
   addDeliveries(item, found, order)
   count(account, 'pending', #found.webhooks)
   getAccountCounts(account).lastEventAt = nowText
-  if #found.webhooks > 0 then
-    progress:setText(item.key, text(#found.webhooks))
+  if #found.webhooks == 0 then
+    completeEvent(account, item.name, item.id, { open = 0, completedAt = '', later = '', keepMs = item.keepMs })
+  elseif item.keepMs then
+    progress:set(item.key, { open = #found.webhooks, completedAt = '', later = '', keepMs = item.keepMs })
   else
-    completeEvent(account, item.name, item.id, { open = 0, completedAt = '', later = '' })
+    progress:setText(item.key, text(#found.webhooks))
   end
   return table.concat({ 'stored', order, found.ids, found.all, account }, ' ')
 end
@@ -162,7 +165,7 @@ local function append(place)
   local found, refused = applyFilters(subscribed, item.passes)
   if not found then return 'undecided' end
   local added = #found.webhooks
-  local isStored = isKept(item.target ~= nil, added, found.all, options.retentionMs)
+  local isStored = isKept(item.target ~= nil, added, found.all, item.keepMs or options.retentionMs)
   if isStored then
     local pending = getAccountCounts(item.account.number).pending
     if pending + added > options.pendingPerAccount then return 'full pendingPerAccount' end

@@ -7,7 +7,7 @@
 import type { DeliveryState, Settlement, WebhookStatus } from "../../../src/webhooks/store.js";
 import { compareKnown, isKept, receives } from "../../../storage/queue/append.js";
 import * as endpoint from "../../../storage/queue/endpoint.js";
-import { divideRoom, findQueueTime } from "../../../storage/queue/turns.js";
+import { divideRoom, findFreePlace, findQueueTime } from "../../../storage/queue/turns.js";
 
 /** One decision: what a rule is given, and what it returns. `null` stands for nothing. */
 export interface Vector {
@@ -181,6 +181,10 @@ export const decideAll = (): Record<string, Vector[]> => ({
     { room: [1], endpoints: [1], index: [0] },
     { room: [3, 5, 100], endpoints: [3], index: [0, 1, 2] },
     { room: [64], endpoints: [7], index: [0, 1, 6] },
+  ),
+  findFreePlace: decide(
+    (given: { now: number; keepMs: number | null }) => findFreePlace(given.now, given.keepMs),
+    { now: [NOW, NOW + 1], keepMs: [null, 1, 31_536_000_000] },
   ),
   classifySettlement: decide(
     ({ state, token, outcome, by }: Settled) =>

@@ -34,6 +34,7 @@ local rules = {
   end,
   findQueueTime = function(g) return findQueueTime(g.startedAt, g.dueAt, g.extraAt, g.now) end,
   divideRoom = function(g) return divideRoom(g.room, g.endpoints, g.index) end,
+  findFreePlace = function(g) return findFreePlace(g.now, g.keepMs) end,
   classifySettlement = function(g)
     return classifySettlement(STATES[g.state] or (g.token and 'l' or 'p'), g.token or '', g.outcome, g.by)
   end,

@@ -1,7 +1,8 @@
 /** Events written in transactions of the host on the same SQLite file. */
 
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createWebhooks } from "../../../src/index.js";
+import { createWebhooks, type WebhooksOptions } from "../../../src/index.js";
+import { manualClock } from "../../../src/testing/manual-clock.js";
 import { type SqliteHandle, type SqliteStorage, sqliteStorage } from "../../../storage/sqlite/index.js";
 import { createDatabaseFile, openDatabase } from "../../support/sqlite.js";
 
@@ -26,10 +27,11 @@ afterEach(async () => {
 const patient = { resourceType: "Patient", id: "1" } as const;
 const event = { type: "patient.updated", account: "clinic", resource: patient } as const;
 
-async function createService() {
+async function createService(options: Partial<WebhooksOptions> = {}) {
   const webhooks = createWebhooks({
     storage,
     access: { authenticate: () => null, canRead: () => true },
+    ...options,
   });
   const { webhook } = await webhooks.registrations.create({
     subscriber: { id: "key", account: "clinic" },
@@ -63,6 +65,28 @@ test("an event is stored if its transaction commits, and does not exist otherwis
   const ids = committed.flatMap(({ deliveries }) => deliveries.map(({ id }) => id));
   expect((await list()).sort()).toEqual(ids.sort());
   expect(host.prepare("SELECT id FROM patients").all()).toMatchObject([{ id: "2" }]);
+});
+
+test("an event of a transaction is kept for its keepMs", async () => {
+  const clock = manualClock(Date.UTC(2026, 0, 1));
+  const send = async () => ({
+    kind: "response" as const,
+    status: 204,
+    headers: {},
+    body: new Uint8Array(),
+    complete: true,
+  });
+  const { webhooks, list } = await createService({ clock, logger: false, delivery: { send } });
+  host.exec("BEGIN IMMEDIATE");
+  const [kept, plain] = await webhooks.emit([{ ...event, keepMs: 3_600_000 }, event], { transaction: host });
+  host.exec("COMMIT");
+  await webhooks.start();
+  await clock.advance(60_000);
+  expect(await list()).toHaveLength(2);
+  await clock.advance(3_600_000);
+  await webhooks.stop();
+  expect(kept?.deliveries).toHaveLength(1);
+  expect(await list()).toEqual(plain?.deliveries.map(({ id }) => id));
 });
 
 test("the storage's own database, one without a transaction, and other objects are refused", async () => {

@@ -55,7 +55,7 @@ test("an event that counts as completed although a delivery is pending is delive
   const clock = manualClock(START);
   const store = await openStore(clock);
   // As after a resend while the only delivery was in flight.
-  database.exec("INSERT INTO postbell_completed (event, account, ended_at) VALUES (1, 'clinic', 0)");
+  database.exec("INSERT INTO postbell_completed (event, account, place) VALUES (1, 'clinic', 0)");
 
   await clock.advance(10_000);
   expect(await claimAll(store)).toEqual(["e1"]);

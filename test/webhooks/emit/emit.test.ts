@@ -229,7 +229,7 @@ describe("an event that cannot be used", () => {
     });
     await expect(webhooks.emit({ ...event, payload: {} } as EventInput)).rejects.toMatchObject({
       message:
-        "An event has no field 'payload'; it takes 'type', 'account', 'resource', 'related', 'data', 'id', 'idempotencyKey', 'occurredAt', 'subject', 'tags'.",
+        "An event has no field 'payload'; it takes 'type', 'account', 'resource', 'related', 'data', 'id', 'idempotencyKey', 'occurredAt', 'subject', 'tags', 'keepMs'.",
     });
     await expect(webhooks.emit(event, { transactoin: {} } as never)).rejects.toMatchObject({
       ...invalid("transactoin"),
@@ -697,6 +697,7 @@ describe("a record that cannot be serialised", () => {
       "data",
       "id",
       "idempotencyKey",
+      "keepMs",
       "occurredAt",
       "related",
       "resource",

@@ -49,11 +49,13 @@ local function countDelivery(webhook, d, by)
   webhookCounts:set(webhook, counts)
 end
 
--- The open deliveries of each event, since when it has none, and its later deliveries.
+-- The open deliveries of each event, since when it has none, its later deliveries, and how long it is
+-- kept if not for the retention of all.
 local progress = hash(PROGRESS, function(value)
-  local open, completedAt, later = string.match(value, '^(%d+),?(%d*),?(.*)$')
-  return { open = tonumber(open) or 0, completedAt = completedAt or '', later = later or '' }
+  local open, completedAt, later, keepMs = string.match(value, '^(%d+),?(%d*),?([^,]*),?(%d*)$')
+  return { open = tonumber(open) or 0, completedAt = completedAt or '', later = later or '', keepMs = tonumber(keepMs or '') }
 end, function(p)
+  if p.keepMs then return table.concat({ text(p.open), p.completedAt, p.later, text(p.keepMs) }, ',') end
   if p.later ~= '' then return text(p.open) .. ',' .. p.completedAt .. ',' .. p.later end
   return p.completedAt == '' and text(p.open) or text(p.open) .. ',' .. p.completedAt
 end)
@@ -62,37 +64,41 @@ local function getProgress(account, event)
   return progress:get(account .. '/' .. event) or { open = 0, completedAt = '', later = '' }
 end
 
-local function completedMember(account, event, at) return account .. '/' .. hex(tonumber(at)) .. '/' .. event end
+-- The member of an event that has no open deliveries.
+local function completedMember(account, event, p)
+  return account .. '/' .. hex(findFreePlace(tonumber(p.completedAt), p.keepMs)) .. '/' .. event
+end
 
 local completed, retention = sortedSet(COMPLETED), sortedSet(RETENTION)
-retention.condition = 'NX'
+retention.condition = 'LT'
 
 -- The names of accounts, by number, in which this script completed events.
 local completedIn = {}
 
--- Notes that an account has another completed event.
-local function startRetention(account, name)
+-- Notes that an account has another completed event. `keepMs`: nil for the retention of all.
+local function startRetention(account, name, keepMs)
   completedIn[account] = name
-  retention:add(account .. '/' .. name, text(now + options.retentionMs))
+  local member, freeAt = account .. '/' .. name, now + (keepMs or options.retentionMs)
+  retention:add(member, text(math.min(freeAt, tonumber(retention.scores[member] or nil) or freeAt)))
 end
 
 -- Starts the retention of an event without open deliveries.
 local function completeEvent(account, name, event, p)
   if p.completedAt ~= '' then
-    completed:remove(completedMember(account, event, p.completedAt))
+    completed:remove(completedMember(account, event, p))
   else
     count(account, 'completed', 1)
   end
   p.completedAt = nowText
   progress:set(account .. '/' .. event, p)
-  completed:add(completedMember(account, event, now), 0)
-  startRetention(account, name)
+  completed:add(completedMember(account, event, p), 0)
+  startRetention(account, name, p.keepMs)
 end
 
 -- Opens an event again, for a later delivery.
 local function reopenEvent(account, event, p)
   if p.completedAt ~= '' then
-    completed:remove(completedMember(account, event, p.completedAt))
+    completed:remove(completedMember(account, event, p))
     count(account, 'completed', -1)
   end
   p.open, p.completedAt = p.open + 1, ''
@@ -128,9 +134,14 @@ local function completeDelivery(endpoint, ref, d, state, reason)
   end
 end
 
+-- The range of the completed events of an account that are kept for a time of their own.
+local function keptIn(account) return '[' .. account .. '/' .. hex(KEPT_FROM), '(' .. account .. '0' end
+
 -- How many completed events an account has beyond those that it may keep.
 local function countExcess(account)
-  return getAccountCounts(account).completed - (options.retentionMs > 0 and options.retentionEvents or 0)
+  local allowed = options.retentionEvents
+  if options.retentionMs == 0 then allowed = math.min(allowed, call('ZLEXCOUNT', COMPLETED, keptIn(account))) end
+  return getAccountCounts(account).completed - allowed
 end
 
 -- The accounts with an excess, as `A/account`: the caller lets tidy.lua free it.

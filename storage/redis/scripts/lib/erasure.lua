@@ -29,7 +29,7 @@ end
 local function eraseRecord(account, event)
   local key, p, stored = account .. '/' .. event, getProgress(account, event), getEvent(account, event)
   if p.completedAt ~= '' then
-    completed:remove(completedMember(account, event, p.completedAt))
+    completed:remove(completedMember(account, event, p))
     count(account, 'completed', -1)
   end
   progress:delete(key)

@@ -69,7 +69,7 @@ local function freeEvent(account, name, event)
     if later then log:remove(later) end
   end
   if p.completedAt ~= '' then
-    completed:remove(completedMember(account, event, p.completedAt))
+    completed:remove(completedMember(account, event, p))
     count(account, 'completed', -1)
   end
   progress:delete(key)
@@ -145,33 +145,42 @@ local function cleanRemoved(webhook, removal)
   end
 end
 
--- Frees events of an account whose retention is over, until they cost `limit`, but at least one
--- event. Returns their cost.
+-- Frees the events in a range of `COMPLETED`, the first first, whose time is over, until they cost
+-- `limit`, but at least one event. `findEnd` returns when the event of a place is to be freed. Returns
+-- their cost, and when the next one of the range is to be freed: nil without a next one.
+local function freeRange(member, range, limit, findEnd)
+  local account, name = string.match(member, '^(%d+)/(.*)$')
+  local cost = 0
+  for _, own in ipairs(call('ZRANGEBYLEX', COMPLETED, range.from, range.to, 'LIMIT', 0, limit + 1)) do
+    local place, event = string.match(own, '^%d+/(%x+)/(.+)$')
+    local freeAt = place and findEnd(tonumber(place, 16)) or 0
+    if cost >= limit or freeAt > now then return cost, freeAt end
+    cost = cost + (event and freeEvent(account, name, event) or 1)
+    completed:remove(own)
+  end
+  return cost
+end
+
+-- Frees events of an account whose time is over, until they cost about `limit`. Returns their cost.
 local function freeExpired(member, limit)
   local account, name = string.match(member, '^(%d+)/(.*)$')
   if not account then
     call('ZREM', RETENTION, member)
     return 0
   end
-  local from, to = below(account)
-  local oldest = call('ZRANGEBYLEX', COMPLETED, from, to, 'LIMIT', 0, limit + 1)
-  local freed, cost = 0, 0
-  for _, own in ipairs(oldest) do
-    local at, event = string.match(own, '^%d+/(%x+)/(.+)$')
-    local freeAt = at and tonumber(at, 16) + options.retentionMs or 0
-    if cost >= limit or freeAt > now then
-      call('ZADD', RETENTION, text(freeAt), member)
-      break
-    end
-    cost = cost + (event and freeEvent(account, name, event) or 1)
-    completed:remove(own)
-    freed = freed + 1
-  end
+  local keptFrom, to = keptIn(account)
+  local plain = { from = '[' .. account .. '/', to = '(' .. account .. '/' .. hex(KEPT_FROM) }
+  local cost, nextAt = freeRange(member, plain, limit, function(place) return place + options.retentionMs end)
+  local kept = { from = keptFrom, to = to }
+  local keptCost, keptAt = freeRange(member, kept, math.max(1, limit - cost), function(place) return place - KEPT_FROM end)
   log:flush()
   completed:flush()
-  if freed == #oldest then
+  if keptAt and isEarlier(keptAt, nextAt) then nextAt = keptAt end
+  if nextAt then
+    call('ZADD', RETENTION, text(nextAt), member)
+  else
     call('ZREM', RETENTION, member)
     deleteIfEmpty(account, name)
   end
-  return cost
+  return cost + keptCost
 end

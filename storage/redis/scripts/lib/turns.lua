@@ -12,3 +12,9 @@ end
 local function divideRoom(room, endpoints, index)
   return math.floor(room / endpoints) + (index < room % endpoints and 1 or 0)
 end
+
+-- Returns the place of an event, completed now, among those of its account: the first is freed first
+-- if there are too many. `keepMs`: nil for the retention of all.
+local function findFreePlace(now, keepMs)
+  return keepMs and KEPT_FROM + now + keepMs or now
+end
