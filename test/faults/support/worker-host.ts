@@ -26,6 +26,8 @@ export interface WorkerOptions {
   readonly webhooks?:
     | Pick<WebhooksOptions, "delivery" | "retry" | "endpoints" | "limits" | "awaitStorage">
     | undefined;
+  /** Another build's worker-process.js. */
+  readonly program?: string | undefined;
   /** Where to kill itself (worker-process.js). */
   readonly crashAt?: string | undefined;
   /** Of the resource whose event kills the process. */
@@ -70,6 +72,8 @@ export interface Worker {
   readonly update: Registrations["update"];
   readonly remove: Registrations["remove"];
   readonly start: () => Promise<void>;
+  /** Creates or converts the tables of a storage that leaves this to the host. */
+  readonly migrate: () => Promise<void>;
   readonly closeStorage: () => Promise<void>;
   readonly signal: (signal: NodeJS.Signals) => void;
   readonly kill: () => Promise<Exit>;
@@ -133,10 +137,14 @@ function readJournal(path: string): readonly JournalEntry[] {
 }
 
 /** Ready to be called when it resolves. It ends with the test that started it. */
-export async function startWorker({ crashAt, ...options }: WorkerOptions): Promise<Worker> {
+export async function startWorker({
+  crashAt,
+  program = PROGRAM,
+  ...options
+}: WorkerOptions): Promise<Worker> {
   const folder = mkdtempSync(join(tmpdir(), "postbell-worker-"));
   const journal = join(folder, "journal");
-  const child = fork(PROGRAM, {
+  const child = fork(program, {
     env: {
       ...process.env,
       WH_OPTIONS: JSON.stringify({ ...options, journal }),
@@ -175,6 +183,7 @@ export async function startWorker({ crashAt, ...options }: WorkerOptions): Promi
     update: (...args) => call("update", ...args) as ReturnType<Registrations["update"]>,
     remove: (...args) => call("remove", ...args) as Promise<void>,
     start: () => call("start") as Promise<void>,
+    migrate: () => call("migrate") as Promise<void>,
     closeStorage: () => call("close") as Promise<void>,
     signal: (signal) => void child.kill(signal),
     kill,

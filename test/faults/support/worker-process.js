@@ -136,7 +136,7 @@ const COMMANDS = {
   create: (registration) => webhooks.registrations.create(registration),
   update: (change) => webhooks.registrations.update(change),
   remove: (id) => webhooks.registrations.remove(id),
-
+  migrate: async () => void (await storage.migrate?.()),
   close: () => storage.close(),
 };
 
