@@ -11,6 +11,7 @@ import {
   toMessage,
 } from "./command.js";
 import { demo } from "./demo.js";
+import { examine } from "./examine.js";
 import { exportSite } from "./export.js";
 import { importSite } from "./import.js";
 import { listen } from "./listen.js";
@@ -23,6 +24,7 @@ const COMMANDS: Record<string, Command> = {
   demo,
   listen,
   verify,
+  examine,
   replay,
   plan,
   import: importSite,
@@ -31,7 +33,8 @@ const COMMANDS: Record<string, Command> = {
   backup: backUpSqlite,
 };
 
-const EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not valid (verify), 130 interrupted.";
+const EXIT_CODES =
+  "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not valid (verify, examine), 130 interrupted.";
 
 const HELP = `Usage:
 ${Object.values(COMMANDS)

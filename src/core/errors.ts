@@ -33,6 +33,8 @@ export type ErrorCode =
   | "webhook_limit_reached"
   /** The webhook is DISABLED, so nothing is sent to it. Enable it first. */
   | "webhook_disabled"
+  /** The webhook is ENABLED, and what was asked for has to be confirmed then. */
+  | "webhook_enabled"
   /** An attempt of this delivery is in flight. Wait for its result, or resend with `force`. */
   | "attempt_in_flight"
   /** An event cannot be resent to this webhook again. */

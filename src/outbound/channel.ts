@@ -17,6 +17,7 @@ import {
   toResponse,
 } from "./http-message.js";
 import { createResponseReader } from "./response-reader.js";
+import { writeSlowly } from "./slow-body.js";
 import type { OutboundFailure, OutboundRequest, OutboundResult, ResponseReceiver } from "./types.js";
 
 export interface ChannelSettings extends ConnectionSettings {
@@ -130,7 +131,9 @@ export function createChannel(
     reader.start();
     if (!isReferenced) socket.ref();
     isReferenced = true;
-    socket.write(requestBytes(begun.requestHead, begun.request.body));
+    const { body, bodyPauseMs } = begun.request;
+    if (bodyPauseMs === undefined || body === null) socket.write(requestBytes(begun.requestHead, body));
+    else writeSlowly(socket, { head: begun.requestHead, body, pauseMs: bodyPauseMs }, clock);
   };
 
   const open = (): void => {
@@ -219,7 +222,9 @@ export function createChannel(
     // event loop, in which a near endpoint may have responded.
     const isUnread = socket?.writableNeedDrain === true;
     const isOld = clock.monotonic() - openedAt > MAX_AGE_MS;
-    if (!isReusable || !head.isKeptAlive || nextIdleMs <= 0 || isUnread || isOld) {
+    // Parts of its body may still be to come.
+    const isSlow = ended.request.bodyPauseMs !== undefined;
+    if (!isReusable || !head.isKeptAlive || nextIdleMs <= 0 || isUnread || isOld || isSlow) {
       void drop();
       return;
     }

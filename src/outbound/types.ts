@@ -22,6 +22,11 @@ export interface OutboundRequest {
    * them.
    */
   readonly maxBodyBytes: number;
+  /**
+   * Sends the body slowly, in eight parts with this many milliseconds between them, to test how the
+   * endpoint deals with it. Its connection is not used again. Default: all at once.
+   */
+  readonly bodyPauseMs?: number | undefined;
 }
 
 /** The result of a request. */

@@ -95,6 +95,45 @@ export const listHeaders = (
   }),
 });
 
+/**
+ * The secrets that sign now. The first one signs `X-Service-Signature`. During a rotation this is
+ * the old one, until the subscriber has had time to learn the new one.
+ */
+export const listSecrets = (webhook: WebhookRecord, now: number): SigningSecrets => {
+  const rotation = getRotation(webhook, now);
+  return rotation === null ? [webhook.secret] : [rotation.previousSecret, webhook.secret];
+};
+
+type SigningSecrets = readonly [secret: string, ...others: string[]];
+
+/** The content of a signature. `timestamp` in Unix seconds. */
+export interface SignedContent {
+  id: string;
+  timestamp: number;
+  body: Buffer;
+  secrets: SigningSecrets;
+}
+
+/** Returns the headers of a delivery that are the same for every host. */
+export function signHeaders(
+  { header, standardWebhooks, ed25519 }: WebhooksConfig["signature"],
+  content: SignedContent,
+): Record<string, string> {
+  const { id, timestamp, body, secrets } = content;
+  const headers: Record<string, string> = {
+    ...FIXED_HEADERS,
+    [header]: signatureHeader({ secret: secrets[0], timestamp, body }),
+  };
+  if (standardWebhooks) {
+    const standard = standardHeaders(content);
+    const [key] = ed25519;
+    if (key !== undefined)
+      standard["webhook-signature"] += ` ${asymmetricSignature({ key, id, timestamp, body })}`;
+    Object.assign(headers, standard);
+  }
+  return headers;
+}
+
 export function buildRequest(
   { delivery, signature, clock }: WebhooksConfig,
   { webhook, event: { id } }: Claim,
@@ -102,26 +141,10 @@ export function buildRequest(
   now: number,
 ): OutboundRequest {
   const timestamp = Math.floor(clock.now() / 1000);
-  // The first secret signs `X-Service-Signature`. During a rotation this is the old one, until the
-  // subscriber has had time to learn the new one.
-  const rotation = getRotation(webhook, now);
-  const secrets =
-    rotation === null ? ([webhook.secret] as const) : ([rotation.previousSecret, webhook.secret] as const);
-  const headers: Record<string, string> = {
-    ...FIXED_HEADERS,
-    [signature.header]: signatureHeader({ secret: secrets[0], timestamp, body }),
-  };
-  if (signature.standardWebhooks) {
-    const standard = standardHeaders({ secrets, id, timestamp, body });
-    const [key] = signature.ed25519;
-    if (key !== undefined)
-      standard["webhook-signature"] += ` ${asymmetricSignature({ key, id, timestamp, body })}`;
-    Object.assign(headers, standard);
-  }
   return {
     url: webhook.url,
     method: "POST",
-    headers,
+    headers: signHeaders(signature, { id, timestamp, body, secrets: listSecrets(webhook, now) }),
     body,
     deadlineMs: delivery.deadlineMs,
     maxBodyBytes: delivery.maxResponseBytes,

@@ -258,7 +258,7 @@ export function createWebhooks<const C extends EventCatalogue, const P = Default
   const append = createAppendEvents(base, worker, reminder);
   const entitlement = createEntitlement(base);
   const registrations = createRegistrations(base, entitlement);
-  const deliveriesOf = createDeliveryLog(base, entitlement, append, reminder);
+  const deliveriesOf = createDeliveryLog(base, entitlement, append, { reminder, send: sender.send });
   const callsOf = (who: Subscriber | Operator): SubscriberCalls => ({
     registrations: registrations.forActor(who),
     deliveries: deliveriesOf(who),

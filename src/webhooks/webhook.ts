@@ -61,6 +61,7 @@ export type AuditAction =
   | "webhook.recovered"
   | "webhook.replayed"
   | "webhook.tested"
+  | "webhook.examined"
   | "delivery.resent"
   | "delivery.failed"
   | "delivery.withheld"

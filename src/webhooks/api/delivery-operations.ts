@@ -7,6 +7,7 @@ import { componentRef } from "../../http/openapi-document.js";
 import type { JsonObject } from "../../schema/types.js";
 import { notFound } from "../call-arguments.js";
 import { PER_ATTEMPT } from "../delivery/deliveries.js";
+import { EXAMINATION_CHECKS, EXAMINATION_PROBLEMS } from "../delivery/examination.js";
 import { EXPLANATION_REASONS } from "../delivery/explanation.js";
 import { parseDeliveryId } from "../store/records.js";
 import { findWebhook, parseInclude, renameErrorField, toJsonResponse } from "./api-request.js";
@@ -26,6 +27,23 @@ const attemptedId: JsonObject = {
   type: "string",
   description: "The id of the delivery that will be attempted.",
 };
+
+const examinationCheck: JsonObject = describeObject({
+  name: { type: "string", enum: [...EXAMINATION_CHECKS] },
+  result: { type: "string", enum: ["passed", "failed", "skipped"] },
+  problem: {
+    type: ["string", "null"],
+    enum: [...EXAMINATION_PROBLEMS, null],
+    description:
+      "`accepted`: a 2xx to a request to refuse. `refused`: a 4xx to one to accept. `broken`: a 5xx. `late`, `unreachable`: no response.",
+  },
+  status: { type: ["integer", "null"], description: "The status of the response; null without one." },
+  code: { type: ["string", "null"], description: "Why there is no response." },
+  durationMs: { type: ["integer", "null"], minimum: 0 },
+  title: { type: "string", description: "In English, as `expected` and `fix`." },
+  expected: { type: "string" },
+  fix: { type: ["string", "null"], description: "How to repair it; null unless it failed." },
+});
 
 export const deliveryOperations: Operations = {
   readStats: {
@@ -220,6 +238,60 @@ export const deliveryOperations: Operations = {
       const type = event_type as string | undefined;
       const test = call.webhooks.deliveries.test({ webhookId, type });
       return toJsonResponse(202, await renameErrorField({ type: "event_type" }, test));
+    },
+  },
+  examineWebhook: {
+    method: "POST",
+    path: "/v1/webhooks/:webhookId/examination",
+    tag: "Deliveries",
+    summary: "Examine an endpoint",
+    description:
+      "Sends ten test notifications, good and bad ones, to the endpoint, and reports what it does wrong and how to repair it. Nothing is logged or retried. It takes up to 25 seconds. An ENABLED webhook has to be confirmed: otherwise the response is 409 `webhook_enabled`. Only the API key that owns the webhook, or a key that may act for it, may examine.",
+    body: {
+      isOptional: true,
+      properties: {
+        even_if_enabled: {
+          type: "boolean",
+          default: false,
+          description: "True examines an ENABLED webhook, whose endpoint may be in production.",
+        },
+      },
+      example: {},
+    },
+    response: {
+      status: 200,
+      description: "The report.",
+      schema: describeObject({
+        at: describeTime("When the examination began."),
+        isPassed: { type: "boolean", description: "True if no check failed." },
+        checks: { type: "array", items: examinationCheck },
+      }),
+      example: {
+        at: EXAMPLE_WEBHOOK.updatedDate,
+        isPassed: false,
+        checks: [
+          {
+            name: "wrong_signature",
+            result: "failed",
+            problem: "accepted",
+            status: 200,
+            code: null,
+            durationMs: 12,
+            title: "A signature with another secret",
+            expected: "a 4xx, such as 400 or 401",
+            fix: "Compute the signature over the raw bytes of the body and compare it before anything else.",
+          },
+        ],
+      },
+    },
+    errors: [403, 404, 409],
+    async handle(call) {
+      const { id: webhookId } = await findWebhook(call);
+      const { even_if_enabled } = await call.readBody();
+      call.charge(EXAMINATION_CHECKS.length);
+      const evenIfEnabled = even_if_enabled as boolean | undefined;
+      const examination = call.webhooks.deliveries.examine({ webhookId, evenIfEnabled });
+      return toJsonResponse(200, await renameErrorField({ evenIfEnabled: "even_if_enabled" }, examination));
     },
   },
 };

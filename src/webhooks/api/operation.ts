@@ -141,6 +141,7 @@ export const apiErrors = {
       "webhook_deleted",
       "secret_rotated",
       "webhook_disabled",
+      "webhook_enabled",
       "attempt_in_flight",
       "resend_limit_reached",
     ],

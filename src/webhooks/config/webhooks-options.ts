@@ -158,7 +158,8 @@ export interface WebhookLimits {
    */
   requestsPerMinute?: number | undefined;
   /**
-   * Recoveries per webhook, and tests per webhook, in this process; 0 means no limit. Default 6.
+   * Recoveries, tests, and examinations per webhook, each, in this process; 0 means no limit.
+   * Default 6.
    */
   repairsPerMinute?: number | undefined;
   /**

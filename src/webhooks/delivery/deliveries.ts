@@ -5,6 +5,7 @@ import type { List } from "../list.js";
 import type { Attempt, AttemptSummary, DeliveryState, RecoverableState } from "../store.js";
 import type { EndpointHealth } from "./endpoint-health.js";
 import type { EventFeedRequest, EventPage } from "./event-feed.js";
+import type { ExaminationCalls } from "./examination.js";
 import type { Explanation } from "./explanation.js";
 
 /** An attempt in the delivery log. */
@@ -173,12 +174,12 @@ export interface ReplayRequest {
  * has the rights of that API key, as its `registrations`: every key of the account may read the
  * log, but without the subjects, and without the excerpts of responses, which can repeat a record.
  * Only a key that may manage the webhook may call `inspect`, `listEvents`, `resend`, `recover`,
- * `replay` and `test`.
+ * `replay`, `test` and `examine`.
  *
  * @throws `not_found`, `invalid_argument` and the errors of the storage; for a subscriber also
  * `webhook_owned_by_another_key` and `access_unavailable`.
  */
-export interface Deliveries {
+export interface Deliveries extends ExaminationCalls {
   /**
    * Lists deliveries created at or after `since` and before `until`, newest first. `limit` is the
    * size of a page, 1 to 100, 50 by default.

@@ -2,6 +2,7 @@
 
 import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { isUuid } from "../../core/uuid.js";
+import type { Send } from "../../outbound/types.js";
 import { type Actor, hasAuthority } from "../access.js";
 import {
   checkName,
@@ -42,6 +43,7 @@ import {
 import { type AppendForWebhook, createDeliveryRepairs } from "./delivery-repairs.js";
 import { endpointHealth } from "./endpoint-health.js";
 import { createEventFeed } from "./event-feed.js";
+import { createExaminations } from "./examine.js";
 import { explainDelivery } from "./explanation.js";
 import { listByKey } from "./key-search.js";
 
@@ -71,7 +73,7 @@ export function createDeliveryLog(
   base: ServiceBase,
   entitlement: Entitlement,
   append: AppendForWebhook,
-  reminder: StartReminder,
+  { reminder, send }: { reminder: StartReminder; send: Send },
 ): (actor: Actor) => Deliveries {
   const { store, config, catalogue } = base;
   const permissionFor = createPermissions(base);
@@ -162,6 +164,7 @@ export function createDeliveryLog(
 
   const feed = createEventFeed(base, entitlement);
   const repairs = createDeliveryRepairs(base, entitlement, append, reminder);
+  const examinations = createExaminations(base, entitlement, send);
 
   return (actor) =>
     Object.freeze<Deliveries>({
@@ -228,6 +231,7 @@ export function createDeliveryLog(
       listEvents: feed(actor),
 
       ...repairs(actor),
+      ...examinations(actor),
     });
 }
 

@@ -8,26 +8,21 @@ import { type BuiltPayload, buildPayload } from "./bundle.js";
 import type { BodyForm } from "./notification.js";
 import { buildPlainPayload } from "./plain-event.js";
 
+const TEST_MESSAGE = "This is a test of your webhook. It is about no record.";
+
 /** Source: FHIR R4, OperationOutcome. */
-const TEST_RESOURCE: FhirResource = {
+const buildTestResource = (diagnostics: string): FhirResource => ({
   resourceType: "OperationOutcome",
   meta: TEST_META,
-  issue: [
-    {
-      severity: "information",
-      code: "informational",
-      diagnostics: "This is a test of your webhook. It is about no record.",
-    },
-  ],
-};
-
-/** The data of a test of a plain type without an example. */
-const TEST_DATA = { message: "This is a test of your webhook. It is about no record." };
+  issue: [{ severity: "information", code: "informational", diagnostics }],
+});
 
 /**
  * Creates the event of a test, whose notification names `sentType` as event type. A FHIR event has
- * a sample of its resource, or without an event type `TEST_RESOURCE`; a plain one has the example
- * of its type, and is marked with `"test": true`.
+ * a sample of its resource, or without an event type an `OperationOutcome`; a plain one has the
+ * example of its type, and is marked with `"test": true`.
+ *
+ * @param message the text of an event without a sample. Default: says that it is a test.
  */
 export async function createTestEvent(
   { body, catalogue }: { body: BodyForm; catalogue: Catalogue },
@@ -36,11 +31,13 @@ export async function createTestEvent(
     account,
     sentType,
     now,
+    message = TEST_MESSAGE,
   }: {
     id: string;
     account: string;
     sentType: string;
     now: number;
+    message?: string | undefined;
   },
 ): Promise<EventRecord> {
   const entry = catalogue.types.get(sentType) ?? (body === "plain" ? {} : []);
@@ -48,11 +45,11 @@ export async function createTestEvent(
   const bytes = Number.MAX_SAFE_INTEGER;
   const build = (): BuiltPayload | Promise<BuiltPayload> => {
     if (isPlain(entry)) {
-      const data = entry.example ?? TEST_DATA;
+      const data = entry.example ?? { message };
       return buildPlainPayload({ ...common, data, isTest: true, maxBytes: bytes });
     }
     const [resourceType] = entry;
-    const resource = resourceType === undefined ? TEST_RESOURCE : sampleResource(resourceType);
+    const resource = resourceType === undefined ? buildTestResource(message) : sampleResource(resourceType);
     return buildPayload({ ...common, resource, limits: { entries: 1, bytes } });
   };
   return { id, account, type: TEST_EVENT_TYPE, ...(await build()) };

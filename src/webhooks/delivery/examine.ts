@@ -1,0 +1,252 @@
+/** Examines endpoints: sends each check of an examination, and reports. */
+
+import { randomUUID } from "node:crypto";
+import type { Clock } from "../../core/clock.js";
+import { PostbellError } from "../../core/errors.js";
+import { createRateLimit } from "../../http/rate-limit.js";
+import type { OutboundRequest, Send } from "../../outbound/types.js";
+import { newSecret } from "../../signature/signature.js";
+import type { Actor } from "../access.js";
+import { toAuditActor } from "../audit.js";
+import { invalidField, readCallArguments } from "../call-arguments.js";
+import type { ServiceBase, WebhooksConfig } from "../config/config.js";
+import { type Catalogue, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
+import { type BodyForm, readPayload } from "../events/notification.js";
+import { createTestEvent } from "../events/test-event.js";
+import type { Entitlement } from "../registrations/entitlement.js";
+import { addHeaders, createHostHeaders, listSecrets, type SignedContent, signHeaders } from "../sender.js";
+import type { WebhookRecord } from "../store.js";
+import {
+  EXAMINATION_CHECKS,
+  type Examination,
+  type ExaminationCalls,
+  type ExaminationCheck,
+  type ExaminationCheckName,
+  judgeCheck,
+  REQUEST_MS,
+  skipCheck,
+} from "./examination.js";
+import { takeToken } from "./recover.js";
+
+const HOUR_S = 3_600;
+
+/** No check begins later. With the last request, an examination ends before clients give up. */
+const LAST_CHECK_MS = 20_000;
+
+/** Two seconds for the eight parts of a body. */
+const SLOW_PAUSE_MS = 280;
+
+/** The largest body that is sent, which is also the default of `limits.notificationBytes`. */
+const MAX_LARGE_BYTES = 262_144;
+
+/** The bytes of a body beyond the text of the test. */
+const ENVELOPE_BYTES = 1_024;
+
+const UNKNOWN_TYPE = "postbell.unknown-type";
+
+/** The endpoint, and how its notifications are made. */
+export interface ExaminedEndpoint {
+  url: string;
+  /** The id of the webhook. */
+  id: string;
+  account: string;
+  secrets: SignedContent["secrets"];
+  signature: WebhooksConfig["signature"];
+  body: BodyForm;
+  eventIdField: boolean;
+  maxResponseBytes: number;
+  /** The largest notification that the endpoint gets. */
+  notificationBytes: number;
+  /** False if a function of the host sends the requests, which writes a body at once. */
+  canSendSlowly: boolean;
+  catalogue: Catalogue;
+  /** Adds the headers that every delivery to the endpoint has. */
+  addHeaders: (request: OutboundRequest) => OutboundRequest;
+}
+
+/** The checks that send a request. The time is that of the first one. */
+type SentCheck = Exclude<ExaminationCheckName, "prompt">;
+
+/** Builds the requests of one examination. The first one is sent twice. */
+class ExaminationRequests {
+  #endpoint: ExaminedEndpoint;
+  #clock: Clock;
+  #first: OutboundRequest | undefined;
+
+  constructor(endpoint: ExaminedEndpoint, clock: Clock) {
+    this.#endpoint = endpoint;
+    this.#clock = clock;
+  }
+
+  async build(name: SentCheck): Promise<OutboundRequest> {
+    switch (name) {
+      case "signed":
+        this.#first = await this.#sign({});
+        return this.#first;
+      case "duplicate":
+        return this.#first ?? this.#sign({});
+      case "wrong_signature":
+        return this.#sign({}, (content) => ({ ...content, secrets: [newSecret()] }));
+      case "changed_body":
+        return this.#sign({}, (content) => ({
+          ...content,
+          body: Buffer.concat([content.body, Buffer.from(" ")]),
+        }));
+      case "old_signature":
+        return this.#sign({}, (content) => ({ ...content, timestamp: content.timestamp - HOUR_S }));
+      case "unknown_type":
+        return this.#sign({ type: UNKNOWN_TYPE });
+      case "slow_body":
+        return { ...(await this.#sign({})), bodyPauseMs: SLOW_PAUSE_MS };
+      case "large_body":
+        return this.#sign({ message: "x".repeat(this.#largeBytes()) });
+      case "unsigned":
+        return this.#removeSignatures(await this.#sign({}));
+    }
+  }
+
+  #largeBytes(): number {
+    const { notificationBytes } = this.#endpoint;
+    return Math.max(0, Math.min(notificationBytes, MAX_LARGE_BYTES) - ENVELOPE_BYTES);
+  }
+
+  /** @param change what is signed in place of the notification. */
+  async #sign(
+    { type = TEST_EVENT_TYPE, message }: { type?: string; message?: string },
+    change: (content: SignedContent) => SignedContent = (content) => content,
+  ): Promise<OutboundRequest> {
+    const { url, id: topic, account, secrets, body: form, catalogue, eventIdField } = this.#endpoint;
+    const now = this.#clock.now();
+    const id = randomUUID();
+    const event = await createTestEvent(
+      { body: form, catalogue },
+      { id, account, sentType: type, now, message },
+    );
+    const body = readPayload(event.payload).body({ form, topic, allowed: null, eventIdField });
+    const content = change({ id, timestamp: Math.floor(now / 1000), body, secrets });
+    const { signature, maxResponseBytes } = this.#endpoint;
+    // A signature of the service's own key would be right, whatever the secret.
+    const isOurs = content.secrets === secrets;
+    return this.#endpoint.addHeaders({
+      url,
+      method: "POST",
+      headers: signHeaders(isOurs ? signature : { ...signature, ed25519: [] }, content),
+      body,
+      deadlineMs: REQUEST_MS,
+      maxBodyBytes: maxResponseBytes,
+    });
+  }
+
+  #removeSignatures(request: OutboundRequest): OutboundRequest {
+    const { header } = this.#endpoint.signature;
+    const { [header]: _, "webhook-signature": __, ...headers } = request.headers;
+    return { ...request, headers };
+  }
+}
+
+/** Makes all checks, one after another. Without a 2xx to the first one, the others say nothing. */
+export async function examineEndpoint(
+  endpoint: ExaminedEndpoint,
+  send: Send,
+  clock: Clock,
+): Promise<Pick<Examination, "isPassed" | "checks">> {
+  const requests = new ExaminationRequests(endpoint, clock);
+  const startedAt = clock.monotonic();
+  const checks: ExaminationCheck[] = [];
+  let isAccepting = true;
+  for (const name of EXAMINATION_CHECKS) {
+    // It is judged by the first response.
+    if (name === "prompt") continue;
+    const isPossible = name !== "slow_body" || endpoint.canSendSlowly;
+    if (!isAccepting || !isPossible || clock.monotonic() - startedAt > LAST_CHECK_MS) {
+      checks.push(skipCheck(name));
+      continue;
+    }
+    const request = await requests.build(name);
+    const sentAt = clock.monotonic();
+    const response = await send(request);
+    const durationMs = Math.max(0, Math.round(clock.monotonic() - sentAt));
+    const check = judgeCheck(name, response, durationMs);
+    checks.push(check);
+    if (name !== "signed") continue;
+    isAccepting = check.result === "passed";
+    checks.push(isAccepting ? judgeCheck("prompt", response, durationMs) : skipCheck("prompt"));
+  }
+  return { isPassed: checks.every(({ result }) => result !== "failed"), checks };
+}
+
+const webhookEnabled = (): PostbellError =>
+  new PostbellError(
+    "webhook_enabled",
+    "The webhook is ENABLED, so its endpoint may be in production, and an examination sends it wrong signatures and other bad requests: disable it first, or confirm with evenIfEnabled.",
+    { field: "evenIfEnabled" },
+  );
+
+export function createExaminations(
+  base: ServiceBase,
+  entitlement: Entitlement,
+  send: Send,
+): (actor: Actor) => ExaminationCalls {
+  const { store, config, catalogue, audit } = base;
+  const { clock, delivery, limits } = config;
+  const tokens = createRateLimit({ perMinute: limits.repairsPerMinute, clock });
+  const hostHeadersFor = createHostHeaders(base);
+  /** The accounts with a running examination. */
+  const running = new Set<string>();
+
+  const toEndpoint = async (webhook: WebhookRecord): Promise<ExaminedEndpoint> => {
+    const headers = (await hostHeadersFor?.(webhook)) ?? null;
+    if (hostHeadersFor !== undefined && headers === null) {
+      const message =
+        "delivery.headers threw, took too long or returned an invalid value, so nothing was sent.";
+      throw new PostbellError("access_unavailable", `${message} Try again later.`);
+    }
+    const { id, account, url } = webhook;
+    const secrets = listSecrets(webhook, store.now());
+    return {
+      id,
+      account,
+      url,
+      secrets,
+      signature: config.signature,
+      body: config.body,
+      eventIdField: delivery.eventIdField,
+      maxResponseBytes: delivery.maxResponseBytes,
+      notificationBytes: limits.notificationBytes,
+      canSendSlowly: delivery.send === undefined,
+      catalogue,
+      addHeaders: (request) => addHeaders(request, webhook, headers),
+    };
+  };
+
+  return (actor) => ({
+    async examine(request) {
+      const input = readCallArguments("examine", request, ["webhookId", "evenIfEnabled"]);
+      const { webhookId, evenIfEnabled = false } = input;
+      if (typeof evenIfEnabled !== "boolean")
+        throw invalidField("evenIfEnabled", "evenIfEnabled must be true or false.");
+      const webhook = await entitlement.find(webhookId, actor);
+      await entitlement.requireManager(webhook, actor);
+      if (webhook.status === "ENABLED" && !evenIfEnabled) throw webhookEnabled();
+      const { account } = webhook;
+      if (running.has(account)) throw stillRunning();
+      const refusal = takeToken(tokens, webhookId, "Too many examinations of this webhook");
+      if (refusal !== undefined) throw refusal;
+      running.add(account);
+      try {
+        const endpoint = await toEndpoint(webhook);
+        audit.record({ account, action: "webhook.examined", actor: toAuditActor(actor), webhookId });
+        return { at: new Date(store.now()), ...(await examineEndpoint(endpoint, send, clock)) };
+      } finally {
+        running.delete(account);
+      }
+    },
+  });
+}
+
+const stillRunning = (): PostbellError =>
+  new PostbellError(
+    "rate_limited",
+    `Another examination of this account is running; try again in ${REQUEST_MS / 1_000} s.`,
+    { retryAfterMs: REQUEST_MS },
+  );
