@@ -26,7 +26,6 @@ export {
   type PlainAccess,
   type Subscriber,
 } from "./webhooks/access.js";
-export type { SubscriberHandler } from "./webhooks/api/api-handler.js";
 export type { DeliveryOptions, SignatureOptions } from "./webhooks/config/delivery-options.js";
 export type { RegistrationOptions } from "./webhooks/config/registration-options.js";
 export type {
@@ -73,6 +72,7 @@ export type {
   WebhookWithSecret,
 } from "./webhooks/registrations/registrations.js";
 export {
+  type CatalogueEvent,
   createWebhooks,
   type EmitOptions,
   type Emitted,

@@ -52,6 +52,7 @@ export type {
   Events,
   ListAccounts,
 } from "./webhooks/accounts.js";
+export type { SubscriberHandler } from "./webhooks/api/api-handler.js";
 export type { EndpointFailure, ExhaustedDelivery } from "./webhooks/config/webhooks-options.js";
 export type { Emittable, EventAbout, EventHint, ResourceOf } from "./webhooks/emit/event-input.js";
 export type { EmitResult } from "./webhooks/emit/prepare-event.js";

@@ -45,7 +45,7 @@ import { createStartReminder } from "./start-reminder.js";
 import type { WebhookStore } from "./store.js";
 import type { AuditLog } from "./webhook.js";
 
-export type { AnyEventInput, EventInput, PlainEventInput } from "./emit/event-input.js";
+export type { AnyEventInput, CatalogueEvent, EventInput, PlainEventInput } from "./emit/event-input.js";
 export type { EmitOptions, Emitted } from "./emit/prepare-event.js";
 
 /** The webhook service for one subscriber: `webhooks.as(subscriber)`. An adapter can mount it. */

@@ -1,7 +1,8 @@
 /** The event that a host passes to `emit`, as the compiler checks it against the catalogue. */
 
+import type { PlainCatalogue } from "../event-types/catalogue.js";
 import type { DataOf, EventName, IsPlainType, ResourceTypeOf } from "../event-types/event-data.js";
-import type { FhirResource } from "../fhir.js";
+import type { FhirResource, ParsedResource } from "../fhir.js";
 
 /**
  * An event: something happened to a record of an account.
@@ -120,6 +121,39 @@ export interface EventHint<T extends string> {
   keepMs?: unknown;
 }
 
+declare const catalogue: unique symbol;
+
+/** Marks an event that was checked against the catalogue `C`. No value has this field. */
+interface CheckedBy<C> {
+  readonly [catalogue]?: (events: C) => C;
+}
+
+/**
+ * An event of the type `T` of a catalogue, as `emit` takes it: for a function that emits any type.
+ *
+ * @example
+ * const audit = <T extends keyof typeof events>(event: CatalogueEvent<typeof events, T>) => {
+ *   console.log(event.type, event.account);
+ *   return webhooks.emit(event);
+ * };
+ */
+export type CatalogueEvent<C, T extends EventName<C> = EventName<C>> = CheckedBy<C> &
+  { readonly [K in EventName<C>]: EventOfType<C, K> }[T];
+
+// The kind is decided by the whole catalogue, if that has one kind: a generic function knows it then.
+type EventOfType<C, K extends string> = [C] extends [PlainCatalogue]
+  ? PlainEventInput<K, DataOf<C, K>>
+  : [C] extends [Readonly<Record<string, string | readonly string[]>>]
+    ? ResourceEvent<K, ResourceTypeOf<C, K>>
+    : IsPlainType<C, K> extends true
+      ? PlainEventInput<K, DataOf<C, K>>
+      : ResourceEvent<K, ResourceTypeOf<C, K>>;
+
+/** An event about a record. Its type is a union for the reason that {@link FhirResource} has. */
+interface ResourceEvent<T extends string, R> extends Omit<EventInput<T>, "resource"> {
+  resource: ResourceOf<R> | (ResourceOf<R> & ParsedResource);
+}
+
 /** True if a resource type may be one of the `Wanted`. A plain string may be any. */
 type MayBe<R, Wanted> = string extends R
   ? true
@@ -138,6 +172,12 @@ type Correction<C, E> =
         : EventInput<EventName<C>>
       : EventAbout<E["type"], ResourceTypeOf<C, E["type"]>>
     : EventInput<EventName<C>>;
+
+interface Typed {
+  readonly type: unknown;
+}
+
+type OneOrList<T> = T | readonly T[];
 
 type TypeOf<E> = E extends { type: infer T } ? T : never;
 
@@ -158,8 +198,10 @@ type EmittableItem<C, E> = unknown extends E
  *
  * The resource is checked if its `resourceType` is known to the compiler.
  */
-export type Emittable<C, E> = unknown extends E
+export type Emittable<C, E> = [E, E] extends [OneOrList<CheckedBy<C>>, OneOrList<Typed>]
   ? E
-  : E extends readonly unknown[]
-    ? { readonly [I in keyof E]: EmittableItem<C, E[I]> }
-    : EmittableItem<C, E>;
+  : unknown extends E
+    ? E
+    : E extends readonly unknown[]
+      ? { readonly [I in keyof E]: EmittableItem<C, E[I]> }
+      : EmittableItem<C, E>;

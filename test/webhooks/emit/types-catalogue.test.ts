@@ -4,10 +4,15 @@
  */
 
 import { type } from "arktype";
+import type { Patient } from "fhir/r4.js";
 import * as v from "valibot";
 import { assertType, describe, expect, expectTypeOf, it } from "vitest";
 import * as z from "zod";
 import {
+  type CatalogueEvent,
+  type ClinicalEvents,
+  type ClinicalEventType,
+  clinicalEvents,
   createWebhooks,
   defineEvents,
   type Emitted,
@@ -140,6 +145,74 @@ describe("emit", () => {
     await expect(publish("order.payd", { order: "1" })).rejects.toMatchObject({ code: "unknown_event_type" });
     const any: Webhooks = webhooks;
     expect(any).toBe(webhooks);
+  });
+});
+
+describe("a function around emit for any type", () => {
+  const patient: Patient = { resourceType: "Patient", id: "1", name: [{ family: "Zoë" }] };
+
+  it("compiles for plain types", async () => {
+    const webhooks = open();
+    const audit = async <T extends keyof typeof events>(
+      event: CatalogueEvent<typeof events, T>,
+    ): Promise<Emitted> => {
+      expectTypeOf(event.account).toBeString();
+      const { id } = await webhooks.emit({ type: "order.noted", account, data: event.type });
+      expect(id).toHaveLength(36);
+      return webhooks.emit(event);
+    };
+    const emitted = await audit({ type: "order.paid", account, data: { order: "A-1" }, subject: "A-1" });
+    expect(emitted.duplicate).toBe(false);
+    await expect(
+      // @ts-expect-error a number
+      audit({ type: "order.paid", account, data: { order: 1 } }),
+    ).rejects.toMatchObject(refused);
+    // @ts-expect-error no such type
+    await expect(audit({ type: "order.payd", account, data: {} })).rejects.toMatchObject({
+      code: "unknown_event_type",
+    });
+    const all = <T extends keyof typeof events>(list: readonly CatalogueEvent<typeof events, T>[]) =>
+      webhooks.emit(list);
+    const list: readonly Emitted[] = await all([{ type: "order.noted", account, data: 1 }]);
+    expect(list).toHaveLength(1);
+  });
+
+  it("compiles for the clinical types, the default", async () => {
+    const webhooks = createWebhooks({ storage: memoryStorage(), access: { authenticate, canRead } });
+    const audit = <T extends ClinicalEventType>(event: CatalogueEvent<ClinicalEvents, T>) => {
+      expect(event.resource.id).toBe("1");
+      return webhooks.emit(event);
+    };
+    const emitted: Emitted = await audit({ type: "patient.updated", account, resource: patient });
+    expect(emitted.duplicate).toBe(false);
+    const resource = { resourceType: "Person", id: "1", active: true } as const;
+    await audit({ type: "patient.updated", account, resource: { ...resource, resourceType: "Patient" } });
+    await expect(
+      // @ts-expect-error another resource type
+      audit({ type: "patient.updated", account, resource: { ...resource, resourceType: "Person" } }),
+    ).rejects.toMatchObject(refused);
+  });
+
+  it("compiles for both in one catalogue, and for that one only", async () => {
+    const both = { ...clinicalEvents, ...events };
+    const access = { authenticate, canRead };
+    const webhooks = createWebhooks({ storage: memoryStorage(), events: both, access });
+    const audit = <T extends keyof typeof both>(event: CatalogueEvent<typeof both, T>) =>
+      webhooks.emit(event);
+    const any = (event: CatalogueEvent<typeof both>) => webhooks.emit(event);
+    await audit({ type: "patient.updated", account, resource: patient });
+    await any({ type: "order.paid", account, data: { order: "A-1" } });
+    await expect(
+      // @ts-expect-error a resource in place of data
+      audit({ type: "order.paid", account, resource: patient }),
+    ).rejects.toMatchObject(refused);
+    const shop = open();
+    // @ts-expect-error an event of another catalogue
+    const wrong = (event: CatalogueEvent<typeof both>) => shop.emit(event);
+    const unknown = { code: "unknown_event_type" };
+    await expect(wrong({ type: "patient.updated", account, resource: patient })).rejects.toMatchObject(
+      unknown,
+    );
   });
 });
 
