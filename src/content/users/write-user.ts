@@ -102,7 +102,7 @@ function refuseHostFields({ values, input, isGiven }: RestRequest, user: User): 
 }
 
 /**
- * Returns the preferences to store, `null` to remove them, and `undefined` if there are none.
+ * Returns the preferences to store, `null` to remove them, and `undefined` if the request has none.
  *
  * @throws RestError 400 with the schema's code for an invalid value; 413 `rest_text_too_large`
  */

@@ -227,8 +227,8 @@ const MAX_DEPTH = 100;
 
 /**
  * Lists the ancestors that the record `id` would have below `parent`, nearest first. Returns
- * `undefined` if it must not go there: the record would be an ancestor of itself, the ancestors form
- * a cycle, or the tree would be deeper than {@link MAX_DEPTH}. `getParent` returns 0 for a root.
+ * `undefined` if it must not go there: the record would be its own ancestor, the ancestors form a
+ * cycle, or the tree would be deeper than {@link MAX_DEPTH}. `getParent` returns 0 for a root.
  */
 export function listAncestorIds(
   id: number,

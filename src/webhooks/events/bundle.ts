@@ -38,8 +38,8 @@ export interface BuiltPayload {
   /** The event as it is stored; `readPayload` reads it. */
   payload: string;
   /**
-   * SHA-256 (hexadecimal) of what the host gave: type, time if there is one, resource, related. What
-   *  `resolve` found is not part of it, so that emitting again matches even if a referenced record
+   * SHA-256 (hexadecimal) of what the host gave: type, time (if any), resource, related. What
+   * `resolve` found is not part of it, so that emitting again matches even if a referenced record
    * has changed.
    */
   digest: string;

@@ -77,8 +77,8 @@ export interface SubscriberRegistrations {
   /**
    * Changes the fields that are present. Pending deliveries go to a new URL. A new URL or
    * re-enabling resets the health of the endpoint. Every key of the account may disable: `status:
-   * "DISABLED"`, with all other fields absent or unchanged. If the webhook has secret headers, a URL
-   * of another origin needs `headers` too: the same again, or `null`.
+   * "DISABLED"`, with all other fields absent or unchanged. If the webhook has secret headers, a
+   * URL of another origin needs `headers` too: the same again, or `null`.
    *
    * @example
    * await webhooks.registrations.update({ id, status: "DISABLED" });

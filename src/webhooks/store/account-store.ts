@@ -64,8 +64,8 @@ export interface AccountSummary {
 /** Lists the accounts of a storage. */
 export interface AccountListStore {
   /**
-   * Returns the accounts that have webhooks, in an order that the storage chooses and that stays the
-   * same from page to page. `failing` returns those with a webhook that has a `failingSince`: it
+   * Returns the accounts that have webhooks, in an order of the storage that stays the same
+   * from page to page. `failing` returns those with a webhook that has a `failingSince`: it
    * fails, or was disabled because it failed; within one partition, the one that fails for longest
    * first.
    *
