@@ -140,7 +140,7 @@ const toResponse = (health: { status: Health["status"] }): HttpResponse => ({
  */
 export function createHealth(options: HealthOptions): Service {
   const { webhooks, content, clock, ...limits } = readOptions("createHealth", healthOptions, options);
-  const measure = async (services: Pick<HealthOptions, "webhooks" | "content">): Promise<Health> => {
+  const measure = async (services: HealthOptions): Promise<Health> => {
     const [webhooksStatus, contentStatus, delayMs] = await Promise.all([
       services.webhooks?.status(),
       services.content?.status(),

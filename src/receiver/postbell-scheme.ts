@@ -15,7 +15,7 @@ import type { SignedRequest, WebhookScheme } from "./scheme.js";
 
 export type AnyNotification = EventNotification | PlainNotification;
 
-type SchemeOptions = Pick<OptionValues<typeof receiverOptions>, "secrets" | "publicKeys" | "header" | "body">;
+type SchemeOptions = OptionValues<typeof receiverOptions>;
 
 /**
  * By secrets or by public keys, never by either: a sender must not choose the weaker one.

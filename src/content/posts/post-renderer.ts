@@ -80,9 +80,9 @@ export function createPostRenderer({
   repository: ContentRepository;
   postTypes: PostTypes;
   site: Site;
-  users: Pick<Users, "stamp">;
+  users: Users;
   /** Only an item whose links everybody may see is cached. */
-  callers: Pick<Callers, "anonymous">;
+  callers: Callers;
   /** `core/v2` */
   namespace: string;
   /** A quarter of the cache, in bytes. Rendered items take half. */

@@ -274,8 +274,8 @@ export async function sanitiseValues(
  */
 export async function sanitiseStored(
   previous: Post,
-  { caller }: Pick<RestRequest, "caller">,
-  { fields }: Pick<PostTypeHandler, "fields">,
+  { caller }: RestRequest,
+  { fields }: PostTypeHandler,
   site: Pick<Site, "sanitise">,
 ): Promise<SanitisedValues> {
   const texts: { [name: string]: Json } = {};

@@ -15,8 +15,8 @@ import type { BlockCall } from "./render-blocks.js";
 export interface BlockSources {
   index: SiteIndex;
   records: PublicRecords;
-  settings: Pick<Settings, "read">;
-  users: Pick<Users, "get">;
+  settings: Settings;
+  users: Users;
 }
 
 export const readAttributeText = (value: unknown): string => (typeof value === "string" ? value : "");

@@ -237,7 +237,7 @@ export function createRecordCache({
 }: {
   store: ContentStore;
   /** Tells the newest version of each post. */
-  index: Pick<SiteIndex, "post">;
+  index: SiteIndex;
   /** Size of the cache in characters. */
   cacheCharacters: number;
   /** Called with the number of cached and of missing posts of each read. */

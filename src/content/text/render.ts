@@ -76,7 +76,7 @@ export function* typesetSteps(
     smilies = true,
     isShortCode = isBuiltInShortCode,
     hasParagraphs = false,
-  }: Pick<RenderOptions, "smilies" | "isShortCode"> & { hasParagraphs?: boolean },
+  }: RenderOptions & { hasParagraphs?: boolean },
 ): Steps<TakenText> {
   const marked = yield* takeShortCodes(html, isShortCode);
   const signs = yield* texturiseSteps(marked.html, { smilies });
