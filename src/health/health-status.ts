@@ -27,7 +27,9 @@ const REASONS: Record<Problem["code"], string> = {
 };
 
 /** A problem that may exist: `forMs` is 0 if it does not. */
-export interface PossibleProblem extends Pick<Problem, "code" | "forMs"> {
+export interface PossibleProblem {
+  code: Problem["code"];
+  forMs: Problem["forMs"];
   /** The code of the cause, for problems of the storage. */
   cause?: string | undefined;
 }

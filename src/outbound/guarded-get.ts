@@ -104,9 +104,12 @@ export function createGuardedGet({ client, clock, anyPort = false }: GuardedGetO
   };
 }
 
-type OpenRequest = Required<Pick<GetRequest, "url" | "maxBytes" | "deadlineMs">> & {
+interface OpenRequest {
+  url: string;
   accept: string;
-};
+  maxBytes: number;
+  deadlineMs: number;
+}
 
 interface Opened {
   kind: "response";

@@ -4,13 +4,13 @@ import type { Clock } from "../core/clock.js";
 import { hasMethods, hostOptions } from "../core/host-options.js";
 import type { Logger } from "../core/logger.js";
 import { value, wholeNumber } from "../core/options.js";
-import type { AnyEventInput, Emitted } from "../webhooks/service.js";
+import type { AnyEventInput } from "../webhooks/service.js";
 import type { OutboxSource } from "./outbox-source.js";
 
 /** The part of a webhook service that an outbox uses. */
 export interface Emitter {
   /** Like `emit` of the service. */
-  emit(event: AnyEventInput): Promise<Pick<Emitted, "duplicate">>;
+  emit(event: AnyEventInput): Promise<{ duplicate: boolean }>;
 }
 
 /** Options of `outbox`. */

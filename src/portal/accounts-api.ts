@@ -68,7 +68,7 @@ async function refuseWrong<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-function readListQuery(query: URLSearchParams): Pick<ListAccounts, "state" | "cursor" | "limit"> {
+function readListQuery(query: URLSearchParams): ListAccounts {
   const state = query.get("state") ?? undefined;
   if (state !== undefined && state !== "failing")
     throw new HttpError(400, "invalid_request", "state must be failing, or left out for all accounts.");

@@ -89,7 +89,8 @@ function createBoundedCaller(
 }
 
 /** Keeps the log in the storage. */
-interface LogWriter extends Pick<BoundedCaller, "settled"> {
+interface LogWriter {
+  settled: BoundedCaller["settled"];
   /** Adds entries of one partition, in one call of the storage. Neither waits nor throws. */
   add: (entries: StoredEntry[]) => void;
 }

@@ -42,7 +42,7 @@ import { createRegistrations } from "./registrations/registration-calls.js";
 import type { Registrations } from "./registrations/registrations.js";
 import { createSender } from "./sender.js";
 import { createStartReminder } from "./start-reminder.js";
-import type { WebhookStore } from "./store.js";
+import type { AuditLogStore, WebhookStore } from "./store.js";
 import type { AuditLog } from "./webhook.js";
 
 export type { AnyEventInput, CatalogueEvent, EventInput, PlainEventInput } from "./emit/event-input.js";
@@ -296,10 +296,7 @@ export function createWebhooks<const C extends EventCatalogue, const P = Default
 }
 
 /** The methods of the audit log, which a storage need not have. */
-function guardAuditLog(
-  store: WebhookStore,
-  bounded: GuardCall,
-): Pick<WebhookStore, "addAuditEntries" | "listAuditEntries"> {
+function guardAuditLog(store: WebhookStore, bounded: GuardCall): AuditLogStore {
   if (store.addAuditEntries === undefined) return {};
   return {
     addAuditEntries: bounded(async (request) => store.addAuditEntries?.(request)),

@@ -5,7 +5,7 @@ import { type OrderedRow, OrderedRows } from "./collections.js";
 
 const toKey = ({ subject, tag }: EventKey): string => (subject === undefined ? `t${tag}` : `s${subject}`);
 
-function listKeys({ subject, tags }: Pick<EventRecord, "subject" | "tags">): string[] {
+function listKeys({ subject, tags }: EventRecord): string[] {
   const keys = subject === undefined ? [] : [toKey({ subject })];
   if (tags !== undefined) for (const tag of tags) keys.push(toKey({ tag }));
   return keys;
@@ -19,11 +19,11 @@ export const textBytes = (text: string): number =>
 const ENTRY_BYTES = 300;
 
 /** Returns the counted size of the entries of an event. */
-export const indexBytes = (record: Pick<EventRecord, "subject" | "tags">): number =>
+export const indexBytes = (record: EventRecord): number =>
   listKeys(record).reduce((sum, key) => sum + ENTRY_BYTES + textBytes(key), 0);
 
 interface IndexedEvent extends OrderedRow {
-  record: Pick<EventRecord, "subject" | "tags">;
+  record: EventRecord;
 }
 
 export class EventIndex<T extends IndexedEvent> {

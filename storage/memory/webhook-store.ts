@@ -2,7 +2,9 @@
 
 import { randomUUID } from "node:crypto";
 import type {
+  AuditLogStore,
   DataKeyStore,
+  EndpointHealthStore,
   StorageContext,
   StoreStats,
   WebhookRecord,
@@ -122,9 +124,7 @@ function healthCounts({ endpoints }: State): StoreStats["endpoints"] {
   return counts;
 }
 
-function createMemoryHealthNotifications({
-  state,
-}: MemoryStoreContext): Pick<WebhookStore, "claimHealthNotifications" | "settleHealthNotification"> {
+function createMemoryHealthNotifications({ state }: MemoryStoreContext): EndpointHealthStore {
   return {
     async claimHealthNotifications({ now, leaseUntil, limit }) {
       const webhooks: WebhookRecord[] = [];
@@ -170,9 +170,7 @@ function addAuditEntry({ audit }: State, row: AuditRow, keep: number): void {
   }
 }
 
-function createMemoryAuditLog({
-  state,
-}: MemoryStoreContext): Pick<WebhookStore, "addAuditEntries" | "listAuditEntries"> {
+function createMemoryAuditLog({ state }: MemoryStoreContext): AuditLogStore {
   return {
     async addAuditEntries({ entries, keep }) {
       for (const record of entries)

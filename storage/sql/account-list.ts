@@ -70,7 +70,7 @@ async function summarise(
 ): Promise<AccountSummary[]> {
   const inDay = accounts.map((account) => [account, firstHourOfDay(now)]);
   const sums = await transaction.forEach<Sums>(ENDPOINTS, ["text", "int"], inDay);
-  const hours = await transaction.forEach<Pick<Sums, "succeeded" | "failed">>(HOURS, ["text", "int"], inDay);
+  const hours = await transaction.forEach<Sums>(HOURS, ["text", "int"], inDay);
   const last = await transaction.forEach<{ stored_at: number | null }>(
     LAST_EVENT,
     ["text"],

@@ -94,12 +94,10 @@ export async function completeEvents(
  */
 export async function reopenEvents(transaction: SqlTransaction, positions: number[]): Promise<Set<number>> {
   if (positions.length === 0) return new Set();
-  const rows = await transaction.lockRows<Pick<StoredEventRow, "position" | "deliveries">>(
-    events,
+  const rows = await transaction.lockRows<StoredEventRow>(events, "position", positions, [
     "position",
-    positions,
-    ["position", "deliveries"],
-  );
+    "deliveries",
+  ]);
   await transaction.update(
     events,
     ["position"],

@@ -80,7 +80,7 @@ interface ExaminedRow {
 const readExamined = (
   transaction: SqlTransaction,
   endpoint: number,
-  { since, until, cursor }: Pick<ListRequest, "since" | "until" | "cursor">,
+  { since, until, cursor }: ListRequest,
   limit: number,
 ): Promise<ExaminedRow[]> => {
   const [at, position] = (validateCursor(cursor, CURSOR) || `${Number.MAX_SAFE_INTEGER}.0`)

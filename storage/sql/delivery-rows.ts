@@ -20,7 +20,7 @@ export interface NewDelivery {
 
 /** Returns the place of a delivery in the queue of its endpoint. */
 export const getQueuePlace = (
-  { started_at, due_at, extra_at }: Pick<DeliveryRow, "started_at" | "due_at" | "extra_at">,
+  { started_at, due_at, extra_at }: { started_at: number | null; due_at: number; extra_at: number | null },
   now: number,
 ): number => findQueueTime({ startedAt: started_at, dueAt: due_at, extraAt: extra_at }, now);
 

@@ -124,9 +124,7 @@ async function addWebhook(
 }
 
 /** Returns the fields that have a value; an absent one leaves a webhook as it is. */
-const omitAbsent = (
-  fields: Pick<UpdateRequest["change"], "url" | "status" | "eventTypes" | "subscriberId">,
-): Partial<WebhookRecord> =>
+const omitAbsent = (fields: UpdateRequest["change"]): Partial<WebhookRecord> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
 /** The fields that a change gives a webhook, with their effects on its health. */

@@ -2,7 +2,9 @@
 
 import { LRUCache } from "lru-cache";
 import type {
+  AuditLogStore,
   AuditRecord,
+  EndpointHealthStore,
   Storage,
   StoreStats,
   WebhookRecord,
@@ -202,7 +204,7 @@ async function readStoreStats(
 
 // Health notifications on SQL: claims the steps that are due, and records what was decided.
 
-type HealthMethods = Pick<WebhookStore, "claimHealthNotifications" | "settleHealthNotification">;
+type HealthMethods = EndpointHealthStore;
 type ClaimRequest = Parameters<WebhookStore["claimHealthNotifications"]>[0];
 
 const NEXT_NOTICE = `SELECT min(notice_at) AS at FROM {endpoints} WHERE notice_at IS NOT NULL`;
@@ -279,9 +281,7 @@ const AUDIT_CURSOR = /^[0-9]{1,15}$/;
 
 type AuditRow = Pick<RowOf<typeof audit>, "position" | "at" | "entry">;
 
-function createSqlAuditLog({
-  database,
-}: SqlStoreContext): Pick<WebhookStore, "addAuditEntries" | "listAuditEntries"> {
+function createSqlAuditLog({ database }: SqlStoreContext): AuditLogStore {
   return {
     addAuditEntries: ({ entries, keep }) =>
       database.write(

@@ -141,7 +141,7 @@ export function createSqliteDatabase({
 
   const add = <T>(
     work: Job["work"],
-    { isWrite, isDurable }: Pick<Job, "isWrite" | "isDurable">,
+    { isWrite, isDurable }: { isWrite: boolean; isDurable: boolean },
   ): Promise<T> => {
     if (isClosed) return Promise.reject(closed());
     return new Promise<T>((resolve, reject) => {

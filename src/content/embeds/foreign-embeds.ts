@@ -72,7 +72,9 @@ interface EmbedClientOptions {
   isOwn: (url: string) => boolean;
 }
 
-interface EmbedClient extends Pick<PageGet, "isAllowed" | "close"> {
+interface EmbedClient {
+  isAllowed: PageGet["isAllowed"];
+  close: PageGet["close"];
   /** Rejects if a body is cut off or cannot be decompressed. */
   fetch: (query: EmbedQuery, getTimeLeft: () => number) => Promise<FetchedEmbed>;
 }

@@ -105,7 +105,13 @@ interface Read {
   address: (value: string | undefined) => string | undefined;
 }
 
-type Body = Pick<Embed, "type" | "width" | "height" | "html" | "url">;
+interface Body {
+  type: Embed["type"];
+  html: string;
+  url?: string;
+  width?: number;
+  height?: number;
+}
 
 function renderBody(foreign: ForeignEmbed, terms: EmbedTerms, read: Read): Body | undefined {
   const { type } = foreign;

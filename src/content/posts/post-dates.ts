@@ -1,6 +1,6 @@
 /** The rules for the dates of a post, and for `publish` and `future`, which follow from them. */
 
-import type { PostColumns, PostStatus } from "../records/records.js";
+import type { PostStatus } from "../records/records.js";
 import { RestError } from "../rest/error.js";
 import type { Site } from "../site.js";
 import { toDateFields } from "../text/dates.js";
@@ -60,15 +60,18 @@ export function setDates(
   }
 }
 
+/** The columns that decide when a post is published. */
+interface ScheduledPost {
+  status: PostStatus;
+  date: number;
+  dateGmt: number | null;
+}
+
 /**
  * Returns `future` for a post whose publication date is at least a minute ahead, and `publish` for
  * a scheduled post whose time has come. Other statuses stay.
  */
-export function resolveScheduledStatus(
-  post: Pick<PostColumns, "status" | "date" | "dateGmt">,
-  now: number,
-  site: Site,
-): PostStatus {
+export function resolveScheduledStatus(post: ScheduledPost, now: number, site: Site): PostStatus {
   const { status } = post;
   if (status !== "publish" && status !== "future") return status;
   const at = post.dateGmt ?? site.zone.toUtc(post.date);

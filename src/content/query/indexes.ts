@@ -154,8 +154,15 @@ export function createTermIndex(): TermIndex {
   const lists = new Map<Taxonomy, Term[]>();
 
   const resolve = (ids: number[]): Term[] => ids.flatMap((id) => terms.get(id) ?? []);
-  const toNameKey = ({ taxonomy, parent, name }: Pick<Term, "taxonomy" | "parent" | "name">): string =>
-    `${taxonomy}/${parent}/${name.toLowerCase()}`;
+  const toNameKey = ({
+    taxonomy,
+    parent,
+    name,
+  }: {
+    taxonomy: Taxonomy;
+    parent: number;
+    name: string;
+  }): string => `${taxonomy}/${parent}/${name.toLowerCase()}`;
   const below = (taxonomy: Taxonomy, parent: number) => resolve(byParent.get(`${taxonomy}/${parent}`));
 
   function remove(id: number): void {

@@ -8,7 +8,9 @@ import { hasSlugPerParent } from "../records/unique-names.js";
 import { createMultiMap, type MultiMap } from "./multi-map.js";
 
 /** Keys are `<scope>/<slug>`, or only the slug. */
-export interface SlugIndex extends Pick<MultiMap<string>, "get" | "some"> {
+export interface SlugIndex {
+  get: MultiMap<string>["get"];
+  some: MultiMap<string>["some"];
   add: (key: string, id: number) => void;
   remove: (key: string, id: number) => void;
   /**

@@ -103,7 +103,11 @@ export interface Collection {
   /** `supports` of WordPress, for `/types`. */
   supports: string[];
   /** Values of new items that differ between types. */
-  newPost: Pick<Post, "status" | "commentStatus" | "pingStatus">;
+  newPost: {
+    status: Post["status"];
+    commentStatus: Post["commentStatus"];
+    pingStatus: Post["pingStatus"];
+  };
   list: {
     perPage: number;
     order: "asc" | "desc";

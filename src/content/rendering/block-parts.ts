@@ -42,7 +42,7 @@ export const hideBrackets = (html: string): string => html.replaceAll("[", "&#91
 export const escapeRecordText = (text: string): string => hideBrackets(escapeAttribute(text));
 
 /** A text that authors wrote, on one line and without its markup. */
-export const showText = (site: Pick<Site, "plainText">, value: unknown): string =>
+export const showText = (site: Site, value: unknown): string =>
   escapeRecordText(site.plainText(readAttributeText(value)));
 
 /** Returns the attribute `class` of a block's outer element. */
@@ -92,7 +92,7 @@ export function renderTime(
     className = "",
     href = "",
   }: {
-    site: Pick<Site, "zone">;
+    site: Site;
     settings: BlockSources["settings"];
     format?: unknown;
     className?: string;

@@ -86,7 +86,7 @@ export function createModel(s: Scenario): Model {
 /** Adds a delivery that the storage has created. */
 export function addModelDelivery(
   { s, deliveries }: Model,
-  { id, webhookId, eventId }: Pick<ModelDelivery, "id" | "webhookId" | "eventId">,
+  { id, webhookId, eventId }: { id: string; webhookId: string; eventId: string },
 ): void {
   assert.ok(!deliveries.has(id), "an id is never used twice");
   deliveries.set(id, {

@@ -236,11 +236,7 @@ export function createDeliveryLog(
 }
 
 /** Reads the subject or the tag of a search. Throws `invalid_argument`. */
-function readKey({
-  subject,
-  tag,
-  eventId,
-}: Pick<Parameters<Deliveries["list"]>[0], "subject" | "tag" | "eventId">): EventKey | undefined {
+function readKey({ subject, tag, eventId }: Parameters<Deliveries["list"]>[0]): EventKey | undefined {
   const named = Object.entries({ subject, tag, eventId }).filter(([, value]) => value !== undefined);
   const [field = "subject"] = named[1] ?? [];
   if (named.length > 1) {

@@ -50,8 +50,11 @@ export interface EndpointHealth<Time> {
   readonly disableAt: Time | null;
 }
 
+/** The fields of a webhook that say how healthy its endpoint is. */
+type HealthFields = Pick<WebhookRecord, "status" | "failingSince" | "warnedAt">;
+
 export function endpointHealth(
-  { status, failingSince, warnedAt }: Pick<WebhookRecord, "status" | "failingSince" | "warnedAt">,
+  { status, failingSince, warnedAt }: HealthFields,
   policy: HealthPolicy,
 ): EndpointHealth<number> {
   if (status === "DISABLED") return { status: "disabled", failingSince, warnAt: null, disableAt: null };
@@ -80,7 +83,7 @@ export type HealthStep =
   | { kind: "none" };
 
 export function healthStep(
-  { status, failingSince, warnedAt }: Pick<WebhookRecord, "status" | "failingSince" | "warnedAt">,
+  { status, failingSince, warnedAt }: HealthFields,
   policy: HealthPolicy,
   now: number,
 ): HealthStep {

@@ -1,7 +1,7 @@
 /** Explains why an endpoint did or did not get an event: a decision over records. Pure. */
 
 import { subscribes, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
-import type { DeliveryRecord, StoredEventRecord, WebhookRecord } from "../store.js";
+import type { DeliveryRecord, WebhookRecord } from "../store.js";
 
 /**
  * Why an endpoint did or did not get an event.
@@ -43,15 +43,23 @@ export const EXPLANATION_REASONS: readonly ExplanationReason[] = [
   "event_unknown",
 ];
 
-/** Why an endpoint did or did not get an event, as data and in words. */
-export interface Explanation {
+interface Finding {
   readonly reason: ExplanationReason;
   /** One or two sentences in English, for people. */
   readonly text: string;
+}
+
+/** Why an endpoint did or did not get an event, as data and in words. */
+export interface Explanation extends Finding {
   /** When the next attempt is due; `null` without one. */
   readonly nextAttemptAt: Date | null;
   /** The delivery that decides; `null` if the webhook has none of this event. */
   readonly deliveryId: string | null;
+}
+
+interface ExplainedEvent {
+  type: string;
+  storedAt: number;
 }
 
 /** The records that decide. */
@@ -59,7 +67,7 @@ export interface ExplainedRecords {
   now: number;
   webhook: WebhookRecord;
   /** `undefined` if it does not exist, or the caller may not know of it. */
-  event: Pick<StoredEventRecord, "type" | "storedAt"> | undefined;
+  event: ExplainedEvent | undefined;
   /** The deliveries of the event to the webhook, newest first. */
   deliveries: readonly DeliveryRecord[];
   /** True if the filter of the webhook refuses the event. */
@@ -77,10 +85,7 @@ function describeLastAttempt({ attempts }: DeliveryRecord): string {
     : `Its last attempt, at ${toIso(last.at)}, ended with ${last.code}.`;
 }
 
-function explainPending(
-  delivery: DeliveryRecord,
-  { now, webhook, perSecond }: ExplainedRecords,
-): Pick<Explanation, "reason" | "text"> {
+function explainPending(delivery: DeliveryRecord, { now, webhook, perSecond }: ExplainedRecords): Finding {
   const at = delivery.dueAt ?? now;
   if (webhook.status === "DISABLED") {
     const text = `The webhook is DISABLED, so attempts are skipped. Enable it: the next one is due at ${toIso(at)}.`;
@@ -97,7 +102,7 @@ function explainPending(
   return { reason: "rate", text };
 }
 
-function explainCompleted(delivery: DeliveryRecord): Pick<Explanation, "reason" | "text"> {
+function explainCompleted(delivery: DeliveryRecord): Finding {
   const at = delivery.endedAt === null ? "" : ` at ${toIso(delivery.endedAt)}`;
   if (delivery.state === "delivered") return { reason: "delivered", text: `It was delivered${at}.` };
   if (delivery.state === "withheld") {
@@ -114,9 +119,9 @@ function explainCompleted(delivery: DeliveryRecord): Pick<Explanation, "reason" 
 
 /** Explains an event that the webhook has no delivery of. */
 function explainMissing(
-  { type, storedAt }: Pick<StoredEventRecord, "type" | "storedAt">,
+  { type, storedAt }: ExplainedEvent,
   { webhook, isFiltered }: ExplainedRecords,
-): Pick<Explanation, "reason" | "text"> {
+): Finding {
   if (type === TEST_EVENT_TYPE)
     return { reason: "other_test", text: "It is a test, which went to another webhook only." };
   if (storedAt < webhook.createdAt) {
@@ -147,7 +152,7 @@ export function explainDelivery(records: ExplainedRecords): Explanation {
     const nextAttemptAt = delivery.dueAt === null ? null : new Date(delivery.dueAt);
     return { reason, text, nextAttemptAt, deliveryId: delivery.id };
   }
-  const { reason, text }: Pick<Explanation, "reason" | "text"> =
+  const { reason, text }: Finding =
     event === undefined
       ? { reason: "event_unknown", text: "There is no such event, or it is no longer kept." }
       : explainMissing(event, records);

@@ -43,7 +43,7 @@ const isShown = ({ subject, tags }: Delivery, key: EventKey): boolean =>
  * the caller. A full page looks ahead for one more, so that `next` does not tell of others.
  */
 export async function listByKey(
-  store: Pick<WebhookStore, "findEvents">,
+  store: WebhookStore,
   { account, key, webhookId, webhooks, show, cursor, limit, ...filter }: KeySearch,
 ): Promise<{ items: Delivery[]; next: string | null }> {
   const byId = new Map(webhooks.map((webhook) => [webhook.id, webhook]));

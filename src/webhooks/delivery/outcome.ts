@@ -182,11 +182,15 @@ function toExcerpt(body: Uint8Array, characters: number): string | null {
   return line.slice(0, characters) || null;
 }
 
+interface ClassifiedResponse {
+  kind: Attempt["kind"];
+  status: number | null;
+  code: string;
+  excerpt: string | null;
+}
+
 /** Classifies the response of an endpoint: only a 2xx means that the delivery was received. */
-export function classifyResponse(
-  result: OutboundResult,
-  excerptCharacters: number,
-): Pick<Attempt, "kind" | "status" | "code" | "excerpt"> {
+export function classifyResponse(result: OutboundResult, excerptCharacters: number): ClassifiedResponse {
   if (result.kind !== "response")
     return { kind: result.kind, status: null, code: result.code, excerpt: null };
   const { status, body } = result;

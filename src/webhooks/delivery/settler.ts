@@ -120,7 +120,7 @@ function reportSettlement(
 export function createSettler(
   base: ServiceBase,
   outage: StorageOutage,
-  health: Pick<HealthSteps, "expect">,
+  health: HealthSteps,
   onEnded: (flights: readonly Flight[]) => void,
 ): Settler {
   const { store, config, logger } = base;

@@ -5,7 +5,7 @@ import { isDebugEnabled } from "../../core/logger.js";
 import { createRateLimit } from "../../http/rate-limit.js";
 import type { ServiceBase } from "../config/config.js";
 import { subscribes } from "../event-types/catalogue.js";
-import type { AppendedEvent, EventRecord, WebhookRecord } from "../store.js";
+import type { AppendedEvent, EventRecord } from "../store.js";
 
 /** The webhooks that are read for a line. */
 const MAX_READ = 100;
@@ -18,12 +18,18 @@ const MAX_ACCOUNTS = 10_000;
 /** The one key of the limit: many accounts must not cost more than one. */
 const ALL_ACCOUNTS = "";
 
+interface SubscribedWebhook {
+  id: string;
+  status: "ENABLED" | "DISABLED";
+  eventTypes: readonly string[] | null;
+}
+
 /**
  * Returns the ids of webhooks that get no delivery of an event of this type, by cause: `disabled`
  * ones, whatever they subscribe to, and ENABLED ones that subscribe to `otherTypes`. Pure.
  */
 export function findUnmatched(
-  webhooks: readonly Pick<WebhookRecord, "id" | "status" | "eventTypes">[],
+  webhooks: readonly SubscribedWebhook[],
   type: string,
 ): { disabled: string[]; otherTypes: string[] } {
   const isEnabled = ({ status }: { status: string }): boolean => status === "ENABLED";

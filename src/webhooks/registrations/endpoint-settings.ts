@@ -98,10 +98,7 @@ export const readSettings = (
  * Throws `invalid_request` if a webhook with a filter would subscribe to an event type with a FHIR
  * resource: filters apply to plain events only.
  */
-export function checkFilteredTypes(
-  { filter, eventTypes }: Pick<WebhookChange, "filter" | "eventTypes">,
-  { types }: Catalogue,
-): void {
+export function checkFilteredTypes({ filter, eventTypes }: WebhookChange, { types }: Catalogue): void {
   if (filter == null) return;
   const withResource = [...types].find(
     ([type, entry]) => !isPlain(entry) && subscribes(eventTypes ?? null, type),
