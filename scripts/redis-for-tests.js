@@ -1,5 +1,5 @@
-// Sees to it that the tests find a Redis server that they can start and kill. Says nothing and
-// changes nothing where there is one.
+// Checks that the tests find a Redis server that they can start and kill, and says what to run if
+// there is none. With --install, as `npm run servers` calls it, installs one.
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -15,7 +15,7 @@ const INSTALLERS = ["apt-get", "brew", "docker", "sudo"];
  * @param {() => string[] | undefined} machine.asRoot what to put before a command that needs root;
  * undefined where there is no way
  * @returns {{ ready: boolean, ways: string[][][], remedy: string }} ways to install a server, the
- * best first, and what to say when none worked
+ * best first, and what to do by hand when there is none, or none worked
  */
 export function decide({ programs, asRoot }) {
   if (SERVERS.some((name) => programs.has(name))) return { ready: true, ways: [], remedy: "" };
@@ -40,8 +40,10 @@ function withApt(root) {
   ];
 }
 
+const ONE_COMMAND =
+  "No Redis server for the tests, which start and kill their own. This command installs one: npm run servers";
 const DOCKER =
-  'No Redis server for the tests, which start and kill their own. Run them in a container: docker run --rm -v "$PWD":/app -w /app node:22-bookworm bash -c "npm ci && npm test"';
+  'No Redis server for the tests, which start and kill their own. Run them in a container: docker run --rm -v "$PWD":/app -w /app node:22-bookworm bash -c "npm ci && npm run servers && npm test"';
 const BY_HAND =
   "No Redis server for the tests, which start and kill their own. Install redis-server or valkey-server.";
 
@@ -76,9 +78,10 @@ function install(way) {
 
 if (process.argv[1] && realpathSync(process.argv[1]) === import.meta.filename) {
   const programs = new Set([...SERVERS, ...INSTALLERS].filter(isOnPath));
-  const decision = decide({ programs, asRoot: rootPrefix });
-  if (!decision.ready && !decision.ways.some(install)) {
-    console.error(decision.remedy);
+  const { ready, ways, remedy } = decide({ programs, asRoot: rootPrefix });
+  const mayInstall = process.argv.includes("--install");
+  if (!ready && !(mayInstall && ways.some(install))) {
+    console.error(mayInstall || ways.length === 0 ? remedy : ONE_COMMAND);
     process.exitCode = 1;
   }
 }

@@ -50,20 +50,20 @@ describe("the decision where the tests get their Redis from", () => {
 
   it("leaves Docker to the reader, with what to type, and says what else there is to do", () => {
     expect(decision(["docker"])).toMatchObject({ ready: false, ways: [] });
-    expect(decision(["docker"]).remedy).toMatch(/docker run .*npm ci && npm test"$/);
+    expect(decision(["docker"]).remedy).toMatch(/docker run .*npm ci && npm run servers && npm test"$/);
     expect(decision(["apt-get"]).remedy).toMatch(/Install redis-server or valkey-server\.$/);
   });
 });
 
 describe("the script, on a machine with these programs", () => {
-  function run(programs: Record<string, string>) {
+  function run(programs: Record<string, string>, ...args: string[]) {
     const folder = mkdtempSync(join(tmpdir(), "postbell-path-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     for (const [name, body] of Object.entries(programs)) {
       writeFileSync(join(folder, name), `#!/bin/sh\n${body}\n`);
       chmodSync(join(folder, name), 0o755);
     }
-    const { status, stdout, stderr } = spawnSync(process.execPath, [script], {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], {
       env: { PATH: folder },
       encoding: "utf8",
     });
@@ -77,9 +77,18 @@ describe("the script, on a machine with these programs", () => {
     expect(running()).toEqual({ status: 0, stdout: "", stderr: "" });
   });
 
-  it("installs a server with what there is, and says so in one line", () => {
-    const brew = '[ "$*" = "install redis" ] && /bin/cp "$0" "$(/usr/bin/dirname "$0")/redis-server"';
+  const brew = '[ "$*" = "install redis" ] && /bin/cp "$0" "$(/usr/bin/dirname "$0")/redis-server"';
+
+  it("installs nothing without --install, and names the one command that does", () => {
     expect(run({ brew })).toEqual({
+      status: 1,
+      stdout: "",
+      stderr: expect.stringMatching(/^No Redis server for the tests.*: npm run servers\n$/),
+    });
+  });
+
+  it("installs a server with what there is, and says so in one line", () => {
+    expect(run({ brew }, "--install")).toEqual({
       status: 0,
       stdout: "No Redis server for the tests. Running: brew install redis\n",
       stderr: "",
@@ -87,7 +96,7 @@ describe("the script, on a machine with these programs", () => {
   });
 
   it("ends with 1 and one line where the installer brings no server", () => {
-    const { status, stderr } = run({ brew: "exit 1" });
+    const { status, stderr } = run({ brew: "exit 1" }, "--install");
     expect([status, stderr]).toEqual([1, expect.stringMatching(/^No Redis server for the tests.*\n$/)]);
   });
 

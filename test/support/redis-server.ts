@@ -93,7 +93,7 @@ async function findProgram(): Promise<Program> {
     }
   }
   throw new Error(
-    "Neither redis-server nor valkey-server is on the PATH: run `node scripts/redis-for-tests.js`, or install one (Debian: apt-get install redis-server, macOS: brew install redis).",
+    "Neither redis-server nor valkey-server is on the PATH: run `npm run servers`, or install one (Debian: apt-get install redis-server, macOS: brew install redis).",
   );
 }
 
