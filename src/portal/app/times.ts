@@ -10,6 +10,14 @@ const FORMATS = {
   day: { day: "numeric", month: "short" },
   minute: { hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
   time: { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
+  date: {
+    day: "numeric",
+    month: "short",
+    year: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+    hourCycle: "h23",
+  },
   exact: {
     day: "numeric",
     month: "short",
@@ -44,6 +52,8 @@ export const formatMinute = (ms: number, zone: Zone): string => getFormat(zone, 
 /** `22 Nov, 14:05` */
 export const formatTime = (at: string | number, zone: Zone): string =>
   getFormat(zone, "time").format(new Date(at));
+/** `22 Nov 2026, 14:05`, in UTC. */
+export const formatDate = (ms: number): string => getFormat("UTC", "date").format(ms);
 /** `22 Nov 2026, 14:05:09 UTC` */
 export const formatExactTime = (at: string | number, zone: Zone): string =>
   `${getFormat(zone, "exact").format(new Date(at))} ${nameZone(zone)}`;
@@ -155,6 +165,8 @@ export function summariseHours(hours: Hour[], zone: Zone): string {
     (found, hour) => (hour.failed > (found?.failed ?? 0) ? hour : found),
     undefined,
   );
-  const peak = worst === undefined ? "" : `, the most at ${formatTime(worst.from, zone)}`;
-  return `In ${hours.length} hours ${delivered} delivered, ${failed} failed attempts${peak}.`;
+  const values = { hours: hours.length, delivered, failed };
+  return worst === undefined
+    ? texts.charts.summary(values)
+    : texts.charts.summaryWithPeak({ ...values, peak: formatTime(worst.from, zone) });
 }

@@ -64,7 +64,7 @@ export type TranslationOf<Table> = {
       : TranslationOf<Table[Key]>;
 };
 
-const VALUE = /\{([a-z]{1,20})\}/i;
+const VALUE = /\{([a-z][a-z0-9]{0,19})\}/i;
 
 /** Returns the names of the values in a text. */
 export const listValues = (text: string): string[] => text.split(VALUE).filter((_, index) => index % 2 === 1);

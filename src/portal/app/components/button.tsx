@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { usePage } from "../page-context.js";
+import { texts } from "../texts.js";
 import { Ellipsis } from "./icons.js";
 
 /** How long a button is disabled after it has sent something, so that a second press does not send it twice. */
@@ -124,7 +125,7 @@ function Confirmation({
           {confirm}
         </button>
         <button type="button" class="plain" autofocus onClick={() => answer(false)}>
-          Cancel
+          {texts.common.cancel}
         </button>
       </div>
     </dialog>

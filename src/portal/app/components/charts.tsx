@@ -5,6 +5,8 @@
 
 import type { ComponentChildren } from "preact";
 import { useId, useRef, useState } from "preact/hooks";
+import { texts } from "../texts.js";
+import { formatNumber } from "../times.js";
 import { type Column, Table } from "./table.js";
 
 /** The height of a plot in px. */
@@ -191,9 +193,9 @@ function Chart<T extends Slot>({
       </div>
       {isTable && (
         <Table
-          caption={`${title}, as a table`}
+          caption={texts.charts.asTable({ title })}
           columns={columns}
-          header="Hour"
+          header={texts.charts.hour}
           rows={measured.toReversed()}
         />
       )}
@@ -202,7 +204,7 @@ function Chart<T extends Slot>({
           {shown === undefined ? legend : describe(shown)}
         </div>
         <button type="button" class="link" aria-pressed={isTable} onClick={() => setTable(!isTable)}>
-          Show as table
+          {texts.charts.showAsTable}
         </button>
       </div>
     </section>
@@ -215,10 +217,10 @@ export interface Bar extends Stack, Slot {
   link: string;
 }
 
-const BAR_COLUMNS: Column<Bar>[] = [
-  { name: "Hour", cell: ({ name, link }) => <a href={link}>{name}</a> },
-  { name: "Delivered", isNumber: true, cell: ({ good }) => good },
-  { name: "Failed", isNumber: true, cell: ({ bad }) => bad },
+const listBarColumns = (): Column<Bar>[] => [
+  { name: texts.charts.hour, cell: ({ name, link }) => <a href={link}>{name}</a> },
+  { name: texts.charts.delivered, isNumber: true, cell: ({ good }) => good },
+  { name: texts.charts.failed, isNumber: true, cell: ({ bad }) => bad },
 ];
 
 /** Bars of two parts. A bar is a link; the arrow keys, Home and End move between them. */
@@ -228,10 +230,10 @@ export function Bars(props: ChartProps<Bar>) {
   return (
     <Chart
       {...props}
-      top={highest.toLocaleString("en-GB")}
-      columns={BAR_COLUMNS}
+      top={formatNumber(highest)}
+      columns={listBarColumns()}
       isMeasured={({ good, bad }) => good + bad > 0}
-      describe={({ name, good, bad }) => `${name}: ${good} delivered, ${bad} failed`}
+      describe={({ name, good, bad }) => texts.charts.describe({ name, good, bad })}
       link={({ link }) => link}
       legend={[0, 1].map((bad) => (
         <span key={bad}>
@@ -239,7 +241,7 @@ export function Bars(props: ChartProps<Bar>) {
           <svg width="12" height="12">
             <Stacks stacks={[{ good: 1 - bad, bad }]} highest={1} height={12} />
           </svg>{" "}
-          {bad === 0 ? "delivered" : "failed attempts"}
+          {bad === 0 ? texts.charts.deliveredLegend : texts.charts.failedLegend}
         </span>
       ))}
     >
@@ -288,7 +290,7 @@ export function Line({
       {...props}
       top={format(highest)}
       columns={[
-        { name: "Hour", cell: ({ name }) => name },
+        { name: texts.charts.hour, cell: ({ name }) => name },
         ...lines.map((line) => ({
           name: names[line],
           isNumber: true,

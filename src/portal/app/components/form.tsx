@@ -4,6 +4,7 @@ import { type ComponentChildren, createContext, type InputHTMLAttributes } from 
 import { useContext, useEffect, useId, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api.js";
 import { usePage } from "../page-context.js";
+import { texts } from "../texts.js";
 import { fromTimeInput, nameZone, TIME_INPUT_LENGTH, type Zone } from "../times.js";
 import { useAction } from "./button.js";
 import { getMessage } from "./small.js";
@@ -257,7 +258,7 @@ export function TextField({
 /** Reads a time field. Throws a FieldError for a text that is no time. */
 export function readTimeField(name: string, text: string, zone: Zone): string | undefined {
   const read = fromTimeInput(text, zone);
-  if (read === null) throw new FieldError(name, "Write the time like 2026-11-22 14:05.");
+  if (read === null) throw new FieldError(name, texts.parts.writeTime);
   return read;
 }
 
@@ -277,7 +278,7 @@ export function TimeField({
   const { zone } = usePage();
   return (
     <TextField
-      label={`${label} (${nameZone(zone)})`}
+      label={texts.parts.withZone({ label, zone: nameZone(zone) })}
       names={[name]}
       hint={hint}
       inputMode="numeric"

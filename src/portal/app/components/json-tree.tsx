@@ -1,6 +1,7 @@
 /** JSON from outside as a tree: bounded in depth and size, and moved through as a tree. */
 
 import { useMemo, useRef, useState } from "preact/hooks";
+import { texts } from "../texts.js";
 import { CodeBlock, CopyButton } from "./small.js";
 
 /** A longer text is shown as it is: a page that formats megabytes stands still. */
@@ -216,7 +217,7 @@ function Tree({ label, root }: { label: string; root: unknown }) {
               </>
             ) : (
               <span class="json-more">
-                Show {Math.min(each.rest, STEP)} more of {each.rest}
+                {texts.parts.showMore({ count: Math.min(each.rest, STEP), total: each.rest })}
               </span>
             )}
           </div>
@@ -225,11 +226,14 @@ function Tree({ label, root }: { label: string; root: unknown }) {
       {node !== undefined && node.rest === undefined && (
         <p class="json-chosen">
           <code>{shorten(node.path)}</code>
-          <CopyButton text={node.path} label="path">
-            Copy path
+          <CopyButton text={node.path} label={texts.parts.path}>
+            {texts.parts.copyPath}
           </CopyButton>
-          <CopyButton text={typeof node.value === "string" ? node.value : toJson(node.value)} label="value">
-            Copy value
+          <CopyButton
+            text={typeof node.value === "string" ? node.value : toJson(node.value)}
+            label={texts.parts.value}
+          >
+            {texts.parts.copyValue}
           </CopyButton>
         </p>
       )}
@@ -255,13 +259,13 @@ export function JsonText({
   const parsed = useMemo(() => parseBounded(text), [text]);
   if (parsed === undefined) return <CodeBlock text={text} label={label} />;
   const views = [
-    [false, "Pretty"],
-    [true, "Raw"],
+    [false, texts.parts.pretty],
+    [true, texts.parts.raw],
   ] as const;
   return (
     <div class="json-text">
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for the fields of a form. */}
-      <div class="segments" role="group" aria-label={`View of the ${label}`}>
+      <div class="segments" role="group" aria-label={texts.parts.viewOf({ label })}>
         {views.map(([value, name]) => (
           <button
             type="button"

@@ -2,6 +2,7 @@
 
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { texts } from "../texts.js";
 
 export interface Column<T> {
   name: string;
@@ -146,11 +147,11 @@ export function PagerButtons({
 }) {
   if (number === 1 && next === null) return null;
   return (
-    <nav class="pager" aria-label="Pages">
+    <nav class="pager" aria-label={texts.common.pages}>
       <button type="button" class="plain" disabled={number === 1} onClick={back}>
         {backLabel}
       </button>
-      <span class="quiet">Page {number}</span>
+      <span class="quiet">{texts.common.page({ number })}</span>
       <button
         type="button"
         class="plain"
@@ -164,12 +165,12 @@ export function PagerButtons({
 }
 
 const KEYS = [
-  ["j", "Next row"],
-  ["k", "Previous row"],
-  ["Enter", "Open it"],
-  ["x", "Select it, or not"],
-  ["Esc", "Close what is open beside the table"],
-  ["?", "Show these keys"],
+  ["j", "nextRow"],
+  ["k", "previousRow"],
+  ["Enter", "open"],
+  ["x", "selectRow"],
+  ["Esc", "close"],
+  ["?", "showKeys"],
 ] as const;
 
 /** Says which keys a table has. */
@@ -178,19 +179,19 @@ export function KeysDialog({ onClose }: { onClose: () => void }) {
   useEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog ref={dialog} aria-labelledby="keys-title" onClose={onClose}>
-      <h2 id="keys-title">Keys</h2>
+      <h2 id="keys-title">{texts.parts.keys}</h2>
       <dl class="keys">
-        {KEYS.map(([key, text]) => (
+        {KEYS.map(([key, name]) => (
           <div key={key}>
             <dt>
               <kbd>{key}</kbd>
             </dt>
-            <dd>{text}</dd>
+            <dd>{texts.parts[name]}</dd>
           </div>
         ))}
       </dl>
       <button type="button" class="plain" onClick={() => dialog.current?.close()}>
-        Close
+        {texts.common.close}
       </button>
     </dialog>
   );

@@ -10,6 +10,7 @@ import { Field, FieldError, Form, TextField } from "../components/form.js";
 import { FileText, TriangleAlert } from "../components/icons.js";
 import { Badge } from "../components/small.js";
 import { useLeaveSignal, usePage } from "../page-context.js";
+import { texts } from "../texts.js";
 import { formatSiteTime, getAuthor, getPicture, getTitle, lacksAltText, mayEdit } from "./records.js";
 
 interface Upload {
@@ -44,8 +45,8 @@ export function sendFile(
       request.status < 300
         ? resolve((JSON.parse(request.responseText) as ContentResponseJson<RecordJson>).body)
         : reject(parseError(request.status, request.responseText));
-    request.onerror = () => reject(new Error("The connection was lost, or the file is too large."));
-    request.onabort = () => reject(new Error("Cancelled"));
+    request.onerror = () => reject(new Error(texts.media.lost));
+    request.onabort = () => reject(new Error(texts.media.cancelled));
     signal.addEventListener("abort", () => request.abort());
     request.send(form);
   });
@@ -68,10 +69,13 @@ function useUploads(onUploaded: () => Promise<void>) {
       setUploads((all) => all.map((upload) => (upload.id === id ? { ...upload, ...change } : upload)));
     const end = (state: string, result: "done" | "failed"): void => {
       update({ state, result });
-      say(`${name}: ${state}`, result);
+      say(texts.media.stateOf({ name, state }), result);
     };
     const onProgress = (share: number): void =>
-      update({ share, state: share < 1 ? `${Math.floor(share * 100)} %` : "Storing …" });
+      update({
+        share,
+        state: share < 1 ? texts.time.percent({ value: Math.floor(share * 100) }) : texts.media.storing,
+      });
     const run = async (): Promise<void> => {
       if (signal.aborted) return;
       try {
@@ -80,12 +84,12 @@ function useUploads(onUploaded: () => Promise<void>) {
         if (!signal.aborted) end(error instanceof Error ? error.message : String(error), "failed");
         return;
       }
-      end("Uploaded", "done");
+      end(texts.media.uploaded, "done");
       await onUploaded().catch(fail);
     };
-    cancelled.signal.addEventListener("abort", () => end("Cancelled", "failed"));
+    cancelled.signal.addEventListener("abort", () => end(texts.media.cancelled, "failed"));
     const cancel = (): void => cancelled.abort();
-    setUploads((all) => [...all, { id, name, state: "Waiting", share: 0, cancel }]);
+    setUploads((all) => [...all, { id, name, state: texts.media.waiting, share: 0, cancel }]);
     queue.current = queue.current.then(run);
   };
   return [uploads, add] as const;
@@ -95,11 +99,11 @@ function UploadRow({ name, state, share, result, cancel }: Upload) {
   return (
     <li>
       <span class="address">{name}</span>
-      {result === undefined && <progress max={1} value={share} aria-label={`Upload of ${name}`} />}
+      {result === undefined && <progress max={1} value={share} aria-label={texts.media.uploadOf({ name })} />}
       <span class={result}>{state}</span>
       {result === undefined && (
-        <button type="button" class="plain" aria-label={`Cancel the upload of ${name}`} onClick={cancel}>
-          Cancel
+        <button type="button" class="plain" aria-label={texts.media.cancelUpload({ name })} onClick={cancel}>
+          {texts.common.cancel}
         </button>
       )}
     </li>
@@ -148,7 +152,7 @@ export function UploadPanel({ onUploaded }: { onUploaded: () => Promise<void> })
   const take = (files: FileList | null | undefined): void => {
     const all = [...(files ?? [])];
     for (const file of all.slice(0, MAX_FILES)) add(file);
-    if (all.length > MAX_FILES) say(`Only the first ${MAX_FILES} files are uploaded at once.`, "failed");
+    if (all.length > MAX_FILES) say(texts.media.onlyFirst({ count: MAX_FILES }), "failed");
   };
   const choose = (input: HTMLInputElement): void => {
     take(input.files);
@@ -156,16 +160,13 @@ export function UploadPanel({ onUploaded }: { onUploaded: () => Promise<void> })
   };
   const isOver = useDroppedFiles(take);
   return (
-    <section class={isOver ? "card drop over" : "card drop"} aria-label="Upload">
-      <Field
-        label="Upload files"
-        hint="Or drag them onto this page, or paste a picture. Unfinished uploads are cancelled when you leave."
-      >
+    <section class={isOver ? "card drop over" : "card drop"} aria-label={texts.media.upload}>
+      <Field label={texts.media.uploadFiles} hint={texts.media.dropHint}>
         {(attributes) => (
           <input {...attributes} type="file" multiple onChange={(event) => choose(event.currentTarget)} />
         )}
       </Field>
-      <ul class="uploads" aria-label="Uploads">
+      <ul class="uploads" aria-label={texts.media.uploads}>
         {uploads.map((upload) => (
           <UploadRow key={upload.id} {...upload} />
         ))}
@@ -180,15 +181,15 @@ function MissingAltText({ record, reload }: { record: RecordJson; reload: () => 
   const [text, setText] = useState("");
   const title = getTitle(record);
   const act = async (): Promise<void> => {
-    if (text.trim() === "") throw new FieldError("alt_text", "Describe the picture in a few words.");
+    if (text.trim() === "") throw new FieldError("alt_text", texts.media.describe);
     await api.send("POST", `content/media/${record.id}`, { alt_text: text.trim() });
     await reload();
-    say(`The alternative text of “${title}” was saved.`);
+    say(texts.media.altTextSaved({ title }));
   };
   return (
-    <Form label={`Alternative text of ${title}`} submit="Save" kind="plain" isRow act={act}>
+    <Form label={texts.media.altTextOf({ title })} submit={texts.common.save} kind="plain" isRow act={act}>
       <TextField
-        label="Alternative text"
+        label={texts.content.fields.alt_text}
         names={["alt_text"]}
         autocomplete="off"
         maxLength={1_000}
@@ -220,7 +221,7 @@ function MediaCard({ record, reload }: { record: RecordJson; reload: () => Promi
       {lacksAltText(record) && (
         <>
           <Badge tone="warn">
-            <TriangleAlert /> No alternative text
+            <TriangleAlert /> {texts.media.noAltText}
           </Badge>
           {mayEdit(record) && <MissingAltText record={record} reload={reload} />}
         </>
@@ -231,7 +232,7 @@ function MediaCard({ record, reload }: { record: RecordJson; reload: () => Promi
 
 /** Files as a grid of pictures. */
 export const MediaGrid = ({ records, reload }: { records: RecordJson[]; reload: () => Promise<void> }) => (
-  <ul class="media" aria-label="Files">
+  <ul class="media" aria-label={texts.media.files}>
     {records.map((record) => (
       <MediaCard key={record.id} record={record} reload={reload} />
     ))}

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { ContentResponseJson, RecordJson } from "../../content-shapes.js";
 import { ErrorMessage, getMessage, Loading } from "../components/small.js";
 import { useLeaveSignal, usePage } from "../page-context.js";
+import { texts } from "../texts.js";
 import { useResource } from "../use-resource.js";
 import { sendFile } from "./media.js";
 import { getPicture, getTitle } from "./records.js";
@@ -59,18 +60,18 @@ function PictureDialog({ onChoose, onClose }: PickerProps) {
   const pictures = data?.body ?? [];
   return (
     <dialog ref={dialog} class="pictures" aria-labelledby="pictures-title" onClose={onClose}>
-      <h2 id="pictures-title">Choose a picture</h2>
+      <h2 id="pictures-title">{texts.media.choose}</h2>
       <div class="row">
         <input
           type="search"
-          aria-label="Search the pictures"
-          placeholder="Title or description"
+          aria-label={texts.media.searchLabel}
+          placeholder={texts.media.searchPlaceholder}
           maxLength={SEARCH_LENGTH}
           value={search}
           onInput={(event) => setSearch(event.currentTarget.value)}
         />
         <label class="button">
-          {isUploading ? "Uploading …" : "Upload one"}
+          {isUploading ? texts.media.uploading : texts.media.uploadOne}
           <input
             type="file"
             class="unseen"
@@ -85,9 +86,7 @@ function PictureDialog({ onChoose, onClose }: PickerProps) {
       {error !== undefined && <ErrorMessage error={error} />}
       {data === undefined && error === undefined && <Loading />}
       {data !== undefined && pictures.length === 0 && (
-        <p class="empty">
-          {search.trim() === "" ? "The library has no picture yet." : "No picture is found."}
-        </p>
+        <p class="empty">{search.trim() === "" ? texts.media.noneYet : texts.media.noneFound}</p>
       )}
       <ul class="media">
         {pictures.map((picture) => (
@@ -100,7 +99,7 @@ function PictureDialog({ onChoose, onClose }: PickerProps) {
         ))}
       </ul>
       <button type="button" class="plain" onClick={() => dialog.current?.close()}>
-        Cancel
+        {texts.common.cancel}
       </button>
     </dialog>
   );
@@ -140,14 +139,12 @@ export function FeaturedPicture({ value, onChange }: { value: string; onChange: 
   const section = useRef<HTMLElement>(null);
   const picture = data === undefined || data === null ? undefined : getPicture(data, "thumbnail");
   return (
-    <section class="field featured" aria-label="Featured picture" ref={section}>
-      <h2>Featured picture</h2>
-      {picture !== undefined && (
-        <img src={api.url(picture)} alt={data?.alt_text || "Without an alternative text"} />
-      )}
+    <section class="field featured" aria-label={texts.content.fields.featured_media} ref={section}>
+      <h2>{texts.content.fields.featured_media}</h2>
+      {picture !== undefined && <img src={api.url(picture)} alt={data?.alt_text || texts.media.withoutAlt} />}
       <p class="row">
         <PictureButton
-          label={hasPicture ? "Choose another picture" : "Choose the featured picture"}
+          label={hasPicture ? texts.media.another : texts.media.chooseFeatured}
           onChoose={({ id }) => onChange(String(id))}
         />
         {hasPicture && (
@@ -160,7 +157,7 @@ export function FeaturedPicture({ value, onChange }: { value: string; onChange: 
               onChange("0");
             }}
           >
-            Remove it
+            {texts.media.remove}
           </button>
         )}
       </p>

@@ -9,6 +9,7 @@ import type { Api } from "../api.js";
 import { Field, Form, FormButton, SelectField, TextField } from "../components/form.js";
 import { announce } from "../components/live.js";
 import { usePage } from "../page-context.js";
+import { texts } from "../texts.js";
 import { FeaturedPicture, PictureButton } from "./pictures.js";
 import {
   type FieldName,
@@ -19,7 +20,6 @@ import {
   insertPicture,
   isConflict,
   type Kind,
-  LABELS,
   labelStatus,
 } from "./records.js";
 import { Comparison, useSiteZone } from "./revisions.js";
@@ -54,21 +54,24 @@ const isPublishable = (record: RecordJson): boolean =>
   mayPublish(record) && ["draft", "pending"].includes(record.status);
 
 function describeSaved({ status, date }: RecordJson): string {
-  if (status === "inherit") return "Saved.";
-  return `Saved. ${labelStatus(status)}${status === "future" ? ` for ${formatSiteTime(date)}` : ""}.`;
+  const { content } = texts;
+  if (status === "inherit") return content.saved;
+  if (status === "future")
+    return content.savedFor({ status: labelStatus(status), time: formatSiteTime(date) });
+  return content.savedAs({ status: labelStatus(status) });
 }
 
 /** Returns the function that saves what is typed. */
 function useSave({ path, api, show, read }: RecordSession) {
   const { say } = usePage();
   return async ({ record, typed }: ShownRecord, also: FieldTexts = {}): Promise<void> => {
-    const texts = { ...getChanges(record, typed), ...also };
-    if (Object.keys(texts).length === 0) return say("There is nothing to save.");
+    const changes = { ...getChanges(record, typed), ...also };
+    if (Object.keys(changes).length === 0) return say(texts.content.nothingToSave);
     try {
       const { body } = await api.send<ContentResponseJson<RecordJson>>(
         "POST",
         `${path}?_embed=author`,
-        toRequestBody(texts),
+        toRequestBody(changes),
         ifUnchanged(record),
       );
       // What was typed while it was being saved stays.
@@ -83,7 +86,7 @@ function useSave({ path, api, show, read }: RecordSession) {
     } catch (error) {
       if (!isConflict(error)) throw error;
       const theirs = await read();
-      show((now) => ({ ...now, conflict: { theirs, mine: texts } }));
+      show((now) => ({ ...now, conflict: { theirs, mine: changes } }));
     }
   };
 }
@@ -100,8 +103,8 @@ function ConflictComparisons({
     const before = readFieldText(record, name);
     const [left, right = before] = [readFieldText(theirs.record, name), mine[name]];
     if (left === before || hasSameLines(left, right)) return null;
-    const labels = ["Theirs", name in mine ? "Yours" : "Before"] as const;
-    return <Comparison key={name} title={LABELS[name]} labels={labels} texts={[left, right]} />;
+    const labels = [texts.content.theirs, name in mine ? texts.content.yours : texts.content.before] as const;
+    return <Comparison key={name} title={texts.content.fields[name]} labels={labels} texts={[left, right]} />;
   });
 }
 
@@ -120,16 +123,16 @@ function Conflict(session: RecordSession & { conflict: NonNullable<ShownRecord["
   return (
     <section class="panel">
       <h2 tabIndex={-1} ref={heading}>
-        Someone else has saved this in the meantime
+        {texts.content.conflict}
       </h2>
-      <p>Nothing of yours was saved. Fields that you have not changed will be theirs in either case.</p>
+      <p>{texts.content.conflictText}</p>
       <ConflictComparisons {...session} />
       <div class="row">
         <FormButton kind="primary" act={() => save(resolve(conflict.mine))}>
-          Overwrite with mine
+          {texts.content.overwrite}
         </FormButton>
         <button type="button" class="plain" onClick={() => resolve({})}>
-          Use theirs
+          {texts.content.useTheirs}
         </button>
       </div>
     </section>
@@ -151,22 +154,20 @@ function Preview({ path, text }: { path: string; text: string }) {
   return (
     <section class="card preview-card" aria-labelledby="preview-heading">
       <form method="post" action={api.url(`${path}/preview`)} target="preview" class="row" ref={form}>
-        <h2 id="preview-heading">Preview</h2>
+        <h2 id="preview-heading">{texts.content.preview}</h2>
         <input type="hidden" name="content" value={text} />
         <button type="button" class="plain" onClick={() => setCount(count + 1)}>
-          {count > 0 ? "Show it as it is now" : "Show the preview"}
+          {count > 0 ? texts.content.showNow : texts.content.showPreview}
         </button>
-        <p class="quiet small">
-          Sanitised, without the design of your website. Pictures from other websites are not loaded.
-        </p>
+        <p class="quiet small">{texts.content.previewNote}</p>
       </form>
       {count > 0 && (
         <iframe
           name="preview"
-          title="Preview"
+          title={texts.content.preview}
           sandbox=""
           class="preview-frame"
-          onLoad={() => announce("The preview is shown.")}
+          onLoad={() => announce(texts.content.previewShown)}
         />
       )}
     </section>
@@ -191,11 +192,11 @@ function RecordForm(session: RecordSession) {
   return (
     <Form
       label={getTitle(record)}
-      submit="Save"
+      submit={texts.common.save}
       act={() => save(shown)}
       more={
         isPublishable(record) && (
-          <FormButton act={() => save(shown, { status: "publish" })}>Publish</FormButton>
+          <FormButton act={() => save(shown, { status: "publish" })}>{texts.content.publish}</FormButton>
         )
       }
     >
@@ -217,12 +218,6 @@ function RecordForm(session: RecordSession) {
 
 /** The texts of fields, by their names. */
 export type FieldTexts = { [name in FieldName]?: string };
-
-const HINTS: FieldTexts = {
-  content: "Written in HTML. A blank line begins a paragraph. The preview below shows how it is served.",
-  slug: "The last part of the address. Leave it empty to derive it from the title.",
-  alt_text: "A description for people who cannot see the picture.",
-};
 
 /** Their texts are HTML, which the label says. */
 const HTML_FIELDS: Set<FieldName> = new Set(["content", "excerpt", "caption", "description"]);
@@ -282,11 +277,13 @@ export function RecordFieldInput({
 }) {
   const zone = useSiteZone();
   const area = useRef<HTMLTextAreaElement>(null);
-  const dateHint = `The site’s time${zone === "" ? "" : `, ${zone}`}. A published post with a future date is scheduled.`;
+  const { fields, hints, html, dateHint, dateHintZone } = texts.content;
+  const label = fields[name];
+  const siteHint = zone === "" ? dateHint : dateHintZone({ zone });
   const shared = {
-    label: HTML_FIELDS.has(name) ? `${LABELS[name]} (HTML)` : LABELS[name],
+    label: HTML_FIELDS.has(name) ? html({ label }) : label,
     names: [name],
-    hint: name === "date" ? dateHint : HINTS[name],
+    hint: name === "date" ? siteHint : (hints as FieldTexts)[name],
   };
   if (name === "status" && record !== undefined)
     return <SelectField {...shared} value={value} onChange={onChange} options={getStatusOptions(record)} />;
@@ -310,7 +307,7 @@ export function RecordFieldInput({
       {name === "content" && (
         <p class="row">
           <PictureButton
-            label="Insert a picture"
+            label={texts.media.insert}
             onChoose={(picture) => {
               const at = area.current?.selectionStart ?? value.length;
               onChange(insertPicture(value, at, picture));

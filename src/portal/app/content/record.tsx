@@ -7,6 +7,7 @@ import { ActionButton, useConfirmation } from "../components/button.js";
 import { Form, FormButton } from "../components/form.js";
 import { Facts, Heading } from "../components/small.js";
 import { useLeaveSignal, usePage } from "../page-context.js";
+import { texts } from "../texts.js";
 import { useResource } from "../use-resource.js";
 import {
   type FieldTexts,
@@ -27,7 +28,6 @@ import {
   ifUnchanged,
   isConflict,
   type Kind,
-  LABELS,
   labelStatus,
 } from "./records.js";
 import { Pending, useSiteZone } from "./revisions.js";
@@ -59,10 +59,7 @@ function useRecordActions({ kind, path, api, shown, show, read }: RecordSession)
     } catch (error) {
       if (!isConflict(error)) throw error;
       show({ ...(await read()), typed: {} });
-      say(
-        "Nothing was done: someone else has changed this in the meantime. It is shown as it is now.",
-        "failed",
-      );
+      say(texts.content.notDone, "failed");
       return false;
     }
   };
@@ -79,18 +76,18 @@ function useRecordActions({ kind, path, api, shown, show, read }: RecordSession)
       show({ ...(await read()), typed: {} });
       // The button that was pressed goes.
       document.querySelector<HTMLElement>("h1")?.focus();
-      say("Restored as a draft.");
+      say(texts.content.restoredAsDraft);
     },
     trash: async (): Promise<void> => {
-      if (await send("DELETE", "", {})) leave(`“${title}” is in the trash.`);
+      if (await send("DELETE", "", {})) leave(texts.content.inTrash({ title }));
     },
     remove: async (): Promise<void> => {
       const isConfirmed = await ask({
-        title: `Delete “${title}”?`,
-        explanation: "This cannot be undone.",
-        confirm: "Delete permanently",
+        title: texts.content.deleteTitle({ title }),
+        explanation: texts.content.undoable,
+        confirm: texts.content.deletePermanently,
       });
-      if (isConfirmed && (await send("DELETE", "?force=true", {}))) leave(`“${title}” was deleted.`);
+      if (isConfirmed && (await send("DELETE", "?force=true", {}))) leave(texts.content.deleted({ title }));
     },
   };
 }
@@ -102,10 +99,12 @@ function RecordActions(session: RecordSession) {
   const isFinal = isTrashed || !kind.hasTrash;
   return (
     <p class="row">
-      {shown.mayEdit && isTrashed && <ActionButton act={restore}>Restore as draft</ActionButton>}
+      {shown.mayEdit && isTrashed && (
+        <ActionButton act={restore}>{texts.content.restoreAsDraft}</ActionButton>
+      )}
       {shown.mayDelete && (
         <ActionButton kind="danger" act={isFinal ? remove : trash}>
-          {isFinal ? "Delete permanently" : "Move to the trash"}
+          {isFinal ? texts.content.deletePermanently : texts.content.moveToTrash}
         </ActionButton>
       )}
       {question}
@@ -156,7 +155,7 @@ function EditorLink({ path }: { path: string }) {
   const url = data?.url ?? "";
   return /^https?:/.test(url) ? (
     <a class="button primary" href={url} rel="noreferrer">
-      Edit in the block editor
+      {texts.content.editInEditor}
     </a>
   ) : null;
 }
@@ -164,7 +163,7 @@ function EditorLink({ path }: { path: string }) {
 export function RecordView({ kind, id }: { kind: Kind; id: string }) {
   const path = `content/${kind.name}/${id}`;
   const { data, error } = useResource((api) => readRecord(api, path), [path]);
-  if (data === undefined) return <Pending title={kind.many} error={error} />;
+  if (data === undefined) return <Pending title={texts.content.kinds[kind.name].many} error={error} />;
   return <EditableRecord kind={kind} path={path} opened={data} />;
 }
 
@@ -186,22 +185,25 @@ function RecordSummary({ kind, record }: RecordProps) {
       {picture !== undefined && (
         <img
           src={api.url(picture)}
-          alt={record.alt_text || "The picture, without an alternative text"}
+          alt={record.alt_text || texts.content.pictureWithoutAlt}
           class="picture"
         />
       )}
       <Facts
         rows={[
-          ["Status", record.status !== "inherit" && labelStatus(record.status)],
-          ["Author", getAuthor(record) || null],
-          ["Date", `${formatSiteTime(record.date)} ${zone}`],
-          ["Changed", `${formatSiteTime(record.modified)} ${zone}`],
-          ["Type", record.mime_type],
-          ["Size", filesize !== undefined && `${filesize.toLocaleString("en")} bytes`],
-          ["Pixels", Boolean(width) && `${width} × ${height}`],
-          ["History", hasRevisions && <a href={`#/${kind.name}/${record.id}/revisions`}>Revisions</a>],
+          [texts.content.fields.status, record.status !== "inherit" && labelStatus(record.status)],
+          [texts.content.author, getAuthor(record) || null],
+          [texts.content.fields.date, `${formatSiteTime(record.date)} ${zone}`],
+          [texts.content.changed, `${formatSiteTime(record.modified)} ${zone}`],
+          [texts.content.type, record.mime_type],
+          [texts.content.size, filesize !== undefined && texts.content.bytes({ count: filesize })],
+          [texts.content.pixels, Boolean(width) && `${width} × ${height}`],
           [
-            "On the site",
+            texts.content.history,
+            hasRevisions && <a href={`#/${kind.name}/${record.id}/revisions`}>{texts.content.revisions}</a>,
+          ],
+          [
+            texts.content.onSite,
             isOnSite && (
               <a href={record.link} rel="noreferrer">
                 {record.link}
@@ -222,7 +224,7 @@ function RecordTexts({ kind, record }: RecordProps) {
     const text = getText(value);
     return text === "" ? null : (
       <section key={name}>
-        <h2>{LABELS[name]}</h2>
+        <h2>{texts.content.fields[name]}</h2>
         <pre>{text}</pre>
       </section>
     );
@@ -241,21 +243,21 @@ export function NewRecord({ kind }: { kind: Kind }) {
     const record = toRequestBody(status === "draft" ? typed : { ...typed, status });
     const { body } = await api.within(left).send<ContentResponseJson<RecordJson>>("POST", path, record);
     setTyped({});
-    say(status === "draft" ? "Saved as a draft." : "Published.");
+    say(status === "draft" ? texts.content.savedAsDraft : texts.content.published);
     go(`/${kind.name}/${body.id}`);
   };
-  const title = `New ${kind.one}`;
+  const title = texts.content.kinds[kind.name].new;
   return (
     <>
       <Heading title={title} />
       <Form
         label={title}
-        submit="Save as draft"
+        submit={texts.content.saveAsDraft}
         kind="plain"
         act={() => create("draft")}
         more={
           <FormButton kind="primary" act={() => create("publish")}>
-            Publish
+            {texts.content.publish}
           </FormButton>
         }
       >
@@ -291,7 +293,7 @@ function useEarlierDraft(path: string | undefined): Draft | undefined {
   const { say } = usePage();
   const [draft] = useState(() => (path === undefined ? undefined : drafts.get(path)));
   useEffect(() => {
-    if (draft !== undefined) say("Your unsaved changes are still here.");
+    if (draft !== undefined) say(texts.content.draftKept);
   }, [draft, say]);
   return draft;
 }

@@ -3,13 +3,12 @@
 import { diffArrays } from "diff";
 import type { CollectionName, MediaDetailsJson, RecordJson, TextJson } from "../../content-shapes.js";
 import { ApiError } from "../api.js";
+import { texts } from "../texts.js";
+import { formatDate } from "../times.js";
 import type { Tone } from "../tone.js";
 
 export interface Kind {
   name: CollectionName;
-  /** Heading and navigation. */
-  many: string;
-  one: string;
   /** The capability without which the visitor sees what is published alone. */
   capability: string;
   hasTrash: boolean;
@@ -29,51 +28,28 @@ export type FieldName =
   | "caption"
   | "description";
 
-export const LABELS: Record<FieldName, string> = {
-  title: "Title",
-  content: "Content",
-  excerpt: "Excerpt",
-  featured_media: "Featured picture",
-  status: "Status",
-  date: "Date",
-  slug: "Slug",
-  alt_text: "Alternative text",
-  caption: "Caption",
-  description: "Description",
-};
-
 const written = ["title", "content", "excerpt", "featured_media", "status", "date", "slug"] as const;
 
 export const kinds: Kind[] = [
-  { name: "posts", many: "Posts", one: "post", capability: "edit_posts", hasTrash: true, fields: written },
-  { name: "pages", many: "Pages", one: "page", capability: "edit_pages", hasTrash: true, fields: written },
+  { name: "posts", capability: "edit_posts", hasTrash: true, fields: written },
+  { name: "pages", capability: "edit_pages", hasTrash: true, fields: written },
   {
     name: "media",
-    many: "Media",
-    one: "file",
     capability: "upload_files",
     hasTrash: false,
     fields: ["title", "alt_text", "caption", "description", "slug"],
   },
 ];
 
-/** Statuses in words, with the colours of their badges. */
-const STATUSES: Record<string, [label: string, tone: Tone]> = {
-  publish: ["Published", "good"],
-  future: ["Scheduled", "info"],
-  draft: ["Draft", "neutral"],
-  pending: ["Pending review", "neutral"],
-  private: ["Private", "neutral"],
-  trash: ["In the trash", "bad"],
-};
+export const listStatuses = (): [status: string, label: string][] => Object.entries(texts.content.statuses);
 
-export const STATUS_OPTIONS: [status: string, label: string][] = Object.entries(STATUSES).map(
-  ([status, [label]]) => [status, label],
-);
+export const labelStatus = (status: string): string =>
+  (texts.content.statuses as Record<string, string>)[status] ?? status;
 
-export const labelStatus = (status: string): string => STATUSES[status]?.[0] ?? status;
+/** The tones of statuses; that of any other is neutral. */
+const STATUS_TONES: Record<string, Tone> = { publish: "good", future: "info", trash: "bad" };
 
-export const getStatusTone = (status: string): Tone => STATUSES[status]?.[1] ?? "neutral";
+export const getStatusTone = (status: string): Tone => STATUS_TONES[status] ?? "neutral";
 
 /** The browser's class. Declared here because the tests of this file know no DOM. */
 declare class DOMParser {
@@ -92,22 +68,13 @@ const withoutTags = (html: string): string => html.replace(/<[^<>]*>/g, "").repl
 
 export const getText = ({ raw, rendered }: TextJson): string => raw ?? plain(rendered);
 
-export const getTitle = ({ title, id }: RecordJson): string => getText(title) || `(no title, ID ${id})`;
-
-const siteTime = new Intl.DateTimeFormat("en-GB", {
-  day: "numeric",
-  month: "short",
-  year: "numeric",
-  hour: "2-digit",
-  minute: "2-digit",
-  hourCycle: "h23",
-  timeZone: "UTC",
-});
+export const getTitle = ({ title, id }: RecordJson): string =>
+  getText(title) || texts.content.noTitle({ id: String(id) });
 
 /** Formats a time of the site, `2026-11-22T09:00:00`, as `22 Nov 2026, 09:00`. */
 export function formatSiteTime(date: string): string {
   const ms = Date.parse(`${date}Z`);
-  return Number.isNaN(ms) ? date : siteTime.format(ms);
+  return Number.isNaN(ms) ? date : formatDate(ms);
 }
 
 /** True if the visitor may change a record of a list. */

@@ -7,6 +7,7 @@ import { ActionButton, useConfirmation } from "../components/button.js";
 import { SelectField } from "../components/form.js";
 import { ErrorMessage, Heading, Loading } from "../components/small.js";
 import { useLeaveSignal, usePage } from "../page-context.js";
+import { texts } from "../texts.js";
 import { type ReadFailure, useResource } from "../use-resource.js";
 import {
   getAuthor,
@@ -15,7 +16,6 @@ import {
   ifUnchanged,
   isConflict,
   type Kind,
-  LABELS,
   type LinePair,
   pairLines,
 } from "./records.js";
@@ -39,7 +39,8 @@ interface History {
 
 function nameRevision(revision: RevisionJson): string {
   const author = getAuthor(revision);
-  return `${revision.date.replace("T", " ")}${author === "" ? "" : `, ${author}`}`;
+  const date = revision.date.replace("T", " ");
+  return author === "" ? date : texts.content.revisionBy({ date, author });
 }
 
 /** Reads both versions, and notes what the visitor has seen of the present one. */
@@ -68,21 +69,18 @@ function useRestore({ kind, path, record }: History, showPresent: () => Promise<
   const [ask, question] = useConfirmation();
   const restore = async (revision: string, name: string, seen: Version): Promise<void> => {
     const isConfirmed = await ask({
-      title: `Restore the version of ${name}?`,
-      explanation: "The present version stays among the revisions.",
-      confirm: "Restore",
+      title: texts.content.restoreTitle({ name }),
+      explanation: texts.content.presentStays,
+      confirm: texts.content.restore,
     });
     if (!isConfirmed) return;
     try {
       await api.within(signal).send("POST", `${path}/revisions/${revision}/restore`, {}, ifUnchanged(seen));
-      say(`Restored the version of ${name}.`);
+      say(texts.content.restored({ name }));
       go(`/${kind.name}/${record.id}`);
     } catch (error) {
       if (!isConflict(error)) throw error;
-      say(
-        "Nothing was restored: someone else has changed this in the meantime. The right side shows it as it is now.",
-        "failed",
-      );
+      say(texts.content.notRestored, "failed");
       await showPresent();
     }
   };
@@ -97,12 +95,12 @@ function Differences({
   versions: [left: Version, right: Version];
 }) {
   const tables = TEXTS.flatMap((name) => {
-    const texts = [left[name]?.raw ?? "", right[name]?.raw ?? ""] as const;
-    return hasSameLines(...texts)
+    const pair = [left[name]?.raw ?? "", right[name]?.raw ?? ""] as const;
+    return hasSameLines(...pair)
       ? []
-      : [<Comparison key={name} title={LABELS[name]} labels={names} texts={texts} />];
+      : [<Comparison key={name} title={texts.content.fields[name]} labels={names} texts={pair} />];
   });
-  return tables.length === 0 ? <p>The two versions are the same.</p> : tables;
+  return tables.length === 0 ? <p>{texts.content.same}</p> : tables;
 }
 
 function RevisionComparison(history: History) {
@@ -115,15 +113,15 @@ function RevisionComparison(history: History) {
   const [restore, question] = useRestore(history, async () => (right === NOW ? reload() : setRight(NOW)));
   const options = [
     ...revisions.map((revision) => [String(revision.id), nameRevision(revision)] as const),
-    [NOW, "The present version"] as const,
+    [NOW, texts.content.present] as const,
   ];
   const nameOf = (choice: string): string => options.find(([value]) => value === choice)?.[1] ?? "";
   return (
     <>
-      {zone !== "" && <p class="quiet">Times are in the site’s time zone, {zone}.</p>}
+      {zone !== "" && <p class="quiet">{texts.content.timesInZone({ zone })}</p>}
       <div class="row">
-        <SelectField label="Left" value={left} onChange={setLeft} options={options} />
-        <SelectField label="Right" value={right} onChange={setRight} options={options} />
+        <SelectField label={texts.content.chooseEarlier} value={left} onChange={setLeft} options={options} />
+        <SelectField label={texts.content.chooseLater} value={right} onChange={setRight} options={options} />
       </div>
       {error !== undefined && <ErrorMessage error={error} />}
       <div aria-live="polite">
@@ -133,7 +131,7 @@ function RevisionComparison(history: History) {
       </div>
       {mayRestore && left !== NOW && (
         <ActionButton act={() => restore(left, nameOf(left), seen.current)}>
-          Restore the left version
+          {texts.content.restoreLeft}
         </ActionButton>
       )}
       {question}
@@ -155,17 +153,17 @@ export function RevisionsView({ kind, id }: { kind: Kind; id: string }) {
       ]),
     [path],
   );
-  if (data === undefined) return <Pending title="Revisions" error={error} />;
+  if (data === undefined) return <Pending title={texts.content.revisions} error={error} />;
   const [{ body: record, allow }, { body: revisions }] = data;
   const mayRestore = allow.includes("POST") && record.status !== "trash";
   return (
     <>
-      <Heading title={`Revisions of “${getTitle(record)}”`} />
+      <Heading title={texts.content.revisionsOf({ title: getTitle(record) })} />
       <p>
-        <a href={`#/${kind.name}/${id}`}>Back to the {kind.one}</a>
+        <a href={`#/${kind.name}/${id}`}>{texts.content.kinds[kind.name].back}</a>
       </p>
       {revisions.length === 0 ? (
-        <p>There are no revisions: this was not changed since it was created.</p>
+        <p>{texts.content.noRevisions}</p>
       ) : (
         <RevisionComparison
           kind={kind}
@@ -184,7 +182,7 @@ export function Pending({ title, error }: { title: string; error: ReadFailure | 
   const isMissing = error?.cause instanceof ApiError && error.cause.status === 404;
   return (
     <>
-      <Heading title={isMissing ? "Not found" : title} />
+      <Heading title={isMissing ? texts.page.notFound : title} />
       {error === undefined ? <Loading /> : <ErrorMessage error={error} />}
     </>
   );
@@ -238,7 +236,7 @@ function Line({ pair, side }: { pair: LinePair; side: "left" | "right" }) {
   const Tag = isLeft ? "del" : "ins";
   return (
     <td class={side}>
-      <span class="unseen">{isLeft ? "Removed: " : "Added: "}</span>
+      <span class="unseen">{isLeft ? texts.content.removedLine : texts.content.addedLine}</span>
       <span aria-hidden="true">{isLeft ? "− " : "+ "}</span>
       <Tag>{text}</Tag>
     </td>
@@ -258,7 +256,7 @@ export function Comparison({
   const rows = useMemo(() => toRows(pairLines(left, right)), [left, right]);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls what is too wide.
-    <section class="scroll" aria-label={`${title}, compared`} tabIndex={0}>
+    <section class="scroll" aria-label={texts.content.compared({ title })} tabIndex={0}>
       <table class="compare">
         <caption>{title}</caption>
         <thead>
@@ -271,7 +269,9 @@ export function Comparison({
           {rows.map((row, index) => (
             <tr key={index}>
               {typeof row === "number" ? (
-                <td colSpan={2} class="quiet">{`${row} unchanged ${row === 1 ? "line" : "lines"}`}</td>
+                <td colSpan={2} class="quiet">
+                  {texts.content.unchanged({ count: row })}
+                </td>
               ) : (
                 <>
                   <Line pair={row} side="left" />

@@ -7,6 +7,7 @@ import { SelectField, TextField } from "../components/form.js";
 import { FileText, Image, Newspaper } from "../components/icons.js";
 import { Badge, ErrorMessage, Heading, Loading } from "../components/small.js";
 import { type Column, Table } from "../components/table.js";
+import { texts } from "../texts.js";
 import { useResource } from "../use-resource.js";
 import type { View } from "../view.js";
 import { MediaGrid, UploadPanel } from "./media.js";
@@ -19,7 +20,7 @@ import {
   type Kind,
   kinds,
   labelStatus,
-  STATUS_OPTIONS,
+  listStatuses,
 } from "./records.js";
 import { RevisionsView, useSiteZone } from "./revisions.js";
 
@@ -67,18 +68,15 @@ async function readListPage(api: Api, kind: Kind, filter: Filter, number: number
   return { filter, number, records: body, total: total ?? body.length, isWriter };
 }
 
-function describeCount(
-  { many, one, hasTrash }: Kind,
-  { filter: { search }, total, isWriter }: ListPage,
-): string {
-  const what = total === 1 ? one : hasTrash ? many.toLowerCase() : "files";
-  const where = search === "" ? "" : ` with “${search}”`;
-  return `${total} ${what}${where}.${isWriter ? "" : " You see published content only."}`;
+function describeCount({ name }: Kind, { filter: { search }, total, isWriter }: ListPage): string {
+  const { count, found } = texts.content.kinds[name];
+  const text = search === "" ? count({ count: total }) : found({ count: total, search });
+  return isWriter ? text : text + texts.content.publishedOnly;
 }
 
 function getColumns({ name }: Kind): Column<Row>[] {
   const title: Column<Row> = {
-    name: "Title",
+    name: texts.content.fields.title,
     cell: (record) => (
       <a href={`#/${name}/${record.id}`} class="address">
         {getTitle(record)}
@@ -86,12 +84,21 @@ function getColumns({ name }: Kind): Column<Row>[] {
     ),
   };
   const status: Column<Row> = {
-    name: "Status",
+    name: texts.content.fields.status,
     cell: (record) => <Badge tone={getStatusTone(record.status)}>{labelStatus(record.status)}</Badge>,
   };
-  const author: Column<Row> = { name: "Author", cell: getAuthor };
-  const date: Column<Row> = { name: "Date", cell: (record) => formatSiteTime(record.date) };
-  return [title, status, author, date, { name: "Changed", cell: ({ modified }) => formatSiteTime(modified) }];
+  const author: Column<Row> = { name: texts.content.author, cell: getAuthor };
+  const date: Column<Row> = {
+    name: texts.content.fields.date,
+    cell: (record) => formatSiteTime(record.date),
+  };
+  return [
+    title,
+    status,
+    author,
+    date,
+    { name: texts.content.changed, cell: ({ modified }) => formatSiteTime(modified) },
+  ];
 }
 
 interface FilterFormProps {
@@ -114,21 +121,21 @@ function FilterForm({ kind, filter: { search, status }, hasStatus }: FilterFormP
         }}
       >
         <TextField
-          label="Search"
+          label={texts.content.search}
           type="search"
           value={typed.search}
           onChange={(text) => setTyped({ ...typed, search: text })}
         />
         {hasStatus && (
           <SelectField
-            label="Status"
+            label={texts.content.fields.status}
             value={typed.status}
             onChange={(value) => setTyped({ ...typed, status: value })}
-            options={[["", "All except the trash"], ...STATUS_OPTIONS]}
+            options={[["", texts.content.allExceptTrash], ...listStatuses()]}
           />
         )}
         <button type="submit" class="primary">
-          Search
+          {texts.content.search}
         </button>
       </form>
     </search>
@@ -140,24 +147,15 @@ function EmptyList({ kind, filter, isWriter }: { kind: Kind; filter: Filter; isW
   if (filter.search !== "" || filter.status !== "")
     return (
       <p>
-        Nothing matches. <a href={buildAddress(kind, {})}>Clear the search</a>
+        {texts.content.nothingMatches} <a href={buildAddress(kind, {})}>{texts.content.clearSearch}</a>
       </p>
     );
-  if (!isWriter) return <p>Nothing has been published yet.</p>;
-  if (!kind.hasTrash)
-    return (
-      <p>
-        There is no file yet. Drag pictures and documents onto this page, paste a picture, or choose files
-        above.
-      </p>
-    );
+  if (!isWriter) return <p>{texts.content.nothingPublished}</p>;
+  if (!kind.hasTrash) return <p>{texts.media.empty}</p>;
   return (
-    <section class="card narrow" aria-label={`The first ${kind.one}`}>
-      <h2>Write the first {kind.one}</h2>
-      <p>
-        It stays a draft, which only its authors and editors see, until you publish it. With a date in the
-        future it is published by itself on that day. Earlier versions are kept and can be restored.
-      </p>
+    <section class="card narrow" aria-label={texts.content.kinds[kind.name].first}>
+      <h2>{texts.content.kinds[kind.name].writeFirst}</h2>
+      <p>{texts.content.firstText}</p>
     </section>
   );
 }
@@ -173,12 +171,10 @@ function PageLinks({
 }) {
   if (last <= 1) return null;
   return (
-    <nav aria-label="Pages of the list" class="pager">
-      {number > 1 && <a href={address(number - 1)}>Previous</a>}
-      <span>
-        Page {number} of {last}
-      </span>
-      {number < last && <a href={address(number + 1)}>Next</a>}
+    <nav aria-label={texts.content.pagesOfList} class="pager">
+      {number > 1 && <a href={address(number - 1)}>{texts.content.previous}</a>}
+      <span>{texts.content.pageOf({ number, last })}</span>
+      {number < last && <a href={address(number + 1)}>{texts.content.next}</a>}
     </nav>
   );
 }
@@ -209,12 +205,12 @@ function Found({
       {records.length > 0 && kind.hasTrash && (
         <>
           <Table
-            caption={kind.many}
+            caption={texts.content.kinds[kind.name].many}
             columns={getColumns(kind)}
-            header="Title"
+            header={texts.content.fields.title}
             rows={records.map((record) => ({ ...record, key: String(record.id) }))}
           />
-          {zone !== "" && <p class="quiet zone">Dates are in the site’s time zone, {zone}.</p>}
+          {zone !== "" && <p class="quiet zone">{texts.content.datesInZone({ zone })}</p>}
         </>
       )}
       <PageLinks
@@ -236,10 +232,10 @@ function RecordList({ kind, query }: { kind: Kind; query: URLSearchParams }) {
   return (
     <>
       <div class="title-row">
-        <Heading title={kind.many} />
+        <Heading title={texts.content.kinds[kind.name].many} />
         {data?.isWriter && kind.hasTrash && (
           <a class="button primary" href={`#/${kind.name}/new`}>
-            New {kind.one}
+            {texts.content.kinds[kind.name].new}
           </a>
         )}
       </div>
@@ -267,7 +263,7 @@ export const contentViews: View[] = kinds.flatMap((kind) => [
   {
     path: `/${kind.name}`,
     part: "content",
-    label: () => kind.many,
+    label: () => texts.content.kinds[kind.name].many,
     icon: ICONS[kind.name],
     searchPath: (text: string) => `/${kind.name}?${new URLSearchParams({ search: text })}`,
     component: ({ query }) => <RecordList kind={kind} query={query} />,

@@ -9,7 +9,7 @@ import { Badge, ErrorMessage, Heading, Loading, RelativeTime } from "../componen
 import { type Column, PagerButtons, Table, usePager } from "../components/table.js";
 import { useLeaveSignal, usePage } from "../page-context.js";
 import { texts } from "../texts.js";
-import { pluralise } from "../times.js";
+import { formatNumber } from "../times.js";
 import { useResource } from "../use-resource.js";
 import { pageOf, type View, type ViewProps } from "../view.js";
 import { deliveryLink } from "./calls.js";
@@ -26,16 +26,16 @@ function Endpoints({ endpoints: { ok, failing, warned, disabled } }: AccountJson
   const inTrouble = failing + warned;
   return (
     <span class="endpoint-counts">
-      {inTrouble > 0 && <Badge tone="bad">{inTrouble} failing</Badge>}
-      {disabled > 0 && <Badge tone="neutral">{disabled} disabled</Badge>}
-      {ok > 0 && <Badge tone="good">{ok} healthy</Badge>}
+      {inTrouble > 0 && <Badge tone="bad">{texts.accounts.failing({ count: inTrouble })}</Badge>}
+      {disabled > 0 && <Badge tone="neutral">{texts.accounts.disabled({ count: disabled })}</Badge>}
+      {ok > 0 && <Badge tone="good">{texts.accounts.healthy({ count: ok })}</Badge>}
     </span>
   );
 }
 
-const COLUMNS: Column<Row>[] = [
+const listColumns = (): Column<Row>[] => [
   {
-    name: "Account",
+    name: texts.accounts.account,
     class: "cut account",
     cell: ({ account }) => (
       <a href={pageOf(account, "/webhooks")} title={account}>
@@ -43,11 +43,11 @@ const COLUMNS: Column<Row>[] = [
       </a>
     ),
   },
-  { name: "Endpoints", cell: (row) => <Endpoints {...row} /> },
-  { name: "Waiting", isNumber: true, cell: ({ waiting }) => waiting.toLocaleString("en-GB") },
-  { name: "Success, 24 h", isNumber: true, cell: ({ lastDay }) => formatSuccessRate(lastDay) },
+  { name: texts.accounts.endpoints, cell: (row) => <Endpoints {...row} /> },
+  { name: texts.accounts.waiting, isNumber: true, cell: ({ waiting }) => formatNumber(waiting) },
+  { name: texts.accounts.success24h, isNumber: true, cell: ({ lastDay }) => formatSuccessRate(lastDay) },
   {
-    name: "Last event",
+    name: texts.accounts.lastEvent,
     class: "time",
     cell: ({ lastEventAt }) => (lastEventAt === null ? "–" : <RelativeTime at={lastEventAt} />),
   },
@@ -58,8 +58,6 @@ const linkTo = ({ account, kind, webhookId = "", deliveryId = "" }: FoundAccount
   const hash = kind === "endpoint" ? `/webhooks/${webhookId}` : deliveryLink({ webhookId, id: deliveryId });
   return pageOf(account, hash.replace(/^#/, ""));
 };
-
-const KINDS = { account: "the account", endpoint: "an endpoint of", event: "an event of" } as const;
 
 /** Results that are shown. */
 const MAX_FOUND = 50;
@@ -72,6 +70,12 @@ interface Found {
   /** Where the search goes on. */
   next: string | undefined;
 }
+
+const listFoundTexts = () => ({
+  searching: texts.accounts.placesSearching,
+  stopped: texts.accounts.placesStopped,
+  done: texts.accounts.placesDone,
+});
 
 /** Searches all accounts, some at a time, and says how far it is. */
 function AccountSearch() {
@@ -99,9 +103,15 @@ function AccountSearch() {
   };
   return (
     <>
-      <Form label="Search all accounts" submit="Search" kind="plain" isRow act={() => search()}>
+      <Form
+        label={texts.accounts.searchAll}
+        submit={texts.common.search}
+        kind="plain"
+        isRow
+        act={() => search()}
+      >
         <TextField
-          label="Account, endpoint, event ID or subject"
+          label={texts.accounts.searchLabel}
           type="search"
           maxLength={256}
           value={text}
@@ -109,17 +119,16 @@ function AccountSearch() {
         />
       </Form>
       {found !== undefined && (
-        <section class="card" aria-label="Found">
-          <p role="status">
-            {pluralise(found.items.length, "place", "places")} found
-            {{ searching: ", searching …", stopped: " so far.", done: "." }[found.state]}
-          </p>
-          {found.state === "stopped" && <ActionButton act={() => search(found)}>Search further</ActionButton>}
+        <section class="card" aria-label={texts.accounts.found}>
+          <p role="status">{listFoundTexts()[found.state]({ count: found.items.length })}</p>
+          {found.state === "stopped" && (
+            <ActionButton act={() => search(found)}>{texts.accounts.further}</ActionButton>
+          )}
           <ul>
             {found.items.map((item) => (
               <li key={item.account}>
                 <a href={linkTo(item)}>
-                  {KINDS[item.kind]} <bdi>{item.account}</bdi>
+                  {texts.accounts.kinds[item.kind]({ account: <bdi>{item.account}</bdi> })}
                 </a>
               </li>
             ))}
@@ -129,11 +138,6 @@ function AccountSearch() {
     </>
   );
 }
-
-const STATES: [string, string][] = [
-  ["failing", "Failing"],
-  ["", "All accounts"],
-];
 
 function Listing({ state }: { state: string }) {
   const pager = usePager();
@@ -146,23 +150,19 @@ function Listing({ state }: { state: string }) {
   return (
     <>
       {data.items.length === 0 ? (
-        <p class="empty">
-          {state === ""
-            ? "No account has an endpoint yet."
-            : "Nothing fails: every endpoint of every account accepts deliveries."}
-        </p>
+        <p class="empty">{state === "" ? texts.accounts.noEndpoint : texts.accounts.nothingFails}</p>
       ) : (
         <div class="accounts">
           <Table
-            caption="Accounts"
-            columns={COLUMNS}
-            header="Account"
+            caption={texts.views.accounts}
+            columns={listColumns()}
+            header={texts.accounts.account}
             opens
             rows={data.items.map((account) => ({ ...account, key: account.account }))}
           />
         </div>
       )}
-      <PagerButtons pager={pager} next={data.next} labels={["Back", "More accounts"]} />
+      <PagerButtons pager={pager} next={data.next} labels={[texts.accounts.back, texts.accounts.more]} />
     </>
   );
 }
@@ -172,15 +172,18 @@ function AccountList({ query }: ViewProps) {
   const state = asked === "all" ? "" : "failing";
   return (
     <>
-      <Heading title="Accounts" />
+      <Heading title={texts.views.accounts} />
       <div class="row account-tools">
         <SelectField
-          label="Show"
+          label={texts.accounts.show}
           value={state}
           onChange={(value) => {
             location.hash = value === "" ? "/accounts?state=all" : "/accounts";
           }}
-          options={STATES}
+          options={[
+            ["failing", texts.accounts.failingFilter],
+            ["", texts.accounts.all],
+          ]}
         />
         <AccountSearch />
       </div>
@@ -193,15 +196,18 @@ function AccountList({ query }: ViewProps) {
 export function AccountBar({ account }: { account: string }) {
   const { session } = usePage();
   return (
-    <aside class="account-bar" aria-label="Account">
+    <aside class="account-bar" aria-label={texts.accounts.account}>
       <p>
-        You look at the account{" "}
-        <strong>
-          <bdi>{account}</bdi>
-        </strong>{" "}
-        as {session.name}. What you do is recorded under your name.
+        {texts.accounts.bar({
+          account: (
+            <strong>
+              <bdi>{account}</bdi>
+            </strong>
+          ),
+          name: session.name,
+        })}
       </p>
-      <a href={pageOf(undefined, "/accounts")}>All accounts</a>
+      <a href={pageOf(undefined, "/accounts")}>{texts.accounts.all}</a>
     </aside>
   );
 }

@@ -6,12 +6,13 @@ import { SelectField } from "../components/form.js";
 import { ErrorMessage, Heading, Loading } from "../components/small.js";
 import { PagerButtons, usePager } from "../components/table.js";
 import { usePage } from "../page-context.js";
+import { texts } from "../texts.js";
 import { formatDay, formatExactTime, formatMinute, nameZone } from "../times.js";
 import { useResource } from "../use-resource.js";
 import type { ViewProps } from "../view.js";
 import { deliveryLink, readSubscriptions } from "./calls.js";
 import { EndpointName } from "./list.js";
-import { ACTION_LABELS, describeAction, shortenId } from "./wording.js";
+import { describeAction, listActions, shortenId } from "./wording.js";
 
 const REFRESH_MS = 10_000;
 const ENTRIES_PER_PAGE = 50;
@@ -41,7 +42,7 @@ function Target({ entry: { webhookId, deliveryId }, webhook }: EntryProps) {
   if (webhook === undefined)
     return (
       <>
-        a deleted webhook <code title={webhookId}>{shortenId(webhookId)}</code>
+        {texts.activity.deletedWebhook} <code title={webhookId}>{shortenId(webhookId)}</code>
       </>
     );
   const link =
@@ -82,9 +83,10 @@ function Entry({ entry, count, webhook }: EntryProps & { count: number }) {
         {formatMinute(new Date(entry.at).getTime(), zone)}
       </time>
       <p>
-        <bdi>{before}</bdi> <Target entry={entry} webhook={webhook} />
+        <bdi>{before}</bdi>
+        <Target entry={entry} webhook={webhook} />
         {after}
-        {count > 1 && <span class="badge">{`${count.toLocaleString("en-GB")} times`}</span>}
+        {count > 1 && <span class="badge">{texts.activity.times({ count })}</span>}
       </p>
     </li>
   );
@@ -107,7 +109,7 @@ function useDays(entries: AuditEntryJson[]): Day[] {
     else same.push(entry);
   }
   return [...days].map(([name, found]) => ({
-    name: name === today ? `Today, ${name}` : name,
+    name: name === today ? texts.activity.today({ day: name }) : name,
     entries: found,
   }));
 }
@@ -153,19 +155,19 @@ function FilteredEntries({ action }: { action: string }) {
     <>
       {data.entries.length === 0 && (
         <p>
-          {action === ""
-            ? "Nothing has been done yet. Registrations, changes, tests and repairs appear here, with who made them."
-            : "No entry of this kind was found."}
-          {data.next !== null && " There may be older ones."}
+          {action === "" ? texts.activity.empty : texts.activity.noneOfKind}
+          {data.next !== null && texts.activity.mayBeOlder}
         </p>
       )}
       <Entries entries={data.entries} byId={data.byId} />
-      <PagerButtons pager={pager} next={data.next} labels={["Newer", "Older"]} />
+      <PagerButtons
+        pager={pager}
+        next={data.next}
+        labels={[texts.deliveries.newer, texts.deliveries.older]}
+      />
     </>
   );
 }
-
-const ALL: [action: string, label: string] = ["", "All actions"];
 
 const choose = (action: string): void => {
   location.hash = action === "" ? "/activity" : `/activity?${new URLSearchParams({ action })}`;
@@ -174,12 +176,17 @@ const choose = (action: string): void => {
 /** The audit log. Its filter is part of the address. */
 export function Activity({ query }: ViewProps) {
   const asked = query.get("action") ?? "";
-  const action = ACTION_LABELS.some(([name]) => name === asked) ? asked : "";
+  const action = listActions().some(([name]) => name === asked) ? asked : "";
   return (
     <>
-      <Heading title="Activity" />
+      <Heading title={texts.views.activity} />
       <div class="row">
-        <SelectField label="Action" value={action} onChange={choose} options={[ALL, ...ACTION_LABELS]} />
+        <SelectField
+          label={texts.activity.action}
+          value={action}
+          onChange={choose}
+          options={[["", texts.activity.allActions], ...listActions()]}
+        />
       </div>
       <FilteredEntries key={action} action={action} />
     </>

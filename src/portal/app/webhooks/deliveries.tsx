@@ -13,6 +13,7 @@ import {
   useRowKeys,
 } from "../components/table.js";
 import { usePage } from "../page-context.js";
+import { texts } from "../texts.js";
 import { formatTime } from "../times.js";
 import { useResource } from "../use-resource.js";
 import type { ViewProps } from "../view.js";
@@ -126,20 +127,23 @@ function useColumns({ webhookId, webhooks, reload, openId, onOpen, isChosen, onT
   const copy = useCopy();
   const statusOf = (row: Row) => webhooks.get(row.webhookId)?.status ?? "ENABLED";
   const choice: Column<Row> = {
-    name: "Select",
+    name: texts.deliveries.select,
     isUnnamed: true,
     class: "choice",
     cell: (row) => (
       <input
         type="checkbox"
-        aria-label={`Select ${nameDelivery(row)}, ${formatTime(row.createdAt, zone)}`}
+        aria-label={texts.deliveries.selectOne({
+          name: nameDelivery(row),
+          time: formatTime(row.createdAt, zone),
+        })}
         checked={isChosen(row.id)}
         onChange={() => onToggle(row.id)}
       />
     ),
   };
   const endpoint: Column<Row> = {
-    name: "Endpoint",
+    name: texts.deliveries.endpoint,
     class: "cut endpoint",
     cell: ({ webhookId: id }) => {
       const webhook = webhooks.get(id);
@@ -149,16 +153,16 @@ function useColumns({ webhookId, webhooks, reload, openId, onOpen, isChosen, onT
     },
   };
   const next: Column<Row> = {
-    name: "Next",
+    name: texts.deliveries.next,
     class: "time next",
     cell: (row) => {
-      if (row.isSentAgain) return <span class="quiet">Sent again since</span>;
+      if (row.isSentAgain) return <span class="quiet">{texts.deliveries.sentAgainSince}</span>;
       const at = getNextAttempt({ status: statusOf(row) }, row.nextAttemptAt);
       return at === null ? "–" : <RelativeTime at={at} />;
     },
   };
   const actions: Column<Row> = {
-    name: "Actions",
+    name: texts.common.actions,
     isUnnamed: true,
     class: "actions",
     cell: (row) => (
@@ -167,11 +171,11 @@ function useColumns({ webhookId, webhooks, reload, openId, onOpen, isChosen, onT
         isDisabled={statusOf(row) === "DISABLED"}
         onSent={reload}
         more={[
-          { text: "Copy event ID", act: () => copy(row.eventId, "event ID") },
-          { text: "Copy delivery ID", act: () => copy(row.id, "delivery ID") },
+          { text: texts.deliveries.copyEventId, act: () => copy(row.eventId, texts.deliveries.eventId) },
+          { text: texts.deliveries.copyDeliveryId, act: () => copy(row.id, texts.deliveries.deliveryId) },
           {
-            text: "Copy address",
-            act: () => copy(new URL(deliveryLink(row), location.href).href, "address"),
+            text: texts.deliveries.copyAddress,
+            act: () => copy(new URL(deliveryLink(row), location.href).href, texts.webhooks.address),
           },
         ]}
       />
@@ -250,16 +254,16 @@ function LogTable({
   if (error !== undefined && isStale) return <ErrorMessage error={error} />;
   if (data === undefined) return <Loading />;
   if (rows.length === 0)
-    return (
-      <p class="empty">
-        {isFiltered
-          ? "No delivery matches these filters. Clear them, or choose a longer period."
-          : "Nothing has been sent yet. A delivery appears here when your application emits an event, or when you send a test."}
-      </p>
-    );
+    return <p class="empty">{isFiltered ? texts.deliveries.clearOrWiden : texts.deliveries.nothingSent}</p>;
   return (
     <div class="log-table" aria-busy={isStale}>
-      <Table caption="Deliveries, newest first" columns={columns} header="Event" rows={rows} opens />
+      <Table
+        caption={texts.deliveries.captionNewest}
+        columns={columns}
+        header={texts.deliveries.event}
+        rows={rows}
+        opens
+      />
     </div>
   );
 }
@@ -300,12 +304,12 @@ function DeliveryLog(props: LogProps) {
         <DeliveryFilters address={address} change={filter} counts={counts} isNarrow={isNarrow} />
         <div class="log-head">
           <h2 tabIndex={-1} ref={heading}>
-            <span class="unseen">Deliveries: </span>
+            <span class="unseen">{texts.deliveries.heading}</span>
             {count}
           </h2>
           <ClearButton address={address} change={filter} />
           <button type="button" class="bare small keys-button" onClick={opening.showKeys}>
-            <kbd>?</kbd> Keys
+            <kbd>?</kbd> {texts.parts.keys}
           </button>
         </div>
         <LogTable
@@ -367,7 +371,7 @@ export function AllDeliveries({ query }: ViewProps) {
   }
   return (
     <>
-      <Heading title="All deliveries" />
+      <Heading title={texts.deliveries.all} />
       {error !== undefined && <ErrorMessage error={error} />}
       {data === undefined && error === undefined && <Loading />}
       {data !== undefined && <DeliveryLog webhooks={data} counts={counts} reload={reload} />}

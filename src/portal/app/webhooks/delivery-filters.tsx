@@ -5,6 +5,7 @@ import type { DeliveryStateJson, EventTypesJson } from "../../shapes.js";
 import { Form, readTimeField, SelectField, TextField, TimeField } from "../components/form.js";
 import { ChevronLeft, ChevronRight, X } from "../components/icons.js";
 import { usePage } from "../page-context.js";
+import { locale, texts } from "../texts.js";
 import { formatTime, toTimeInput } from "../times.js";
 import { useResource } from "../use-resource.js";
 import { useLocation } from "../view.js";
@@ -56,17 +57,17 @@ function Search({ address, change }: FilterProps) {
   }, [text]);
   return (
     <form
-      aria-label="Search"
+      aria-label={texts.deliveries.search}
       onSubmit={(event) => {
         event.preventDefault();
         search();
       }}
     >
       <TextField
-        label="Event ID or subject"
+        label={texts.deliveries.ids}
         type="search"
         maxLength={200}
-        placeholder="order A-2015"
+        placeholder={texts.deliveries.placeholder}
         value={text}
         onChange={setText}
       />
@@ -74,13 +75,7 @@ function Search({ address, change }: FilterProps) {
   );
 }
 
-const STATES: [DeliveryStateJson | undefined, string][] = [
-  [undefined, "All"],
-  ["pending", "Waiting"],
-  ["failed", "Failed"],
-  ["delivered", "Delivered"],
-  ["withheld", "Withheld"],
-];
+const STATES: (DeliveryStateJson | undefined)[] = [undefined, "pending", "failed", "delivered", "withheld"];
 
 /**
  * The states with their counts, as long as nothing else narrows what is counted: as buttons, or as
@@ -88,21 +83,22 @@ const STATES: [DeliveryStateJson | undefined, string][] = [
  */
 function StateFilter({ address, change, counts, isNarrow }: FilterProps & { isNarrow: boolean }) {
   const countOf = (state: DeliveryStateJson | undefined): string =>
-    (isNarrowed(address) ? undefined : countDeliveries(counts, state))?.toLocaleString("en-GB") ?? "";
+    (isNarrowed(address) ? undefined : countDeliveries(counts, state))?.toLocaleString(locale) ?? "";
+  const states = STATES.map((state) => [state, texts.deliveries.states[state ?? "all"]] as const);
   if (isNarrow)
     return (
       <SelectField
-        label="State"
+        label={texts.deliveries.state}
         value={address.state ?? ""}
-        onChange={(value) => change({ ...address, state: STATES.find(([state]) => state === value)?.[0] })}
-        options={STATES.map(([state, label]) => [state ?? "", `${label} ${countOf(state)}`.trim()] as const)}
+        onChange={(value) => change({ ...address, state: STATES.find((state) => state === value) })}
+        options={states.map(([state, label]) => [state ?? "", `${label} ${countOf(state)}`.trim()] as const)}
       />
     );
   return (
     <fieldset class="field state-filter">
-      <legend>State</legend>
+      <legend>{texts.deliveries.state}</legend>
       <div class="segments">
-        {STATES.map(([state, label]) => {
+        {states.map(([state, label]) => {
           const count = countOf(state);
           return (
             <button
@@ -136,9 +132,9 @@ function Between({ address, change, onDone }: FilterProps & { onDone: () => void
     onDone();
   };
   return (
-    <Form label="Period" submit="Apply" kind="plain" isRow act={act}>
-      <TimeField label="From" name="since" value={since} onChange={setSince} />
-      <TimeField label="Before" name="until" value={until} onChange={setUntil} />
+    <Form label={texts.deliveries.period} submit={texts.deliveries.apply} kind="plain" isRow act={act}>
+      <TimeField label={texts.deliveries.from} name="since" value={since} onChange={setSince} />
+      <TimeField label={texts.deliveries.before} name="until" value={until} onChange={setUntil} />
     </Form>
   );
 }
@@ -160,26 +156,25 @@ export function DeliveryFilters({ isNarrow, ...props }: FilterProps & { isNarrow
   };
   const show = (at: string | undefined): string => (at === undefined ? "…" : formatTime(at, zone));
   return (
-    <section aria-label="Filter" class="filters">
+    <section aria-label={texts.deliveries.filter} class="filters">
       <div class="filter-row">
         <Search {...props} />
         <StateFilter {...props} isNarrow={isNarrow} />
         <SelectField
-          label="Event type"
+          label={texts.deliveries.eventType}
           value={type}
           onChange={(value) => change({ ...address, type: value || undefined })}
-          options={[["", "Any"], ...names.map((name) => [name, name] as const)]}
+          options={[["", texts.deliveries.any], ...names.map((name) => [name, name] as const)]}
         />
         <SelectField
-          label="Created"
+          label={texts.deliveries.created}
           value={isBetween || isTimed ? BETWEEN : period}
           onChange={choosePeriod}
           options={[
-            ["", "At any time"],
-            ["1h", "Last hour"],
-            ["24h", "Last 24 h"],
-            ["72h", "Last 72 h"],
-            [BETWEEN, "Between …"],
+            ...(["", "1h", "24h", "72h"] as const).map(
+              (each) => [each, texts.deliveries.periods[each]] as const,
+            ),
+            [BETWEEN, texts.deliveries.between],
           ]}
         />
       </div>
@@ -189,7 +184,7 @@ export function DeliveryFilters({ isNarrow, ...props }: FilterProps & { isNarrow
           <button
             type="button"
             class="chip small"
-            aria-label={`Remove the period ${show(since)} to ${show(until)}`}
+            aria-label={texts.deliveries.removePeriod({ from: show(since), to: show(until) })}
             onClick={() => change({ ...address, since: undefined, until: undefined })}
           >
             {show(since)} – {show(until)}
@@ -215,7 +210,7 @@ export function ClearButton({ address, change }: Omit<FilterProps, "counts">) {
       }}
     >
       <X class="icon" aria-hidden="true" />
-      Clear the filters
+      {texts.deliveries.clear}
     </button>
   );
 }
@@ -233,21 +228,21 @@ export function DeliveryPages({
   if (address.after === undefined && next === null) return null;
   const previous = findPreviousPage(address);
   return (
-    <nav class="pager" aria-label="Pages">
+    <nav class="pager" aria-label={texts.common.pages}>
       <button
         type="button"
         disabled={address.after === undefined}
         onClick={() => onPage({ ...address, after: previous?.previous, open: undefined })}
       >
         <ChevronLeft class="icon" aria-hidden="true" />
-        {previous === undefined ? "Newest" : "Newer"}
+        {previous === undefined ? texts.deliveries.newest : texts.deliveries.newer}
       </button>
       <button
         type="button"
         disabled={next === null}
         onClick={() => next !== null && onPage(findNextPage(address, next, deliveries.length))}
       >
-        Older
+        {texts.deliveries.older}
         <ChevronRight class="icon" aria-hidden="true" />
       </button>
     </nav>

@@ -5,6 +5,7 @@ import { Check, CircleAlert, Clock, RotateCcw, X } from "../components/icons.js"
 import { JsonText } from "../components/json-tree.js";
 import { Badge, CopyButton, RelativeTime, Time } from "../components/small.js";
 import type { Column } from "../components/table.js";
+import { texts } from "../texts.js";
 import { formatDuration } from "../times.js";
 import { deliveryLink } from "./calls.js";
 import { nameDelivery } from "./resend.js";
@@ -111,15 +112,17 @@ export function FoldButton({
       <button type="button" aria-current={isChosen} onClick={onChoose}>
         {isGood ? <Check class="icon good" aria-hidden="true" /> : <X class="icon bad" aria-hidden="true" />}
         <span class="attempt-number">
-          <span class="unseen">{isGood ? "Delivered, attempt " : "Failed, attempt "}</span>
+          <span class="unseen">
+            {isGood ? texts.delivery.deliveredAttempt : texts.delivery.failedAttempt}
+          </span>
           {numberFold(fold)}
         </span>{" "}
         <span class="attempt-answer">{attempt.status ?? attempt.code}</span>{" "}
         <span class="quiet">
-          {fold.attempts.length > 1 ? "same answer" : formatDuration(attempt.durationMs)}
+          {fold.attempts.length > 1 ? texts.delivery.sameAnswer : formatDuration(attempt.durationMs)}
         </span>{" "}
         <span class="quiet attempt-time">
-          {attempt.isExtra && <RotateCcw class="icon" aria-label="on request" />}
+          {attempt.isExtra && <RotateCcw class="icon" aria-label={texts.delivery.onRequest} />}
           <RelativeTime at={attempt.at} />
         </span>
       </button>
@@ -137,31 +140,33 @@ export function ChosenAttempt({ fold }: { fold: Fold }) {
   const { status, durationMs, excerpt, isExtra, kind } = attempt;
   const tone = kind === "delivered" ? "good" : "bad";
   return (
-    <section class="answer" aria-label="Response">
+    <section class="answer" aria-label={texts.delivery.response}>
       <h3>
-        {fold.attempts.length > 1 ? "Attempts" : "Attempt"} {numberFold(fold)} · <Time at={attempt.at} />
-        {isExtra && " · on request"}
+        {(fold.attempts.length > 1 ? texts.delivery.attempts : texts.delivery.attempt)({
+          number: numberFold(fold),
+          time: <Time at={attempt.at} />,
+        })}
+        {isExtra && ` · ${texts.delivery.onRequest}`}
       </h3>
       <p class={`result ${tone}`}>
         {status === null
           ? describeResult(attempt)
           : `${status} ${STATUS_TEXTS[status] ?? ""} · ${formatDuration(durationMs)}`}
       </p>
-      {excerpt && <JsonText key={fold.number} text={excerpt} label="answer" />}
+      {excerpt && <JsonText key={fold.number} text={excerpt} label={texts.delivery.answer} />}
       {isWithoutExcerpt(attempt) && (
         <p class="quiet">
-          Its answer was empty, or is not kept or not shown to you. The beginning of an answer is kept if the
-          service sets <code>delivery.excerptCharacters</code>.
+          {texts.delivery.noAnswerKept({ option: <code>delivery.excerptCharacters</code> })}
         </p>
       )}
       {fold.attempts.length > 1 && (
         <details>
-          <summary>The same answer to {fold.attempts.length} attempts</summary>
+          <summary>{texts.delivery.sameAnswers({ count: fold.attempts.length })}</summary>
           <ul class="same-answers">
             {fold.attempts.map((each, index) => (
               <li key={fold.number - index}>
                 {fold.number - index}: <Time at={each.at} /> · {formatDuration(each.durationMs)}
-                {each.isExtra && " · on request"}
+                {each.isExtra && ` · ${texts.delivery.onRequest}`}
               </li>
             ))}
           </ul>
@@ -193,7 +198,8 @@ export function toRows(deliveries: DeliveryRowJson[]): Row[] {
 
 /** What the endpoint answered last, or why nothing was sent. */
 function LastAnswer({ lastAttempt, reason }: Row) {
-  if (lastAttempt === null) return <span class="quiet">{describeReason(reason) || "None yet"}</span>;
+  if (lastAttempt === null)
+    return <span class="quiet">{describeReason(reason) || texts.deliveries.noneYet}</span>;
   const text = describeAnswer(lastAttempt);
   return <span class={lastAttempt.kind === "delivered" ? undefined : "result bad"}>{text}</span>;
 }
@@ -203,9 +209,9 @@ export const createContentColumns = (
   onOpen: (event: MouseEvent, row: Row) => void,
   openId: string | undefined,
 ): Column<Row>[] => [
-  { name: "State", class: "state", cell: (row) => <StateBadge delivery={row} /> },
+  { name: texts.deliveries.state, class: "state", cell: (row) => <StateBadge delivery={row} /> },
   {
-    name: "Event",
+    name: texts.deliveries.event,
     class: "cut event",
     cell: (row) => (
       <a
@@ -213,7 +219,7 @@ export const createContentColumns = (
         data-row={row.id}
         aria-label={nameDelivery(row)}
         aria-current={row.id === openId ? "true" : undefined}
-        title={`${row.type}, event ${row.eventId}`}
+        title={texts.deliveries.eventTitle({ type: row.type, id: row.eventId })}
         onClick={(event) => onOpen(event, row)}
       >
         {row.type}
@@ -221,18 +227,27 @@ export const createContentColumns = (
     ),
   },
   {
-    name: "About",
+    name: texts.deliveries.about,
     class: "cut about",
     cell: ({ subject, eventId }) =>
       subject === null ? (
-        <code class="quiet" title={`Event ${eventId}`}>
+        <code class="quiet" title={texts.deliveries.eventOf({ id: eventId })}>
           {shortenId(eventId)}
         </code>
       ) : (
         <bdi title={subject}>{subject}</bdi>
       ),
   },
-  { name: "Attempts", isNumber: true, class: "attempt-count", cell: ({ attemptCount }) => attemptCount },
-  { name: "Last answer", class: "cut answer-cell", cell: (row) => <LastAnswer {...row} /> },
-  { name: "Created", class: "time created", cell: (row) => <RelativeTime at={row.createdAt} /> },
+  {
+    name: texts.deliveries.attempts,
+    isNumber: true,
+    class: "attempt-count",
+    cell: ({ attemptCount }) => attemptCount,
+  },
+  { name: texts.deliveries.lastAnswer, class: "cut answer-cell", cell: (row) => <LastAnswer {...row} /> },
+  {
+    name: texts.deliveries.created,
+    class: "time created",
+    cell: (row) => <RelativeTime at={row.createdAt} />,
+  },
 ];

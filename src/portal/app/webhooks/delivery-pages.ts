@@ -2,7 +2,7 @@
 
 import type { DeliveryPageJson, DeliveryRowJson, DeliveryStateJson } from "../../shapes.js";
 import type { Api } from "../api.js";
-import { pluralise } from "../times.js";
+import { texts } from "../texts.js";
 import { type DeliveryFilter, findDeliveries, readPage } from "./calls.js";
 
 const STATES: string[] = ["pending", "delivered", "failed", "withheld"] satisfies DeliveryStateJson[];
@@ -156,15 +156,15 @@ export function describePage(
   counts: StateCounts | undefined,
 ): string {
   const count = deliveries.length;
-  if (searched !== undefined && next !== null)
-    return `${pluralise(count, "delivery", "deliveries")} among ${searched.toLocaleString("en-GB")} that were searched`;
-  if (count === 0) return next === null ? "No delivery" : "None so far; older ones may follow";
+  const { deliveries: words } = texts;
+  if (searched !== undefined && next !== null) return words.among({ count, searched });
+  if (count === 0) return next === null ? words.none : words.noneSoFar;
   const before = findPreviousPage(address)?.before;
   const isAll = next === null && before === 0;
-  if (before === undefined || isAll) return pluralise(count, "delivery", "deliveries");
+  if (before === undefined || isAll) return words.count({ count });
   const total = isNarrowed(address) ? undefined : countDeliveries(counts, address.state);
-  const of = total === undefined ? "" : ` of ${total.toLocaleString("en-GB")}`;
-  return `${before + 1}–${before + count}${of} deliveries`;
+  const range = { from: before + 1, to: before + count };
+  return total === undefined ? words.range(range) : words.rangeOf({ ...range, total });
 }
 
 /** True if more than a state is filtered by: the service does not count such deliveries. */

@@ -16,6 +16,7 @@ import {
   Time,
 } from "../components/small.js";
 import { usePage } from "../page-context.js";
+import { texts } from "../texts.js";
 import { useResource } from "../use-resource.js";
 import type { ViewProps } from "../view.js";
 import {
@@ -48,11 +49,11 @@ function Attempts({ delivery: { attempts }, children }: Found & { children: Comp
   const fold = folds.find(({ number }) => number === chosen) ?? folds[0];
   return (
     <div class="delivery-parts">
-      <section aria-label="Attempts" class="attempts-part">
+      <section aria-label={texts.delivery.attemptsTitle} class="attempts-part">
         <h2>
-          Attempts <span class="quiet">{attempts.length}</span>
+          {texts.delivery.attemptsTitle} <span class="quiet">{attempts.length}</span>
         </h2>
-        {attempts.length === 0 && <p>None yet.</p>}
+        {attempts.length === 0 && <p>{texts.delivery.noneYet}</p>}
         <ol class="attempts" reversed>
           {folds.map((each) => (
             <FoldButton
@@ -84,19 +85,19 @@ function SentRequest({ path }: { path: string }) {
   );
   if (data === undefined)
     return (
-      <section aria-label="Request">
-        <h3>Request</h3>
+      <section aria-label={texts.delivery.request}>
+        <h3>{texts.delivery.request}</h3>
         {error === undefined ? <Loading /> : <ErrorMessage error={error} />}
       </section>
     );
   const curl = buildCurlCommand(data, findSignatureHeader(data));
   const headers = Object.entries(data.headers).map(([name, value]) => `${name}: ${value}`);
   return (
-    <section aria-label="Request">
+    <section aria-label={texts.delivery.request}>
       <div class="title-row">
-        <h3>Request</h3>
-        <CopyButton text={curl} label="curl command">
-          Copy as curl
+        <h3>{texts.delivery.request}</h3>
+        <CopyButton text={curl} label={texts.delivery.curlCommand}>
+          {texts.delivery.copyCurl}
         </CopyButton>
       </div>
       <p>
@@ -104,32 +105,26 @@ function SentRequest({ path }: { path: string }) {
           {data.method} {data.url}
         </code>
         <br />
-        <span class="quiet">
-          {data.bytes.toLocaleString("en-GB")} bytes of JSON. Signature and time are those of each attempt.
-        </span>
+        <span class="quiet">{texts.delivery.bytes({ count: data.bytes })}</span>
       </p>
       <details>
-        <summary>{headers.length} headers</summary>
-        <CodeBlock text={headers.join("\n")} label="headers" />
+        <summary>{texts.delivery.headerCount({ count: headers.length })}</summary>
+        <CodeBlock text={headers.join("\n")} label={texts.delivery.headers} />
       </details>
-      {data.body !== null && <JsonText text={data.body} label="body" />}
+      {data.body !== null && <JsonText text={data.body} label={texts.delivery.body} />}
       {session.canReadRecords && !isBodyShown && (
         <button type="button" class="plain" onClick={() => setBodyShown(true)}>
-          Show the body
+          {texts.delivery.showBody}
         </button>
       )}
-      {!session.canReadRecords && <p class="quiet">The body contains the record. It is not shown to you.</p>}
+      {!session.canReadRecords && <p class="quiet">{texts.delivery.bodyNotShown}</p>}
       <details>
-        <summary>Send it yourself with curl</summary>
-        {data.body === null && (
-          <p>
-            Put the body into <code>notification.json</code> first.
-          </p>
-        )}
-        <CodeBlock text={curl} label="command" />
+        <summary>{texts.delivery.sendYourself}</summary>
+        {data.body === null && <p>{texts.delivery.bodyFirst({ file: <code>notification.json</code> })}</p>}
+        <CodeBlock text={curl} label={texts.delivery.command} />
       </details>
       <details>
-        <summary>Verify its signature</summary>
+        <summary>{texts.delivery.verify}</summary>
         <VerificationSnippet />
       </details>
     </section>
@@ -163,17 +158,20 @@ function Details({
       <Facts
         rows={[
           [
-            "Endpoint",
+            texts.delivery.endpoint,
             <a key="endpoint" href={`#/webhooks/${webhook.id}`}>
               <EndpointUrl url={webhook.url} />
             </a>,
           ],
-          ["About", delivery.subject !== null && <bdi key="record">{delivery.subject}</bdi>],
-          ["Event ID", <WholeId key="event" id={delivery.eventId} label="event ID" />],
-          ["Created", <Time key="created" at={delivery.createdAt} />],
-          ["Completed", delivery.endedAt !== null && <Time at={delivery.endedAt} />],
+          [texts.delivery.about, delivery.subject !== null && <bdi key="record">{delivery.subject}</bdi>],
           [
-            "Next attempt",
+            texts.delivery.eventId,
+            <WholeId key="event" id={delivery.eventId} label={texts.delivery.eventIdLabel} />,
+          ],
+          [texts.delivery.created, <Time key="created" at={delivery.createdAt} />],
+          [texts.delivery.completed, delivery.endedAt !== null && <Time at={delivery.endedAt} />],
+          [
+            texts.delivery.nextAttempt,
             next !== null && (
               <>
                 <Time at={next} /> (<RelativeTime at={next} />)
@@ -220,7 +218,7 @@ function DeliveryDetails({ webhookId, deliveryId, onOther, heading }: DeliveryPr
     return <Details {...found} heading={heading(nameDelivery(found.delivery))} onSent={onSent} />;
   return (
     <>
-      {heading("Delivery")}
+      {heading(texts.delivery.label)}
       {error === undefined ? <Loading /> : <ErrorMessage error={error} />}
     </>
   );
@@ -269,7 +267,9 @@ export function DeliveryView({ params: { webhookId = "", deliveryId = "" } }: Vi
           }}
         >
           <ChevronLeft class="icon" aria-hidden="true" />
-          {path === "#/deliveries" && back !== listLink ? "All deliveries" : "Deliveries of this webhook"}
+          {path === "#/deliveries" && back !== listLink
+            ? texts.delivery.allDeliveries
+            : texts.delivery.ofThisWebhook}
         </a>
       </p>
       <DeliveryDetails
@@ -297,10 +297,15 @@ export function DeliveryPanel({
   // Not for each delivery: who moves with the keys in the list stays there.
   useEffect(() => panel.current?.focus({ preventScroll: true }), []);
   return (
-    <aside class="delivery-panel" aria-label="Delivery" tabIndex={-1} ref={panel}>
+    <aside class="delivery-panel" aria-label={texts.delivery.label} tabIndex={-1} ref={panel}>
       <div class="panel-bar">
-        <a href={deliveryLink({ webhookId, id })}>Open on its own</a>
-        <button type="button" class="bare small icon-only" aria-label="Close the delivery" onClick={onClose}>
+        <a href={deliveryLink({ webhookId, id })}>{texts.delivery.onItsOwn}</a>
+        <button
+          type="button"
+          class="bare small icon-only"
+          aria-label={texts.delivery.close}
+          onClick={onClose}
+        >
           <X class="icon" aria-hidden="true" />
         </button>
       </div>

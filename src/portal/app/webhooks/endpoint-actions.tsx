@@ -7,7 +7,8 @@ import { ActionButton, useConfirmation } from "../components/button.js";
 import { Check, CircleAlert, Clock, TriangleAlert, X } from "../components/icons.js";
 import { Badge } from "../components/small.js";
 import { useLeaveSignal, usePage } from "../page-context.js";
-import { formatTime, nameZone, pluralise } from "../times.js";
+import { texts } from "../texts.js";
+import { formatTime, nameZone } from "../times.js";
 import type { Tone } from "../tone.js";
 import { useResource } from "../use-resource.js";
 import { recoverDeliveries, sendTest, updateWebhook, webhookPath } from "./calls.js";
@@ -27,32 +28,24 @@ export function RotationNotice({ webhook: { id, stats }, reload }: TabProps) {
   if (stats.rotatesAt === null) return null;
   const finish = async (): Promise<void> => {
     const isConfirmed = await ask({
-      title: "Sign with the new secret now?",
-      explanation:
-        "From then on the old secret signs nothing. An endpoint without the new secret refuses every delivery.",
-      confirm: "Sign with the new secret now",
+      title: texts.secret.finishTitle,
+      explanation: texts.secret.finishExplanation,
+      confirm: texts.secret.finish,
     });
     if (!isConfirmed) return;
     await api.send("POST", `${webhookPath(id)}/rotate/finish`);
     await reload();
-    say("The new secret signs from now on. You may remove the old one from your endpoint.");
+    say(texts.secret.finished);
   };
   return (
-    <section class="notice" aria-label="Rotation of the secret">
-      <h2>
-        Rotation pending until {formatTime(stats.rotatesAt, zone)} {nameZone(zone)}
-      </h2>
-      <p>
-        Your endpoint must accept both secrets until then. The signature header is still made with the old
-        secret. <code>webhook-signature</code>, if the service sends it, lists a signature of each.
-      </p>
-      <ActionButton act={finish}>Sign with the new secret now</ActionButton>
+    <section class="notice" aria-label={texts.secret.rotation}>
+      <h2>{texts.secret.pendingTitle({ time: formatTime(stats.rotatesAt, zone), zone: nameZone(zone) })}</h2>
+      <p>{texts.secret.pendingText({ header: <code>webhook-signature</code> })}</p>
+      <ActionButton act={finish}>{texts.secret.finish}</ActionButton>
       {question}
     </section>
   );
 }
-
-export const DISABLED_REASON = "The webhook is disabled: enable it first.";
 
 /** Enables a webhook that is disabled. */
 export function EnableButton({ webhook, reload }: TabProps) {
@@ -60,11 +53,11 @@ export function EnableButton({ webhook, reload }: TabProps) {
   const enable = async (): Promise<void> => {
     await updateWebhook(api, webhook.id, { status: "ENABLED" });
     await reload();
-    say("The webhook was enabled. Send a test, then send what it missed.");
+    say(texts.endpoint.enabled);
   };
   return (
     <ActionButton kind="primary" act={enable}>
-      Enable
+      {texts.endpoint.enable}
     </ActionButton>
   );
 }
@@ -75,15 +68,14 @@ export function useDisable({ webhook: { id }, reload }: TabProps) {
   const [ask, question] = useConfirmation();
   const disable = async (): Promise<void> => {
     const isConfirmed = await ask({
-      title: "Disable this webhook?",
-      explanation:
-        "Nothing is sent while it is disabled, and events that are emitted meanwhile create no deliveries. Once it is enabled again, you can retry them as long as the events are kept.",
-      confirm: "Disable the webhook",
+      title: texts.endpoint.disableTitle,
+      explanation: texts.endpoint.disableExplanation,
+      confirm: texts.endpoint.disableConfirm,
     });
     if (!isConfirmed) return;
     await updateWebhook(api, id, { status: "DISABLED" });
     await reload();
-    say("The webhook was disabled.");
+    say(texts.endpoint.disabled);
   };
   return [disable, question] as const;
 }
@@ -95,8 +87,7 @@ function useTest({ webhook: { id }, reload }: TabProps): (type?: string) => Prom
   return async (type) => {
     say("");
     const { attempt } = await sendTest(api.within(signal), id, type);
-    if (attempt === undefined)
-      say("The test still waits for its attempt. Its result will be under Deliveries.");
+    if (attempt === undefined) say(texts.endpoint.testWaits);
     else say(describeAttempt(attempt), attempt.kind === "delivered" ? "done" : "failed");
     await reload();
   };
@@ -109,11 +100,11 @@ export function TestButton({ label, ...tab }: TabProps & { label?: string }) {
     <ActionButton
       act={test}
       hasCooldown
-      busyLabel="Sending …"
+      busyLabel={texts.resend.sending}
       label={label}
-      disabledReason={tab.webhook.status === "DISABLED" ? DISABLED_REASON : undefined}
+      disabledReason={tab.webhook.status === "DISABLED" ? texts.endpoint.disabledReason : undefined}
     >
-      Send test
+      {texts.endpoint.sendTest}
     </ActionButton>
   );
 }
@@ -135,9 +126,9 @@ function TestTypeDialog({
   const found = types.filter((type) => type.toLowerCase().includes(wanted));
   return (
     <dialog ref={dialog} class="test-types" aria-labelledby="test-types-title" onClose={onClose}>
-      <h2 id="test-types-title">Send a test with a sample</h2>
+      <h2 id="test-types-title">{texts.endpoint.sample}</h2>
       <SearchField text={text} onChange={setText} />
-      {found.length === 0 && <p class="quiet">No event type contains “{text.trim()}”.</p>}
+      {found.length === 0 && <p class="quiet">{texts.eventTypes.noMatch({ text: text.trim() })}</p>}
       <ul>
         {found.map((type) => (
           <li key={type}>
@@ -156,7 +147,7 @@ function TestTypeDialog({
         ))}
       </ul>
       <button type="button" class="plain" onClick={() => dialog.current?.close()}>
-        Cancel
+        {texts.common.cancel}
       </button>
     </dialog>
   );
@@ -184,8 +175,8 @@ export function TestMenu(tab: TabProps) {
       <button
         type="button"
         class="icon-only"
-        aria-label="Send a test with a sample"
-        title="Send a test with a sample"
+        aria-label={texts.endpoint.sample}
+        title={texts.endpoint.sample}
         aria-haspopup="dialog"
         onClick={() => setOpen(true)}
       >
@@ -217,8 +208,8 @@ function SendProgress({ sending: { count, before }, delivered }: { sending: Send
   if (done === count) return null;
   return (
     <span class="sending">
-      <progress aria-label="Sent" value={done} max={count} />
-      {`${done.toLocaleString("en-GB")} of ${count.toLocaleString("en-GB")}`}
+      <progress aria-label={texts.resend.sent} value={done} max={count} />
+      {texts.resend.progress({ done, total: count })}
     </span>
   );
 }
@@ -236,11 +227,7 @@ export function RetryButton({ webhook, reload }: TabProps) {
     const count = await sendAllNow(api, webhook);
     setRetried(failed);
     setSending(count === 0 ? undefined : { count, before: delivered });
-    say(
-      count === 0
-        ? "Nothing was missed. Pending deliveries go with their next attempt."
-        : `${pluralise(count, "event is", "events are")} being sent, one after another.`,
-    );
+    say(count === 0 ? texts.resend.nothingMissed : texts.resend.beingSent({ count }));
     await reload();
   };
   const count = Math.max(0, failed - retried) + (isWaiting ? pending : 0);
@@ -251,10 +238,10 @@ export function RetryButton({ webhook, reload }: TabProps) {
         <ActionButton
           act={act}
           hasCooldown
-          busyLabel="Sending …"
-          disabledReason={webhook.status === "DISABLED" ? DISABLED_REASON : undefined}
+          busyLabel={texts.resend.sending}
+          disabledReason={webhook.status === "DISABLED" ? texts.endpoint.disabledReason : undefined}
         >
-          {count === 0 ? "Send what was missed" : `Send ${count.toLocaleString("en-GB")} now`}
+          {count === 0 ? texts.resend.missed : texts.resend.now({ count })}
         </ActionButton>
       )}
     </>

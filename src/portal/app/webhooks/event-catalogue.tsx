@@ -5,7 +5,7 @@ import type { CatalogueJson, EventTypeJson, SubscriptionPageJson } from "../../s
 import { Form, SelectField } from "../components/form.js";
 import { CodeBlock, ErrorMessage, Facts, Heading, Loading } from "../components/small.js";
 import { useLeaveSignal, usePage } from "../page-context.js";
-import { pluralise } from "../times.js";
+import { texts } from "../texts.js";
 import { useResource } from "../use-resource.js";
 import { readSubscriptions, sendTest } from "./calls.js";
 import { formatJson, Sample, SearchField } from "./event-type-picker.js";
@@ -22,7 +22,7 @@ import { describeAttempt, nameWebhook } from "./wording.js";
 type Subscription = SubscriptionPageJson["webhooks"][number];
 
 function Receivers({ receivers }: { receivers: Subscription[] }) {
-  if (receivers.length === 0) return <>No webhook</>;
+  if (receivers.length === 0) return <>{texts.eventTypes.noWebhook}</>;
   return (
     <ul>
       {receivers.map((webhook) => (
@@ -30,7 +30,7 @@ function Receivers({ receivers }: { receivers: Subscription[] }) {
           <a href={`#/webhooks/${webhook.id}`}>
             <EndpointName webhook={webhook} />
           </a>
-          {webhook.status === "DISABLED" && " (disabled)"}
+          {webhook.status === "DISABLED" && texts.eventTypes.disabledHook}
         </li>
       ))}
     </ul>
@@ -44,16 +44,20 @@ function TestForm({ type, webhooks }: { type: string; webhooks: Subscription[] }
   const [chosen, setChosen] = useState(webhooks[0]?.id ?? "");
   const act = async (): Promise<void> => {
     const { attempt } = await sendTest(api.within(signal), chosen, type);
-    if (attempt === undefined)
-      say("The test still waits for its attempt. Its result will be under Deliveries.");
+    if (attempt === undefined) say(texts.endpoint.testWaits);
     else say(describeAttempt(attempt), attempt.kind === "delivered" ? "done" : "failed");
   };
-  if (webhooks.length === 0)
-    return <p class="quiet">To send it as a test, add an endpoint, or enable one.</p>;
+  if (webhooks.length === 0) return <p class="quiet">{texts.eventTypes.noneToTest}</p>;
   return (
-    <Form label={`Test of ${type}`} submit="Send test" kind="plain" isRow act={act}>
+    <Form
+      label={texts.eventTypes.testOf({ type })}
+      submit={texts.endpoint.sendTest}
+      kind="plain"
+      isRow
+      act={act}
+    >
       <SelectField
-        label="Send as a test to"
+        label={texts.eventTypes.sendTo}
         names={["event_type"]}
         value={chosen}
         onChange={setChosen}
@@ -69,6 +73,10 @@ const listTestable = (subscriptions: Subscription[], receivers: Subscription[]) 
     ({ status }) => status === "ENABLED",
   );
 
+/** `Patient or Group`; `undefined` for an event without a FHIR resource. */
+const nameRecords = (types: readonly string[] | null): string | undefined =>
+  types?.reduce((before, last) => texts.eventTypes.or({ types: before, last }));
+
 function EventType({
   details: { type, description, resourceTypes, schema },
   subscriptions,
@@ -81,26 +89,26 @@ function EventType({
   return (
     <details class="event-type" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
-        <code>{type}</code> <span class="quiet">{description ?? resourceTypes?.join(" or ")}</span>
-        <span class="quiet small">{pluralise(receivers.length, "endpoint", "endpoints")}</span>
+        <code>{type}</code> <span class="quiet">{description ?? nameRecords(resourceTypes)}</span>
+        <span class="quiet small">{texts.webhooks.endpointCount({ count: receivers.length })}</span>
       </summary>
       {isOpen && (
         <>
           <Facts
             rows={[
-              ["Record", resourceTypes?.join(" or ")],
-              ["Sent to", <Receivers key="to" receivers={receivers} />],
+              [texts.eventTypes.record, nameRecords(resourceTypes)],
+              [texts.eventTypes.sentTo, <Receivers key="to" receivers={receivers} />],
             ]}
           />
           <TestForm type={type} webhooks={listTestable(subscriptions, receivers)} />
           {schema !== null && (
             <>
-              <h3>Schema of the data</h3>
-              <CodeBlock text={formatJson(schema)} label="schema" />
+              <h3>{texts.eventTypes.schema}</h3>
+              <CodeBlock text={formatJson(schema)} label={texts.eventTypes.schemaLabel} />
             </>
           )}
-          <h3>Sample</h3>
-          <p class="quiet">A test of this type sends this, with other ids and times.</p>
+          <h3>{texts.eventTypes.sample}</h3>
+          <p class="quiet">{texts.eventTypes.sampleNote}</p>
           <Sample type={type} />
         </>
       )}
@@ -129,7 +137,7 @@ export function EventTypeCatalogue() {
   const count = groups.reduce((sum, { types }) => sum + types.length, 0);
   return (
     <>
-      <Heading title="Event types" />
+      <Heading title={texts.views.eventTypes} />
       {error !== undefined && <ErrorMessage error={error} />}
       {data === undefined && error === undefined && <Loading />}
       {data !== undefined && (
@@ -137,10 +145,10 @@ export function EventTypeCatalogue() {
           <div class="row">
             <SearchField text={text} onChange={setText} />
             <p class="count" role="status">
-              {pluralise(count, "type", "types")}
+              {texts.eventTypes.count({ count })}
             </p>
           </div>
-          {count === 0 && <p class="quiet">No event type contains “{text.trim()}”.</p>}
+          {count === 0 && <p class="quiet">{texts.eventTypes.noMatch({ text: text.trim() })}</p>}
           {groups.map(({ name, title, types }) => (
             <section key={name} aria-label={title} class="type-rows">
               <h2>{title}</h2>

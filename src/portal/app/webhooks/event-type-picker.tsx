@@ -3,7 +3,7 @@
 import { useId, useState } from "preact/hooks";
 import { SelectField, useFieldProblem } from "../components/form.js";
 import { CodeBlock, ErrorMessage, Loading } from "../components/small.js";
-import { pluralise } from "../times.js";
+import { texts } from "../texts.js";
 import { useResource } from "../use-resource.js";
 import {
   actionOf,
@@ -64,7 +64,11 @@ export function Sample({ type }: { type: string }) {
   const path = `v1/event-types/${encodeURIComponent(type)}/sample`;
   const { data, error } = useResource((api) => api.get<object>(path), [path]);
   if (error !== undefined) return <ErrorMessage error={error} />;
-  return data === undefined ? <Loading /> : <CodeBlock text={formatJson(data)} label="sample" />;
+  return data === undefined ? (
+    <Loading />
+  ) : (
+    <CodeBlock text={formatJson(data)} label={texts.eventTypes.sampleLabel} />
+  );
 }
 
 export const formatJson = (value: object): string => JSON.stringify(value, null, 2);
@@ -75,12 +79,12 @@ function GroupSample({ group }: { group: EventTypeGroup }) {
   const [type, setType] = useState(group.types[0] ?? "");
   return (
     <details class="sample" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary class="small">What does it look like?</summary>
+      <summary class="small">{texts.eventTypes.lookLike}</summary>
       {isOpen && (
         <>
           {group.types.length > 1 && (
             <SelectField
-              label={`Sample of ${group.title}`}
+              label={texts.eventTypes.sampleOf({ title: group.title })}
               value={type}
               onChange={setType}
               options={group.types.map((each) => [each, each] as const)}
@@ -110,13 +114,16 @@ function Group({
       <legend>
         {group.title}{" "}
         <span class="quiet small">
-          {countCovered(group.types, chosen)} of {group.types.length}
+          {texts.eventTypes.countOf({
+            count: countCovered(group.types, chosen),
+            total: group.types.length,
+          })}
         </span>
       </legend>
       <Checkbox
         pattern={wildcard}
-        name={`All of ${group.title} (${wildcard})`}
-        label="All"
+        name={texts.eventTypes.allOf({ title: group.title, pattern: wildcard })}
+        label={texts.eventTypes.allOfGroup}
         isChecked={isAll}
         onToggle={() => onToggle(wildcard)}
       />
@@ -140,7 +147,7 @@ export function SearchField({ text, onChange }: { text: string; onChange: (text:
   const id = useId();
   return (
     <div class="field">
-      <label for={id}>Search event types</label>
+      <label for={id}>{texts.eventTypes.search}</label>
       <input
         id={id}
         type="search"
@@ -171,12 +178,15 @@ function Choices({
       <div class="row">
         <SearchField text={text} onChange={setText} />
         <p class="count" role="status">
-          {countCovered(catalogue, chosen)} of {pluralise(catalogue.length, "type", "types")} chosen
+          {texts.eventTypes.chosen({
+            chosen: countCovered(catalogue, chosen),
+            count: catalogue.length,
+          })}
         </p>
       </div>
       {others.length > 0 && (
         <fieldset class="type-group">
-          <legend>Other patterns</legend>
+          <legend>{texts.eventTypes.otherPatterns}</legend>
           {others.map((pattern) => (
             <Checkbox
               key={pattern}
@@ -188,7 +198,7 @@ function Choices({
           ))}
         </fieldset>
       )}
-      {found.length === 0 && <p class="quiet">No event type contains “{text.trim()}”.</p>}
+      {found.length === 0 && <p class="quiet">{texts.eventTypes.noMatch({ text: text.trim() })}</p>}
       <div class="type-groups">
         {found.map((group) => (
           <Group key={group.name} group={group} chosen={chosen} onToggle={toggle} />
@@ -211,14 +221,14 @@ export function EventTypePicker({
   const problem = useFieldProblem(["event_types", "eventTypes"]);
   return (
     <fieldset class="field" aria-describedby={`${id}-problem`}>
-      <legend>Event types</legend>
+      <legend>{texts.eventTypes.legend}</legend>
       <label>
-        <input type="radio" name={id} checked={choice === null} onChange={() => onChange(null)} /> All event
-        types, also future ones
+        <input type="radio" name={id} checked={choice === null} onChange={() => onChange(null)} />{" "}
+        {texts.eventTypes.all}
       </label>
       <label>
-        <input type="radio" name={id} checked={choice !== null} onChange={() => onChange(new Set())} /> Only
-        these
+        <input type="radio" name={id} checked={choice !== null} onChange={() => onChange(new Set())} />{" "}
+        {texts.eventTypes.only}
       </label>
       <p class="problem" id={`${id}-problem`} hidden={problem === ""} role="alert">
         {problem}

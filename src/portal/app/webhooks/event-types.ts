@@ -1,4 +1,6 @@
-/** Event types: choosing those of a webhook, naming them, and finding who gets one. Pure. */
+/** Event types: choosing those of a webhook, naming them, and finding who gets one. */
+
+import { texts } from "../texts.js";
 
 /** The types of one record: `patient` has `patient.created`, `patient.updated` … */
 export interface EventTypeGroup {
@@ -94,7 +96,8 @@ const SHOWN = 4;
 
 /** `All event types`, or the first few names. */
 export function describeEventTypes(types: readonly string[] | null): string {
-  if (types === null || types.includes("*")) return "All event types";
+  if (types === null || types.includes("*")) return texts.eventTypes.allShort;
   const rest = types.length - SHOWN;
-  return types.slice(0, SHOWN).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
+  const shown = types.slice(0, SHOWN).join(", ");
+  return rest > 0 ? texts.eventTypes.andMore({ types: shown, count: rest }) : shown;
 }

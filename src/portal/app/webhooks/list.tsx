@@ -10,12 +10,13 @@ import { announce } from "../components/live.js";
 import { CopyButton, ErrorMessage, Heading, Loading, RelativeTime } from "../components/small.js";
 import { type Column, PagerButtons, Table, usePager } from "../components/table.js";
 import { usePage } from "../page-context.js";
+import { texts } from "../texts.js";
 import {
   estimatePercentile,
   fillHours,
   formatDuration,
+  formatNumber,
   formatTime,
-  pluralise,
   summariseHours,
 } from "../times.js";
 import { useResource } from "../use-resource.js";
@@ -29,9 +30,9 @@ import {
   describeCause,
   describeHealth,
   formatSuccessRate,
+  getHealth,
   getNextAttempt,
-  HEALTH_LABELS,
-  labelHealth,
+  HEALTHS,
   nameWebhook,
   needsAttention,
   sortByUrgency,
@@ -70,11 +71,11 @@ function AttentionItem({ webhook, reload }: TabProps) {
   const { failingSince, disableAt } = stats.health;
   const cause = useCause(webhook);
   const parts =
-    labelHealth(stats) === "Failing" && failingSince !== null
+    getHealth(stats) === "failing" && failingSince !== null
       ? [
-          `Failing since ${formatTime(failingSince, zone)}`,
+          texts.webhooks.cause({ time: formatTime(failingSince, zone) }),
           cause && describeCause(cause.attempt),
-          disableAt !== null && `disabled on ${formatTime(disableAt, zone)} unless it recovers`,
+          disableAt !== null && texts.webhooks.disableOn({ time: formatTime(disableAt, zone) }),
         ]
       : [describeHealth(stats, zone), cause && describeCause(cause.attempt)];
   const text = parts.filter(Boolean).join(" · ");
@@ -86,7 +87,11 @@ function AttentionItem({ webhook, reload }: TabProps) {
         {text}
       </span>
       {webhook.status === "ENABLED" && (
-        <TestButton webhook={webhook} reload={reload} label={`Send test to ${nameWebhook(webhook).name}`} />
+        <TestButton
+          webhook={webhook}
+          reload={reload}
+          label={texts.webhooks.sendTestTo({ name: nameWebhook(webhook).name })}
+        />
       )}
     </li>
   );
@@ -103,7 +108,7 @@ function NeedsAttention({
   if (urgent.length === 0) return null;
   return (
     <section class="card attention" aria-labelledby="attention">
-      <h2 id="attention">Needs attention</h2>
+      <h2 id="attention">{texts.webhooks.needsAttention}</h2>
       <ul>
         {urgent.slice(0, MAX_URGENT).map((webhook) => (
           <AttentionItem key={webhook.id} webhook={webhook} reload={reload} />
@@ -111,7 +116,9 @@ function NeedsAttention({
       </ul>
       {urgent.length > MAX_URGENT && (
         <p>
-          <a href="#/webhooks?health=attention">{`All ${urgent.length} that need attention`}</a>
+          <a href="#/webhooks?health=attention">
+            {texts.webhooks.allThatNeedAttention({ count: urgent.length })}
+          </a>
         </p>
       )}
     </section>
@@ -131,7 +138,7 @@ function EndpointCell(webhook: Row) {
           <EndpointUrl url={webhook.url} />
         </span>
       )}
-      <CopyButton text={webhook.url} label={`address of ${nameWebhook(webhook).name}`} />
+      <CopyButton text={webhook.url} label={texts.webhooks.addressOf({ name: nameWebhook(webhook).name })} />
     </div>
   );
 }
@@ -153,23 +160,23 @@ function SlowestCell({ stats: { hours } }: Row) {
   return p95 === null ? "–" : formatDuration(p95);
 }
 
-const COLUMNS: Column<Row>[] = [
-  { name: "Endpoint", class: "endpoint", cell: (row) => <EndpointCell {...row} /> },
+const listColumns = (): Column<Row>[] => [
+  { name: texts.webhooks.endpoint, class: "endpoint", cell: (row) => <EndpointCell {...row} /> },
   {
-    name: "Event types",
+    name: texts.webhooks.eventTypes,
     class: "types",
     cell: ({ stats }) => {
       const text = describeEventTypes(stats.eventTypes);
       return <span title={text}>{text}</span>;
     },
   },
-  { name: "Health", class: "health", cell: ({ stats }) => <HealthBadge stats={stats} /> },
-  { name: "Last 24 h", class: "day", cell: (row) => <DayCell {...row} /> },
-  { name: "Success", isNumber: true, cell: ({ stats }) => formatSuccessRate(stats.lastDay) },
+  { name: texts.webhooks.health, class: "health", cell: ({ stats }) => <HealthBadge stats={stats} /> },
+  { name: texts.webhooks.last24h, class: "day", cell: (row) => <DayCell {...row} /> },
+  { name: texts.webhooks.success, isNumber: true, cell: ({ stats }) => formatSuccessRate(stats.lastDay) },
   { name: "p95", isNumber: true, class: "roomy", cell: (row) => <SlowestCell {...row} /> },
-  { name: "Waiting", isNumber: true, cell: ({ stats }) => stats.pending.toLocaleString("en-GB") },
+  { name: texts.webhooks.waiting, isNumber: true, cell: ({ stats }) => formatNumber(stats.pending) },
   {
-    name: "Next",
+    name: texts.webhooks.next,
     class: "roomy",
     cell: (row) => {
       const next = getNextAttempt(row, row.stats.nextAttemptAt);
@@ -178,12 +185,10 @@ const COLUMNS: Column<Row>[] = [
   },
 ];
 
-const toSlug = (label: string): string => label.toLowerCase().replaceAll(" ", "-");
-
 /** The part of the list that the visitor asked for. It is kept in the address of the view. */
 interface ListFilter {
   text: string;
-  // A health in lower case with hyphens, or `attention`.
+  // A health, or `attention`.
   health: string;
 }
 
@@ -196,7 +201,7 @@ function matches({ text, health }: ListFilter, webhook: WebhookWithStatsJson): b
   const { host, path } = splitUrl(webhook.url);
   const found = `${nameWebhook(webhook).name} ${host}${path} ${describeEventTypes(webhook.stats.eventTypes)}`;
   const isHealth =
-    health === "attention" ? needsAttention(webhook.stats) : toSlug(labelHealth(webhook.stats)) === health;
+    health === "attention" ? needsAttention(webhook.stats) : getHealth(webhook.stats) === health;
   return found.toLowerCase().includes(text.trim().toLowerCase()) && (health === "" || isHealth);
 }
 
@@ -213,22 +218,22 @@ function FilterBar({ text, health }: ListFilter) {
     <search class="list-filter">
       <input
         type="search"
-        aria-label="Search by name, address or event type"
-        placeholder="Name, address, type"
+        aria-label={texts.webhooks.search}
+        placeholder={texts.webhooks.placeholder}
         maxLength={SEARCH_LENGTH}
         value={text}
         onInput={(event) => change({ text: event.currentTarget.value })}
       />
       <select
-        aria-label="Health"
+        aria-label={texts.webhooks.health}
         value={health}
         onChange={(event) => change({ health: event.currentTarget.value })}
       >
-        <option value="">Any health</option>
-        <option value="attention">Needs attention</option>
-        {HEALTH_LABELS.map((label) => (
-          <option key={label} value={toSlug(label)}>
-            {label}
+        <option value="">{texts.webhooks.anyHealth}</option>
+        <option value="attention">{texts.webhooks.needsAttention}</option>
+        {HEALTHS.map((name) => (
+          <option key={name} value={name}>
+            {texts.health[name]}
           </option>
         ))}
       </select>
@@ -267,7 +272,7 @@ function Listing({
   pages: ComponentChildren;
 }) {
   const shown = filter === undefined ? webhooks : webhooks.filter((webhook) => matches(filter, webhook));
-  const count = filter && pluralise(shown.length, "endpoint", "endpoints");
+  const count = filter && texts.webhooks.endpointCount({ count: shown.length });
   useEffect(() => {
     if (count !== undefined) announce(count);
   }, [count]);
@@ -275,14 +280,16 @@ function Listing({
     <>
       {filter === undefined && <NeedsAttention webhooks={webhooks} reload={reload} />}
       <p class="summary">
-        {count === undefined ? summariseWebhooks(webhooks) : `${count} of ${webhooks.length}`}
+        {count === undefined
+          ? summariseWebhooks(webhooks)
+          : texts.webhooks.countOf({ count, total: webhooks.length })}
       </p>
       {shown.length > 0 && (
         <div class="endpoints">
           <Table
-            caption="Webhooks of the account"
-            columns={COLUMNS}
-            header="Endpoint"
+            caption={texts.webhooks.caption}
+            columns={listColumns()}
+            header={texts.webhooks.endpoint}
             opens
             rows={shown.map((webhook) => ({ ...webhook, key: webhook.id }))}
           />
@@ -308,21 +315,19 @@ export function WebhookList({ query }: ViewProps) {
   return (
     <>
       <div class="title-row">
-        <Heading title="Webhooks" />
+        <Heading title={texts.views.webhooks} />
         {!isEmpty && <FilterBar {...filter} />}
         {/* An operator owns no webhooks. */}
         {session.account === undefined && (
           <a class="button primary" href="#/webhooks/new">
-            <Plus aria-hidden="true" /> Add endpoint
+            <Plus aria-hidden="true" /> {texts.webhooks.addEndpoint}
           </a>
         )}
       </div>
       {error && <ErrorMessage error={error} />}
       {!data && !error && <Loading />}
       {isEmpty && session.account === undefined && <FirstSteps />}
-      {isEmpty && session.account !== undefined && (
-        <p class="empty">This account has no endpoint. Check its name.</p>
-      )}
+      {isEmpty && session.account !== undefined && <p class="empty">{texts.webhooks.noEndpointHere}</p>}
       {data && !isEmpty && (
         <Listing
           webhooks={sortByUrgency(data.webhooks)}
@@ -332,7 +337,7 @@ export function WebhookList({ query }: ViewProps) {
             <PagerButtons
               pager={pager}
               next={isFiltered ? null : data.next}
-              labels={["Back", "More webhooks"]}
+              labels={[texts.webhooks.back, texts.webhooks.more]}
             />
           }
         />

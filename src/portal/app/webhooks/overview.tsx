@@ -13,11 +13,13 @@ import type { Api } from "../api.js";
 import { type Bar, Bars, Line, type LinePoint, type Tick } from "../components/charts.js";
 import { Facts, RelativeTime, Time } from "../components/small.js";
 import { usePage } from "../page-context.js";
+import { texts } from "../texts.js";
 import {
   estimatePercentile,
   fillHours,
   formatDuration,
   formatMinute,
+  formatNumber,
   formatTime,
   type Hour,
   summariseHours,
@@ -35,6 +37,7 @@ import {
   describeDisabling,
   describeHealth,
   formatSuccessRate,
+  getHealth,
   getHealthTone,
   getNextAttempt,
   isTroubled,
@@ -123,16 +126,12 @@ function DisabledSentence({ webhook }: { webhook: WebhookWithStatsJson }) {
 
 /** What to do next, by the health of the endpoint. */
 function NextStep({ webhook }: { webhook: WebhookWithStatsJson }) {
-  const settings = <a href={`#/webhooks/${webhook.id}/settings`}>Settings</a>;
-  const label = labelHealth(webhook.stats);
-  if (!needsAttention(webhook.stats)) return <p>Enable it to send events again, then send what it missed.</p>;
-  if (label === "Needs a test") return <p>Send a test, then send what it missed.</p>;
-  const then = label === "Disabled" ? "enable it and send a test" : "send what waits";
-  return (
-    <p>
-      Repair the endpoint, or correct its address under {settings}. Then {then}.
-    </p>
-  );
+  const settings = <a href={`#/webhooks/${webhook.id}/settings`}>{texts.webhook.settings}</a>;
+  const health = getHealth(webhook.stats);
+  if (!needsAttention(webhook.stats)) return <p>{texts.webhook.enableFirst}</p>;
+  if (health === "untested") return <p>{texts.webhook.testThenSend}</p>;
+  const { repairThenEnable, repairThenSend } = texts.webhook;
+  return <p>{(health === "disabled" ? repairThenEnable : repairThenSend)({ settings })}</p>;
 }
 
 /** The trouble of an endpoint: its last answer, what happens next, and what to do. */
@@ -141,29 +140,36 @@ function CauseCard({ webhook }: { webhook: WebhookWithStatsJson }) {
   const found = useCause(webhook);
   const { stats } = webhook;
   if (!isTroubled(stats)) return null;
-  const label = labelHealth(stats);
   const { failingSince } = stats.health;
   // An old failure is not why somebody disabled it.
   const cause = needsAttention(stats) ? found : undefined;
-  const since =
-    failingSince === null
-      ? ""
-      : ` since ${formatTime(failingSince, zone)} (${formatDuration(now() - Date.parse(failingSince))})`;
+  const title = cause === undefined ? labelHealth(stats) : describeCause({ ...cause.attempt, excerpt: null });
   const quote = cause && quoteAnswer(cause.attempt.excerpt);
   return (
-    <section class={`card cause ${getHealthTone(stats)}`} aria-label="What is wrong">
+    <section class={`card cause ${getHealthTone(stats)}`} aria-label={texts.webhook.whatIsWrong}>
       <h2>
-        {cause === undefined
-          ? `${label}${since}`
-          : `${describeCause({ ...cause.attempt, excerpt: null })}${since}`}
+        {failingSince === null
+          ? title
+          : texts.webhook.causeSince({
+              cause: title,
+              time: formatTime(failingSince, zone),
+              duration: formatDuration(now() - Date.parse(failingSince)),
+            })}
       </h2>
       {cause !== undefined && (
         <p>
-          {quote !== undefined && <q class="answer">{quote.slice(1, -1)}</q>} Last failed attempt{" "}
-          <RelativeTime at={cause.attempt.at} />. <a href={deliveryLink(cause.delivery)}>Open it</a>
+          {quote !== undefined && <q class="answer">{quote}</q>}{" "}
+          {texts.webhook.lastFailed({
+            time: <RelativeTime at={cause.attempt.at} />,
+            link: <a href={deliveryLink(cause.delivery)}>{texts.webhook.openIt}</a>,
+          })}
         </p>
       )}
-      {label === "Disabled" ? <DisabledSentence webhook={webhook} /> : <p>{describeHealth(stats, zone)}</p>}
+      {getHealth(stats) === "disabled" ? (
+        <DisabledSentence webhook={webhook} />
+      ) : (
+        <p>{describeHealth(stats, zone)}</p>
+      )}
       <NextStep webhook={webhook} />
     </section>
   );
@@ -176,32 +182,33 @@ function KeyFigures({ webhook, day }: { webhook: WebhookWithStatsJson; day: Hour
   const { stats } = webhook;
   const { lastDay } = stats;
   const next = getNextAttempt(webhook, stats.nextAttemptAt);
-  const [p50, p95] = (["p50", "p95"] as const).map((name) => formatMs(estimatePercentile(day, name)));
+  const [p50, p95] = [formatMs(estimatePercentile(day, "p50")), formatMs(estimatePercentile(day, "p95"))];
   const isMeasured = day.some((hour) => hour.p95 !== null);
   return (
     <dl class="figures">
       <div class="card">
-        <dt>Success, 24 h</dt>
+        <dt>{texts.webhook.success24h}</dt>
         <dd class="figure">{formatSuccessRate(lastDay)}</dd>
-        <dd class="quiet">{`${lastDay.succeeded.toLocaleString("en-GB")} of ${lastDay.attempts.toLocaleString("en-GB")} attempts`}</dd>
+        <dd class="quiet">{texts.webhook.ofAttempts(lastDay)}</dd>
       </div>
       <div class="card">
-        <dt>Answer time, 24 h</dt>
+        <dt>{texts.webhook.answerTime24h}</dt>
         <dd class="figure">{isMeasured ? p95 : formatMs(lastDay.averageMs)}</dd>
-        <dd class="quiet">{isMeasured ? `p95, estimated; p50 ${p50}` : "on average"}</dd>
+        <dd class="quiet">{isMeasured ? texts.webhook.percentiles({ p50 }) : texts.webhook.onAverage}</dd>
       </div>
       <div class="card">
-        <dt>Waiting</dt>
-        <dd class="figure">{stats.pending.toLocaleString("en-GB")}</dd>
+        <dt>{texts.webhook.waiting}</dt>
+        <dd class="figure">{formatNumber(stats.pending)}</dd>
         <dd class="quiet">
-          {next === null ? "no attempt planned" : "next "}
-          {next !== null && <RelativeTime at={next} />}
+          {next === null
+            ? texts.webhook.noAttemptPlanned
+            : texts.webhook.nextAttempt({ time: <RelativeTime at={next} /> })}
         </dd>
       </div>
       <div class="card">
-        <dt>Failed</dt>
-        <dd class="figure">{stats.failed.toLocaleString("en-GB")}</dd>
-        <dd class="quiet">{`of ${countLogged(stats).toLocaleString("en-GB")} in the log`}</dd>
+        <dt>{texts.webhook.failed}</dt>
+        <dd class="figure">{formatNumber(stats.failed)}</dd>
+        <dd class="quiet">{texts.webhook.inLog({ count: countLogged(stats) })}</dd>
       </div>
     </dl>
   );
@@ -253,27 +260,27 @@ function HourCharts({ webhook, hours }: { webhook: WebhookWithStatsJson; hours: 
       values: [hour.p50, hour.p95],
     }),
   );
-  const [p50, p95] = (["p50", "p95"] as const).map((name) => formatMs(estimatePercentile(shown, name)));
+  const [p50, p95] = [formatMs(estimatePercentile(shown, "p50")), formatMs(estimatePercentile(shown, "p95"))];
   return (
     <div class="cards charts">
       <Bars
-        title="Attempts per hour"
+        title={texts.webhook.attemptsPerHour}
         sentence={summariseHours(shown, zone)}
         slots={bars}
         ticks={ticks}
         tools={
-          <fieldset class="switch" aria-label="Hours">
+          <fieldset class="switch" aria-label={texts.webhook.hours}>
             {SPANS.map((count) => (
               <button key={count} type="button" aria-pressed={span === count} onClick={() => setSpan(count)}>
-                {count} h
+                {texts.webhook.hoursShort({ count })}
               </button>
             ))}
           </fieldset>
         }
       />
       <Line
-        title="Answer time"
-        sentence={`In ${span} hours half of the answers took at most about ${p50}, and 95 % about ${p95}.`}
+        title={texts.webhook.answerTime}
+        sentence={texts.webhook.answerTimes({ hours: span, p50, p95 })}
         names={["p50", "p95"]}
         slots={points}
         ticks={ticks}
@@ -294,19 +301,19 @@ export function OverviewTab({ webhook, reload }: TabProps) {
       <KeyFigures webhook={webhook} day={hours.slice(-SPANS[0])} />
       {stats.hours.length > 0 && <HourCharts webhook={webhook} hours={hours} />}
       <Timeline webhook={webhook} />
-      <section class="card" aria-label="Details">
-        <h2>Details</h2>
+      <section class="card" aria-label={texts.webhook.details}>
+        <h2>{texts.webhook.details}</h2>
         <Facts
           rows={[
-            ["Event types", describeEventTypes(stats.eventTypes)],
-            ["Created", <Time key="created" at={webhook.createdDate} />],
-            ["Withheld", stats.withheld > 0 && stats.withheld],
+            [texts.webhooks.eventTypes, describeEventTypes(stats.eventTypes)],
+            [texts.webhook.created, <Time key="created" at={webhook.createdDate} />],
+            [texts.webhook.withheld, stats.withheld > 0 && stats.withheld],
           ]}
         />
       </section>
       {webhook.metadata !== null && (
-        <section class="card" aria-label="Metadata">
-          <h2>Metadata</h2>
+        <section class="card" aria-label={texts.webhook.metadata}>
+          <h2>{texts.webhook.metadata}</h2>
           <Facts rows={Object.entries(webhook.metadata)} />
         </section>
       )}

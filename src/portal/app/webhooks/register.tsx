@@ -5,6 +5,7 @@ import type { CreatedWebhookJson, EventTypesJson } from "../../shapes.js";
 import { Form, TextField } from "../components/form.js";
 import { CodeBlock, ErrorMessage, Heading, Loading } from "../components/small.js";
 import { usePage } from "../page-context.js";
+import { texts } from "../texts.js";
 import { useResource } from "../use-resource.js";
 import { type EventTypeChoice, EventTypePicker, fromChoice } from "./event-type-picker.js";
 import { SecretPanel, VerificationSnippet } from "./secret.js";
@@ -16,9 +17,9 @@ export const URL_LENGTH = 2_048;
 export function NameField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
   return (
     <TextField
-      label="Name"
+      label={texts.register.name}
       names={["description"]}
-      hint="Optional. Shown in place of the address."
+      hint={texts.register.nameHint}
       class="wide"
       autocomplete="off"
       maxLength={256}
@@ -31,18 +32,18 @@ export function NameField({ value, onChange }: { value: string; onChange: (value
 function Added({ webhook, secret }: CreatedWebhookJson) {
   return (
     <>
-      <Heading title="Endpoint added" />
+      <Heading title={texts.register.added} />
       <div class="narrow">
         <div class="card">
           <SecretPanel secret={secret} isFirst />
         </div>
         <section class="card" aria-labelledby="code-heading">
-          <h2 id="code-heading">Verify what arrives</h2>
+          <h2 id="code-heading">{texts.register.verify}</h2>
           <VerificationSnippet />
         </section>
         <p>
           <a class="button" href={`#/webhooks/${webhook.id}`}>
-            Go to the webhook
+            {texts.register.goToWebhook}
           </a>
         </p>
       </div>
@@ -66,22 +67,22 @@ export function Register() {
       ...(choice !== null && { event_types: fromChoice(choice) }),
     };
     setAdded(await api.send<CreatedWebhookJson>("POST", "v1/webhooks", body));
-    say("The endpoint was added. Its signing secret follows.");
+    say(texts.register.addedStatus);
   };
   return (
     <>
-      <Heading title="Add endpoint" />
+      <Heading title={texts.register.add} />
       {error !== undefined && <ErrorMessage error={error} />}
       {data === undefined && error === undefined && <Loading />}
       {data !== undefined && (
         <div class="narrow">
-          <Form label="Add endpoint" submit="Add endpoint" act={act}>
+          <Form label={texts.register.add} submit={texts.register.add} act={act}>
             <section class="card" aria-labelledby="endpoint-heading">
-              <h2 id="endpoint-heading">Endpoint</h2>
+              <h2 id="endpoint-heading">{texts.register.endpoint}</h2>
               <TextField
-                label="Endpoint URL"
+                label={texts.register.url}
                 names={["url"]}
-                hint="A public HTTPS address that accepts POST requests."
+                hint={texts.register.urlHint}
                 type="url"
                 class="wide"
                 autocomplete="off"
@@ -93,7 +94,7 @@ export function Register() {
               <NameField value={name} onChange={setName} />
             </section>
             <section class="card" aria-labelledby="types-heading">
-              <h2 id="types-heading">Event types</h2>
+              <h2 id="types-heading">{texts.eventTypes.legend}</h2>
               <EventTypePicker catalogue={data.eventTypes} choice={choice} onChange={setChoice} />
             </section>
           </Form>
@@ -119,21 +120,13 @@ const RECEIVER = [
 /** What stands in place of an empty list. */
 export const FirstSteps = () => (
   <section class="card narrow" aria-labelledby="first">
-    <h2 id="first">No endpoint yet</h2>
-    <p>
-      An endpoint is an https address of yours. Whenever something happens here, it receives a signed POST
-      request with the event as JSON, and answers with a 2xx status. What it does not accept is sent again.
-    </p>
+    <h2 id="first">{texts.register.noneYet}</h2>
+    <p>{texts.register.explanation}</p>
     <ol>
-      <li>
-        Run a receiver at a public https address. This one verifies signatures and drops repeats; code in
-        other languages is shown together with the secret.
-      </li>
-      <li>
-        <a href="#/webhooks/new">Add the endpoint</a>, choose its event types, and copy its secret.
-      </li>
-      <li>Send it a test from its page.</li>
+      <li>{texts.register.step1}</li>
+      <li>{texts.register.step2({ link: <a href="#/webhooks/new">{texts.register.firstLink}</a> })}</li>
+      <li>{texts.register.step3}</li>
     </ol>
-    <CodeBlock text={RECEIVER} label="receiver" />
+    <CodeBlock text={RECEIVER} label={texts.register.receiver} />
   </section>
 );

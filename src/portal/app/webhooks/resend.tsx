@@ -10,9 +10,10 @@ import { RotateCcw } from "../components/icons.js";
 import { CopyButton, getMessage, isAbort } from "../components/small.js";
 import type { useRowChoice } from "../components/table.js";
 import { useLeaveSignal, usePage } from "../page-context.js";
-import { formatTime, pluralise, toTimeInput } from "../times.js";
+import { texts } from "../texts.js";
+import { formatTime, toTimeInput } from "../times.js";
 import { deliveryPath, recoverDeliveries, resendDelivery, type SentDelivery } from "./calls.js";
-import { DISABLED_REASON, type TabProps } from "./endpoint-actions.js";
+import type { TabProps } from "./endpoint-actions.js";
 import { describeAttempt, shortenId } from "./wording.js";
 
 type Sendable = Pick<
@@ -63,11 +64,7 @@ function useResend(delivery: Sendable, onSent: (sent: SentDelivery) => Promise<v
     setHold(key, "sending");
     let isSent = false;
     try {
-      say(
-        state === "pending"
-          ? "Sending now. The retry schedule is unchanged."
-          : "Sending now, as a new delivery of the same event.",
-      );
+      say(state === "pending" ? texts.resend.sendingNow : texts.resend.sendingNew);
       const sent = await resendDelivery(api.within(signal), webhookId, id);
       isSent = true;
       announceResult(sent);
@@ -82,17 +79,17 @@ function useResend(delivery: Sendable, onSent: (sent: SentDelivery) => Promise<v
   };
   // It replaces "Sending now" in the one status line, which is read out.
   const announceResult = ({ attempt }: SentDelivery): void => {
-    if (attempt === undefined) say("It waits for a free slot; its result will follow here.");
+    if (attempt === undefined) say(texts.resend.waits);
     else
       say(
-        `${describeAttempt(attempt)} (${nameDelivery(delivery)})`,
+        texts.resend.result({ result: describeAttempt(attempt), name: nameDelivery(delivery) }),
         attempt.kind === "delivered" ? "done" : "failed",
       );
   };
   return [holds.get(key), act] as const;
 }
 
-const SEND_LABELS: Record<Hold, string> = { sending: "Sending …", resting: "Sent" };
+const labelHold = (hold: Hold): string => (hold === "sending" ? texts.resend.sending : texts.resend.sent);
 
 /** Sends one delivery again. The button stays disabled until two seconds after the result. */
 export function ResendButton({
@@ -114,9 +111,12 @@ export function ResendButton({
   const [hold, act] = useResend(delivery, onSent);
   const [, run] = useAction(act);
   const id = useId();
-  const reason = isDisabled ? DISABLED_REASON : undefined;
-  const name = `Send again: ${nameDelivery(delivery)}, ${formatTime(delivery.createdAt, zone)}`;
-  const label = hold === undefined ? "Send again" : SEND_LABELS[hold];
+  const reason = isDisabled ? texts.endpoint.disabledReason : undefined;
+  const name = texts.resend.againOf({
+    name: nameDelivery(delivery),
+    time: formatTime(delivery.createdAt, zone),
+  });
+  const label = hold === undefined ? texts.resend.again : labelHold(hold);
   return (
     <>
       <button
@@ -153,14 +153,18 @@ export function RowActions({
   onSent: (sent: SentDelivery) => Promise<void>;
 }) {
   const [hold, act] = useResend(delivery, onSent);
-  const reason = hold === undefined ? undefined : SEND_LABELS[hold];
-  const send = { text: "Send again", disabledReason: isDisabled ? DISABLED_REASON : reason, act };
+  const reason = hold === undefined ? undefined : labelHold(hold);
+  const send = {
+    text: texts.resend.again,
+    disabledReason: isDisabled ? texts.endpoint.disabledReason : reason,
+    act,
+  };
   return (
     <span class="row-actions">
       <span class="on-hover">
         <ResendButton delivery={delivery} isDisabled={isDisabled} isSmall onSent={onSent} />
       </span>
-      <Menu label={`Actions: ${nameDelivery(delivery)}`} items={[send, ...more]} />
+      <Menu label={texts.deliveries.actionsOf({ name: nameDelivery(delivery) })} items={[send, ...more]} />
     </span>
   );
 }
@@ -214,9 +218,9 @@ function BulkResend({
     setRefusals(refused);
     say(
       [
-        sent > 0 && `${pluralise(sent, "delivery is", "deliveries are")} being sent again.`,
-        refused.length > 0 && `${refused.length} refused.`,
-        interruption !== "" && `${interruption} The others are still selected.`,
+        sent > 0 && texts.resend.beingSentAgain({ count: sent }),
+        refused.length > 0 && texts.resend.refused({ count: refused.length }),
+        interruption !== "" && `${interruption} ${texts.resend.othersSelected}`,
       ]
         .filter(Boolean)
         .join(" "),
@@ -224,22 +228,22 @@ function BulkResend({
     );
     await onDone();
   };
-  const reason = chosen.length === 0 ? "Select deliveries in the list first." : undefined;
+  const reason = chosen.length === 0 ? texts.resend.selectFirst : undefined;
   return (
     <>
       <div class="bulk">
         <ActionButton
           act={act}
-          busyLabel={`Sending ${total - chosen.length + 1} of ${total} …`}
-          disabledReason={isDisabled ? DISABLED_REASON : reason}
+          busyLabel={texts.resend.sendingOf({ number: total - chosen.length + 1, total })}
+          disabledReason={isDisabled ? texts.endpoint.disabledReason : reason}
         >
-          {chosen.length === 0 ? "Send selected again" : `Send ${chosen.length} again`}
+          {chosen.length === 0 ? texts.resend.selected : texts.resend.selectedCount({ count: chosen.length })}
         </ActionButton>
         {children}
       </div>
       {refusals.length > 0 && (
-        <section class="notice" aria-label="Not sent again">
-          <h3>Not sent again</h3>
+        <section class="notice" aria-label={texts.resend.notAgain}>
+          <h3>{texts.resend.notAgain}</h3>
           <ul>
             {refusals.map(({ delivery, message }) => (
               <li key={delivery.id}>
@@ -248,7 +252,7 @@ function BulkResend({
             ))}
           </ul>
           <button type="button" class="plain small" onClick={() => setRefusals([])}>
-            Close
+            {texts.common.close}
           </button>
         </section>
       )}
@@ -271,11 +275,12 @@ export function Selection({
   return (
     <BulkResend chosen={chosen} onSent={deselect} onDone={onDone} isDisabled={isDisabled}>
       <label>
-        <input type="checkbox" checked={chosen.length === total} onChange={toggleAll} /> Select all {total}
+        <input type="checkbox" checked={chosen.length === total} onChange={toggleAll} />{" "}
+        {texts.deliveries.selectAll({ count: total })}
       </label>
       {chosen.length > 0 && (
-        <CopyButton text={chosen.map(({ id }) => id).join("\n")} label="delivery IDs">
-          Copy IDs
+        <CopyButton text={chosen.map(({ id }) => id).join("\n")} label={texts.deliveries.deliveryIds}>
+          {texts.deliveries.copyIds}
         </CopyButton>
       )}
     </BulkResend>
@@ -289,30 +294,26 @@ export function RetryMissed({ webhook: { id, status, createdDate, stats }, reloa
   const [since, setSince] = useState(toTimeInput(from, zone));
   const act = async (): Promise<void> => {
     const time = readTimeField("since", since, zone);
-    if (time === undefined) throw new FieldError("since", "Write the time from which to retry.");
+    if (time === undefined) throw new FieldError("since", texts.resend.writeSince);
     const count = await recoverDeliveries(api, id, { since: time });
-    say(
-      count === 0
-        ? "Nothing was missed since then. Pending deliveries go with their next attempt."
-        : `${pluralise(count, "event is", "events are")} being sent, one after another.`,
-    );
+    say(count === 0 ? texts.resend.nothingMissedSince : texts.resend.beingSent({ count }));
     await reload();
   };
   return (
     <details class="panel">
-      <summary>Retry all failed since …</summary>
+      <summary>{texts.resend.retryAllSince}</summary>
       <Form
-        label="Retry all failed deliveries"
-        submit="Retry all failed"
+        label={texts.resend.retryAllLabel}
+        submit={texts.resend.retryAll}
         act={act}
-        disabledReason={status === "DISABLED" ? DISABLED_REASON : undefined}
+        disabledReason={status === "DISABLED" ? texts.endpoint.disabledReason : undefined}
       >
         <TimeField
-          label="Since"
+          label={texts.resend.since}
           name="since"
           value={since}
           onChange={setSince}
-          hint="Sends events that failed, and those from the time when the webhook was disabled. What was delivered is not sent again."
+          hint={texts.resend.sinceHint}
         />
       </Form>
     </details>

@@ -8,6 +8,7 @@ import { Form, SelectField } from "../components/form.js";
 import { Check } from "../components/icons.js";
 import { CodeBlock, CopyButton } from "../components/small.js";
 import { usePage } from "../page-context.js";
+import { texts } from "../texts.js";
 import { formatTime, nameZone } from "../times.js";
 import { webhookPath } from "./calls.js";
 import { RotationNotice, type TabProps } from "./endpoint-actions.js";
@@ -21,7 +22,7 @@ export function VerificationSnippet() {
     <div>
       <div class="row">
         <div class="field">
-          <label for={id}>Verify signatures in</label>
+          <label for={id}>{texts.secret.verifyIn}</label>
           <select id={id} value={language} onChange={(event) => setLanguage(event.currentTarget.value)}>
             {snippets.map(({ language: name }) => (
               <option key={name}>{name}</option>
@@ -30,11 +31,9 @@ export function VerificationSnippet() {
         </div>
       </div>
       <p class="quiet">
-        The program reads the raw body from standard input, the signature header from <code>SIGNATURE</code>,
-        and the secrets from <code>WEBHOOK_SECRET</code>: one, or several with spaces between them. Its
-        function takes a list of secrets; use it in your handler.
+        {texts.secret.program({ signature: <code>SIGNATURE</code>, secret: <code>WEBHOOK_SECRET</code> })}
       </p>
-      {shown !== undefined && <CodeBlock text={shown.code} label="code" />}
+      {shown !== undefined && <CodeBlock text={shown.code} label={texts.secret.code} />}
     </div>
   );
 }
@@ -45,8 +44,8 @@ export function SecretPanel({ secret, isFirst }: { secret: string; isFirst: bool
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => input.current?.focus(), []);
   return (
-    <section class="new-secret" aria-label="The new secret">
-      <label for={id}>Signing secret</label>
+    <section class="new-secret" aria-label={texts.secret.newSecret}>
+      <label for={id}>{texts.secret.label}</label>
       <div class="copy-row">
         <input
           id={id}
@@ -57,24 +56,17 @@ export function SecretPanel({ secret, isFirst }: { secret: string; isFirst: bool
           spellcheck={false}
           onFocus={(event) => event.currentTarget.select()}
         />
-        <CopyButton text={secret} label="secret" />
+        <CopyButton text={secret} label={texts.secret.copyLabel} />
       </div>
       <p>
-        <strong>Copy it now: it is shown only once.</strong>{" "}
-        {isFirst
-          ? "Store it where your endpoint reads its secrets."
-          : "Add it to your endpoint beside the old secret. Do not remove the old one yet."}
+        <strong>{texts.secret.copyNow}</strong> {isFirst ? texts.secret.store : texts.secret.addBeside}
       </p>
     </section>
   );
 }
 
-const OVERLAPS: [seconds: string, label: string][] = [
-  ["86400", "24 hours"],
-  ["3600", "1 hour"],
-  ["604800", "7 days"],
-  ["0", "Not at all: the old secret has leaked"],
-];
+/** How long the old secret continues to sign, in seconds. */
+const OVERLAPS = ["86400", "3600", "604800", "0"] as const;
 
 /** The first step of a rotation: makes a new secret. */
 function NewSecretForm({
@@ -90,10 +82,9 @@ function NewSecretForm({
     const isConfirmed =
       !isImmediate ||
       (await ask({
-        title: "Replace the secret at once?",
-        explanation:
-          "The old secret signs nothing from then on. Until your endpoint has the new one, it refuses every delivery; they are retried.",
-        confirm: "Replace it at once",
+        title: texts.secret.replaceTitle,
+        explanation: texts.secret.replaceExplanation,
+        confirm: texts.secret.replace,
       }));
     if (!isConfirmed) return;
     const body = { overlap_seconds: Number(overlap) };
@@ -101,25 +92,21 @@ function NewSecretForm({
     onMade(made, !isImmediate);
     say(
       isImmediate
-        ? "There is a new secret, and it signs from now on."
-        : `There is a new secret. The old one signs until ${formatTime(made.rotatesAt, zone)} ${nameZone(zone)}.`,
+        ? texts.secret.madeAtOnce
+        : texts.secret.made({ time: formatTime(made.rotatesAt, zone), zone: nameZone(zone) }),
     );
     await reload();
   };
   return (
     <>
-      <Form label="Rotate the secret" submit="Rotate the secret" kind="plain" act={act}>
+      <Form label={texts.secret.rotate} submit={texts.secret.rotate} kind="plain" act={act}>
         <SelectField
-          label="The old secret continues to sign for"
+          label={texts.secret.oldContinues}
           names={["overlap_seconds"]}
           value={overlap}
           onChange={setOverlap}
-          options={OVERLAPS}
-          hint={
-            isImmediate
-              ? "The new secret signs at once. Until your endpoint has it, it refuses every delivery; they are retried."
-              : "The new secret begins to sign after this time. Until then your endpoint must accept both."
-          }
+          options={OVERLAPS.map((seconds) => [seconds, texts.secret.overlaps[seconds]] as const)}
+          hint={isImmediate ? texts.secret.atOnce : texts.secret.beginsLater}
         />
       </Form>
       {question}
@@ -132,7 +119,7 @@ const StepTitle = ({ isDone, children }: { isDone: boolean; children: string }) 
     {children}
     {isDone && (
       <span class="badge good">
-        <Check /> Done
+        <Check /> {texts.secret.done}
       </span>
     )}
   </h3>
@@ -147,14 +134,9 @@ export function Rotation({ webhook, reload }: TabProps) {
   return (
     <ol class="rotation">
       <li aria-current={isPending ? undefined : "step"}>
-        <StepTitle isDone={isPending}>Make a new secret</StepTitle>
+        <StepTitle isDone={isPending}>{texts.secret.makeNew}</StepTitle>
         {made !== undefined && <SecretPanel secret={made.secret} isFirst={!made.isPending} />}
-        {isPending && (
-          <p>
-            If you rotate again now, a further secret takes the place of the one that waits, and the old one
-            continues to sign.
-          </p>
-        )}
+        {isPending && <p>{texts.secret.rotateAgain}</p>}
         <NewSecretForm
           webhook={webhook}
           reload={reload}
@@ -162,22 +144,19 @@ export function Rotation({ webhook, reload }: TabProps) {
         />
       </li>
       <li aria-current={isPending ? "step" : undefined}>
-        <StepTitle isDone={false}>Let your endpoint accept both</StepTitle>
-        <p>
-          Give it a list of both secrets, such as <code>[oldSecret, newSecret]</code>. A signature by either
-          of them is genuine.
-        </p>
+        <StepTitle isDone={false}>{texts.secret.acceptBoth}</StepTitle>
+        <p>{texts.secret.acceptBothText({ code: <code>[oldSecret, newSecret]</code> })}</p>
         <details open={isPending}>
-          <summary>Code that takes two secrets</summary>
+          <summary>{texts.secret.codeForTwo}</summary>
           <VerificationSnippet />
         </details>
       </li>
       <li>
-        <StepTitle isDone={false}>The new secret signs</StepTitle>
+        <StepTitle isDone={false}>{texts.secret.newSigns}</StepTitle>
         <p>
           {rotatesAt === null
-            ? "It begins by itself after the time that you choose above, or as soon as you say so here. Then remove the old one."
-            : `It signs from ${formatTime(rotatesAt, zone)} ${nameZone(zone)}, or now. Then remove the old one.`}
+            ? texts.secret.begins
+            : texts.secret.signsFrom({ time: formatTime(rotatesAt, zone), zone: nameZone(zone) })}
         </p>
         <RotationNotice webhook={webhook} reload={reload} />
       </li>

@@ -6,6 +6,7 @@ import { ActionButton } from "../components/button.js";
 import { FieldError, Form, TextField } from "../components/form.js";
 import { ErrorMessage, Loading } from "../components/small.js";
 import { usePage } from "../page-context.js";
+import { texts } from "../texts.js";
 import { useResource } from "../use-resource.js";
 import { updateWebhook, webhookPath } from "./calls.js";
 import { EnableButton, type TabProps, useDisable } from "./endpoint-actions.js";
@@ -27,21 +28,17 @@ function EndpointForm({ webhook: { id, url, description }, reload }: TabProps) {
       ...(typed.trim() !== url && { url: typed.trim() }),
       ...(name.trim() !== (description ?? "") && { description: name.trim() || null }),
     };
-    if (Object.keys(changes).length === 0) return say("There is nothing to save.");
+    if (Object.keys(changes).length === 0) return say(texts.settings.nothingToSave);
     await updateWebhook(api, id, changes);
     await reload();
-    say(
-      "url" in changes
-        ? "Saved. Pending deliveries go to the new URL; the failure timer restarts."
-        : "Saved.",
-    );
+    say("url" in changes ? texts.settings.moved : texts.settings.saved);
   };
   return (
-    <Form label="Endpoint" submit="Save" act={act}>
+    <Form label={texts.settings.endpoint} submit={texts.common.save} act={act}>
       <TextField
-        label="Endpoint URL"
+        label={texts.register.url}
         names={["url"]}
-        hint="Pending deliveries go to the new URL; the failure timer restarts."
+        hint={texts.settings.urlHint}
         type="url"
         class="wide"
         autocomplete="off"
@@ -59,13 +56,13 @@ function EventTypesForm({ webhook: { id, stats }, reload, catalogue }: TabProps 
   const { api, say } = usePage();
   const [choice, setChoice] = useState(() => toChoice(stats.eventTypes));
   const act = async (): Promise<void> => {
-    if (isSameChoice(choice, toChoice(stats.eventTypes))) return say("There is nothing to save.");
+    if (isSameChoice(choice, toChoice(stats.eventTypes))) return say(texts.settings.nothingToSave);
     await updateWebhook(api, id, { event_types: fromChoice(choice) });
     await reload();
-    say("Saved. New events are chosen by the new types.");
+    say(texts.settings.newTypes);
   };
   return (
-    <Form label="Event types" submit="Save the event types" act={act}>
+    <Form label={texts.settings.eventTypes} submit={texts.settings.saveEventTypes} act={act}>
       <EventTypePicker catalogue={catalogue} choice={choice} onChange={setChoice} />
     </Form>
   );
@@ -78,16 +75,12 @@ function StatusPanel({ webhook, reload }: TabProps) {
   return (
     <div class="danger-row">
       <div>
-        <h3>{isEnabled ? "Disable" : "Enable"}</h3>
-        <p>
-          {isEnabled
-            ? "Nothing is sent while it is disabled, and events meanwhile create no deliveries."
-            : "The webhook is disabled. Nothing is sent."}
-        </p>
+        <h3>{isEnabled ? texts.settings.disable : texts.settings.enable}</h3>
+        <p>{isEnabled ? texts.settings.disableExplanation : texts.settings.disabledExplanation}</p>
       </div>
       {isEnabled ? (
         <ActionButton kind="danger" act={disable}>
-          Disable …
+          {texts.webhook.disable}
         </ActionButton>
       ) : (
         <EnableButton webhook={webhook} reload={reload} />
@@ -109,26 +102,26 @@ function DeleteForm({ webhook: { id, url }, close }: { webhook: TabProps["webhoo
   const { host } = splitUrl(url);
   const remove = async (): Promise<void> => {
     if (typed.trim().toLowerCase() !== host.toLowerCase())
-      throw new FieldError("host", "This is not the host of the endpoint.");
+      throw new FieldError("host", texts.settings.otherHost);
     await api.send("DELETE", webhookPath(id));
-    say("The webhook was deleted.");
+    say(texts.settings.deleted);
     go("/webhooks");
   };
   return (
     <div ref={form}>
       <Form
-        label="Delete the webhook"
-        submit="Delete the webhook"
+        label={texts.settings.deleteConfirm}
+        submit={texts.settings.deleteConfirm}
         kind="danger"
         act={remove}
         more={
           <button type="button" class="plain" onClick={close}>
-            Cancel
+            {texts.common.cancel}
           </button>
         }
       >
         <TextField
-          label={`Type ${host} to delete it`}
+          label={texts.settings.typeToDelete({ host })}
           names={["host"]}
           class="wide"
           autocomplete="off"
@@ -147,12 +140,12 @@ function DeletePanel({ webhook }: { webhook: TabProps["webhook"] }) {
     <>
       <div class="danger-row">
         <div>
-          <h3>Delete</h3>
-          <p>Its deliveries are deleted with it, also those that are pending. This cannot be undone.</p>
+          <h3>{texts.settings.delete}</h3>
+          <p>{texts.settings.deleteExplanation}</p>
         </div>
         {!isAsked && (
           <button type="button" class="danger" onClick={() => setAsked(true)}>
-            Delete …
+            {texts.webhook.delete}
           </button>
         )}
       </div>
@@ -169,19 +162,19 @@ export function SettingsTab({ webhook, reload }: TabProps) {
   return (
     <div class="narrow">
       <section class="card" aria-labelledby="endpoint-heading">
-        <h2 id="endpoint-heading">Endpoint</h2>
+        <h2 id="endpoint-heading">{texts.settings.endpoint}</h2>
         <EndpointForm {...tab} />
       </section>
       <section class="card" aria-labelledby="types-heading">
-        <h2 id="types-heading">Event types</h2>
+        <h2 id="types-heading">{texts.settings.eventTypes}</h2>
         <EventTypesForm {...tab} catalogue={data.eventTypes} />
       </section>
       <section class="card" aria-labelledby="secret-heading">
-        <h2 id="secret-heading">Signing secret</h2>
+        <h2 id="secret-heading">{texts.settings.secret}</h2>
         <Rotation {...tab} />
       </section>
       <section class="card danger-zone" aria-labelledby="danger-heading">
-        <h2 id="danger-heading">Danger</h2>
+        <h2 id="danger-heading">{texts.settings.danger}</h2>
         <StatusPanel {...tab} />
         <DeletePanel {...tab} />
       </section>

@@ -6,7 +6,8 @@ import type { Api } from "../api.js";
 import { SelectField } from "../components/form.js";
 import { ErrorMessage, Loading } from "../components/small.js";
 import { usePage } from "../page-context.js";
-import { formatTime, pluralise, type Zone } from "../times.js";
+import { texts } from "../texts.js";
+import { formatTime, type Zone } from "../times.js";
 import { useResource } from "../use-resource.js";
 import { type DeliveryFilter, deliveryLink, findDeliveries } from "./calls.js";
 import {
@@ -68,53 +69,39 @@ function Axis(track: TrackProps) {
           </text>
         ))}
       <text class="now" x={`${placeOf(now, range)}%`} y="16" text-anchor="middle">
-        now
+        {texts.timeline.now}
       </text>
     </svg>
   );
 }
 
-const LEGEND: [MarkKind, string][] = [
-  ["bad", "failed attempt"],
-  ["good", "delivered"],
-  ["planned", "planned attempt"],
-  ["skipped", "planned, but the webhook is disabled by then"],
-];
-
-const LINES = [
-  ["now", "now"],
-  ["email", "e-mail to the operator"],
-  ["disable", "the webhook is disabled"],
-] as const;
+const MARKS: MarkKind[] = ["bad", "good", "planned", "skipped"];
+const LINES = ["now", "email", "disable"] as const;
 
 function Legend() {
   return (
     <ul class="legend">
-      {LEGEND.map(([kind, text]) => (
+      {MARKS.map((kind) => (
         <li key={kind}>
           <svg aria-hidden="true">
             <Mark kind={kind} at={50} />
           </svg>{" "}
-          {text}
+          {texts.timeline[kind]}
         </li>
       ))}
-      {LINES.map(([kind, text]) => (
+      {LINES.map((kind) => (
         <li key={kind}>
           <svg aria-hidden="true">
             <line class={kind} x1="50%" x2="50%" y1="0" y2="100%" />
           </svg>{" "}
-          {text}
+          {texts.timeline[kind]}
         </li>
       ))}
     </ul>
   );
 }
 
-const SPANS: [TimeSpan, string][] = [
-  ["day", "2 hours ago to 24 hours ahead"],
-  ["hour", "An hour around now"],
-  ["all", "The whole schedule"],
-];
+const SPANS: TimeSpan[] = ["day", "hour", "all"];
 
 /** The times that the whole schedule has to show. */
 function collectTimes(
@@ -138,9 +125,10 @@ function summariseTimeline(deliveries: DeliveryRowJson[], { stats }: WebhookWith
   const retrying = deliveries.filter(({ state, attemptCount }) => state === "pending" && attemptCount > 0);
   const failed = deliveries.filter(({ state }) => state === "failed");
   const all = stats.pending + stats.delivered + stats.failed + stats.withheld;
-  const count = pluralise(deliveries.length, "delivery", "deliveries");
-  const rest = all > deliveries.length ? ` of ${all}, those with a problem first` : "";
-  return `${count}${rest}: ${retrying.length} retrying, ${failed.length} failed.`;
+  const counts = { count: deliveries.length, retrying: retrying.length, failed: failed.length };
+  return all > deliveries.length
+    ? texts.timeline.summaryOf({ ...counts, total: all })
+    : texts.timeline.summary(counts);
 }
 
 /** With fewer deliveries in trouble than this, the timeline is open from the start. */
@@ -154,10 +142,11 @@ export function Timeline({ webhook }: { webhook: WebhookWithStatsJson }) {
   const [choice, setChoice] = useState<boolean>();
   const isOpen = choice ?? (troubled > 0 && troubled < FEW);
   return (
-    <section class="card" aria-label="Retries">
+    <section class="card" aria-label={texts.timeline.retries}>
       <h2 class="fold">
         <button type="button" class="fold" aria-expanded={isOpen} onClick={() => setChoice(!isOpen)}>
-          Retries <span class="quiet">{`${pending} waiting, ${failed} failed`}</span>
+          {texts.timeline.retries}{" "}
+          <span class="quiet">{texts.timeline.waitingAndFailed({ waiting: pending, failed })}</span>
         </button>
       </h2>
       {isOpen && <TimelineBody webhook={webhook} />}
@@ -182,16 +171,16 @@ function TimelineBody({ webhook }: { webhook: WebhookWithStatsJson }) {
   const track = { range, now, webhook };
   if (error !== undefined) return <ErrorMessage error={error} />;
   if (data === undefined) return <Loading />;
-  if (data.length === 0) return <p>No delivery yet.</p>;
+  if (data.length === 0) return <p>{texts.timeline.noDelivery}</p>;
   return (
     <>
       <div class="timeline-head">
         <p>{summariseTimeline(data, webhook)}</p>
         <SelectField
-          label="Show"
+          label={texts.timeline.show}
           value={span}
           onChange={(value) => setSpan(value as TimeSpan)}
-          options={SPANS}
+          options={SPANS.map((each) => [each, texts.timeline[each]] as const)}
         />
       </div>
       <div class="timeline">
@@ -257,12 +246,12 @@ function summariseDelivery(
   const last = attempts.at(-1);
   const failures = last?.kind === "delivered" ? [] : attempts.filter(({ kind }) => kind !== "delivered");
   return [
-    last === undefined && (state === "pending" ? "Not attempted yet." : "Never attempted."),
+    last === undefined && (state === "pending" ? texts.timeline.notAttempted : texts.timeline.neverAttempted),
     last !== undefined &&
       (failures.length > 1
-        ? `${failures.length} failed attempts, the last one: ${describeResult(last)}.`
-        : `${describeAttempt(last)}.`),
-    next !== undefined && `Next attempt ${formatTime(next, zone)}.`,
+        ? texts.timeline.failures({ count: failures.length, result: describeResult(last) })
+        : texts.timeline.lastAttempt({ attempt: describeAttempt(last) })),
+    next !== undefined && texts.timeline.nextAttempt({ time: formatTime(next, zone) }),
   ]
     .filter((sentence) => sentence !== false)
     .join(" ");
@@ -300,7 +289,10 @@ function Track({ delivery, ...track }: TrackProps & { delivery: DeliveryRowJson 
               key={attempt.at}
               kind={attempt.kind === "delivered" ? "good" : "bad"}
               at={placeOf(Date.parse(attempt.at), range)}
-              title={`${formatTime(attempt.at, zone)}: ${describeAttempt(attempt)}`}
+              title={texts.timeline.attemptAt({
+                time: formatTime(attempt.at, zone),
+                attempt: describeAttempt(attempt),
+              })}
             />
           ))}
         {planned
@@ -310,7 +302,7 @@ function Track({ delivery, ...track }: TrackProps & { delivery: DeliveryRowJson 
               key={at}
               kind={stop !== null && at > stop ? "skipped" : "planned"}
               at={placeOf(at, range)}
-              title={`${formatTime(at, zone)}: planned attempt`}
+              title={texts.timeline.plannedAt({ time: formatTime(at, zone) })}
             />
           ))}
       </svg>

@@ -6,6 +6,8 @@ import { Menu } from "../components/button.js";
 import { Ellipsis } from "../components/icons.js";
 import { CopyButton, ErrorMessage, Heading, Loading } from "../components/small.js";
 import { usePage } from "../page-context.js";
+import { texts } from "../texts.js";
+import { formatNumber } from "../times.js";
 import { useResource } from "../use-resource.js";
 import type { ViewProps } from "../view.js";
 import { WEBHOOK_PARTS, webhookPath } from "./calls.js";
@@ -28,10 +30,12 @@ import { countLogged, nameWebhook } from "./wording.js";
 const REFRESH_MS = 5_000;
 
 const TABS = [
-  ["", "Overview", OverviewTab],
-  ["/deliveries", "Deliveries", DeliveriesTab],
-  ["/settings", "Settings", SettingsTab],
+  ["", "overview", OverviewTab],
+  ["/deliveries", "deliveries", DeliveriesTab],
+  ["/settings", "settings", SettingsTab],
 ] as const;
+
+type TabName = (typeof TABS)[number][1];
 
 /** The actions that are not needed every day. */
 function MoreMenu(tab: TabProps) {
@@ -42,12 +46,14 @@ function MoreMenu(tab: TabProps) {
   return (
     <>
       <Menu
-        label="More actions"
+        label={texts.webhook.more}
         class="icon-only"
         items={[
-          { text: "Rotate the secret …", act: openSetting("secret") },
-          ...(status === "ENABLED" ? [{ text: "Disable …", act: () => void disable().catch(fail) }] : []),
-          { text: "Delete …", act: openSetting("danger"), isDangerous: true },
+          { text: texts.webhook.rotate, act: openSetting("secret") },
+          ...(status === "ENABLED"
+            ? [{ text: texts.webhook.disable, act: () => void disable().catch(fail) }]
+            : []),
+          { text: texts.webhook.delete, act: openSetting("danger"), isDangerous: true },
         ]}
       >
         <Ellipsis aria-hidden="true" />
@@ -57,22 +63,22 @@ function MoreMenu(tab: TabProps) {
   );
 }
 
-function WebhookHeader({ part, ...tab }: TabProps & { part: string | undefined }) {
+function WebhookHeader({ part, ...tab }: TabProps & { part: TabName | undefined }) {
   const { webhook } = tab;
   const { name, isNamed } = nameWebhook(webhook);
   return (
     <>
       <div class="webhook-head">
         <div class="webhook-name">
-          <Heading title={name} {...(part !== undefined && { part })}>
+          <Heading title={name} {...(part !== undefined && { part: texts.webhook[part] })}>
             <EndpointName webhook={webhook} />
           </Heading>
-          {!isNamed && <CopyButton text={webhook.url} label="address" />}
+          {!isNamed && <CopyButton text={webhook.url} label={texts.webhook.copyAddress} />}
           <HealthBadge stats={webhook.stats} />
         </div>
         <div class="webhook-actions">
           {/* The settings have it among their own. */}
-          {webhook.status === "DISABLED" && part !== "Settings" && <EnableButton {...tab} />}
+          {webhook.status === "DISABLED" && part !== "settings" && <EnableButton {...tab} />}
           <div class="split">
             <TestButton {...tab} />
             <TestMenu {...tab} />
@@ -83,7 +89,8 @@ function WebhookHeader({ part, ...tab }: TabProps & { part: string | undefined }
       </div>
       {isNamed && (
         <p class="webhook-address">
-          <EndpointUrl url={webhook.url} /> <CopyButton text={webhook.url} label="address" />
+          <EndpointUrl url={webhook.url} />{" "}
+          <CopyButton text={webhook.url} label={texts.webhook.copyAddress} />
         </p>
       )}
     </>
@@ -123,9 +130,9 @@ export function WebhookView({ params: { webhookId = "", tab = "" }, query }: Vie
     const isMissing = data !== undefined || error !== undefined;
     return (
       <>
-        <Heading title={isMissing ? "Not found" : "Webhook"} />
+        <Heading title={isMissing ? texts.page.notFound : texts.webhook.label} />
         {error !== undefined && <ErrorMessage error={error} />}
-        {data !== undefined && <p>There is no such page.</p>}
+        {data !== undefined && <p>{texts.page.noSuchPage}</p>}
         {!isMissing && <Loading />}
       </>
     );
@@ -133,14 +140,14 @@ export function WebhookView({ params: { webhookId = "", tab = "" }, query }: Vie
   return (
     <>
       <WebhookHeader webhook={data} reload={reload} part={part} />
-      <nav class="tabs" aria-label="Webhook">
-        {TABS.map(([suffix, text]) => (
-          <a key={suffix} href={`#${base}${suffix}`} aria-current={text === part ? "page" : undefined}>
-            {text}
-            {text === "Deliveries" && (
+      <nav class="tabs" aria-label={texts.webhook.label}>
+        {TABS.map(([suffix, name]) => (
+          <a key={suffix} href={`#${base}${suffix}`} aria-current={name === part ? "page" : undefined}>
+            {texts.webhook[name]}
+            {name === "deliveries" && (
               // The name of the link stays the same while the number changes.
               <span class="count" aria-hidden="true">
-                {countLogged(data.stats).toLocaleString("en-GB")}
+                {formatNumber(countLogged(data.stats))}
               </span>
             )}
           </a>

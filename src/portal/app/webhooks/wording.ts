@@ -1,5 +1,5 @@
 /**
- * The health of a webhook, the state of a delivery and the result of an attempt, in words. Pure.
+ * The health of a webhook, the state of a delivery and the result of an attempt, in words of the page.
  */
 
 import type {
@@ -11,77 +11,78 @@ import type {
   StatsJson,
   WebhookJson,
 } from "../../shapes.js";
+import { texts } from "../texts.js";
 import { formatDuration, formatTime, type Zone } from "../times.js";
 import type { Tone } from "../tone.js";
 
 /** The event type of tests, which are attempted once. */
 export const TEST_TYPE = "webhook.test";
 
-export type HealthLabel = "Healthy" | "Unstable" | "Failing" | "Disabled" | "Not tried yet" | "Needs a test";
+export type Health = "healthy" | "unstable" | "failing" | "disabled" | "untried" | "untested";
 
 /** An endpoint with a lower share of successes in 24 hours is unstable. */
 const STABLE_SHARE = 0.95;
 
 /**
- * The health of an endpoint in a word or two. It needs a test if the last attempt failed and no
- * failure is recorded: the webhook was enabled or moved after a failure. It is unstable if the last
- * attempt succeeded, but fewer than 95 % of those of the last 24 hours.
+ * Returns the health of an endpoint. It needs a test if the last attempt failed and no failure is
+ * recorded: the webhook was enabled or moved after a failure. It is unstable if the last attempt
+ * succeeded, but fewer than 95 % of those of the last 24 hours.
  */
-export function labelHealth({ health, lastAttempt, lastDay }: StatsJson): HealthLabel {
-  if (health.status === "disabled") return "Disabled";
-  if (health.status !== "ok") return "Failing";
-  if (lastAttempt === null) return "Not tried yet";
-  if (lastAttempt.kind !== "delivered") return "Needs a test";
-  return lastDay.succeeded < lastDay.attempts * STABLE_SHARE ? "Unstable" : "Healthy";
+export function getHealth({ health, lastAttempt, lastDay }: StatsJson): Health {
+  if (health.status === "disabled") return "disabled";
+  if (health.status !== "ok") return "failing";
+  if (lastAttempt === null) return "untried";
+  if (lastAttempt.kind !== "delivered") return "untested";
+  return lastDay.succeeded < lastDay.attempts * STABLE_SHARE ? "unstable" : "healthy";
 }
 
+/** The health of an endpoint in a word or two. */
+export const labelHealth = (stats: StatsJson): string => texts.health[getHealth(stats)];
+
 /** True if somebody should look at the endpoint. */
-export const isTroubled = (stats: StatsJson): boolean =>
-  !["Healthy", "Not tried yet"].includes(labelHealth(stats));
+export const isTroubled = (stats: StatsJson): boolean => !["healthy", "untried"].includes(getHealth(stats));
 
 /** True if an endpoint is in trouble, unless somebody disabled it on purpose. */
 export const needsAttention = (stats: StatsJson): boolean =>
   isTroubled(stats) && (stats.health.status !== "disabled" || stats.health.failingSince !== null);
 
-const HEALTH_TONES: Record<HealthLabel, Tone> = {
-  Healthy: "good",
-  Unstable: "warn",
-  Failing: "bad",
-  Disabled: "bad",
-  "Not tried yet": "neutral",
-  "Needs a test": "info",
+const HEALTH_TONES: Record<Health, Tone> = {
+  healthy: "good",
+  unstable: "warn",
+  failing: "bad",
+  disabled: "bad",
+  untried: "neutral",
+  untested: "info",
 };
 
-export const HEALTH_LABELS = Object.keys(HEALTH_TONES) as HealthLabel[];
+export const HEALTHS = Object.keys(HEALTH_TONES) as Health[];
 
 /** The tone of an endpoint's health. One that a person disabled on purpose is no alarm. */
 export const getHealthTone = (stats: StatsJson): Tone =>
-  stats.health.status === "disabled" && !needsAttention(stats) ? "neutral" : HEALTH_TONES[labelHealth(stats)];
+  stats.health.status === "disabled" && !needsAttention(stats) ? "neutral" : HEALTH_TONES[getHealth(stats)];
 
 /** Describes the health of an endpoint, and what happens to it next. */
 export function describeHealth(stats: StatsJson, zone: Zone): string {
   const { status, failingSince, warnAt, disableAt } = stats.health;
-  const since = failingSince === null ? "" : `Failing since ${formatTime(failingSince, zone)}.`;
-  switch (labelHealth(stats)) {
-    case "Disabled":
-      return `Nothing is sent. ${since}`.trim();
-    case "Needs a test":
-      return "The last attempt failed, and nothing since shows that the endpoint works: send a test.";
-    case "Not tried yet":
-      return "Nothing has been sent yet.";
-    case "Healthy":
-      return "The endpoint accepts deliveries.";
-    case "Unstable":
-      return `${formatSuccessRate(stats.lastDay)} of the attempts of the last 24 hours succeeded, the last one too.`;
-    case "Failing": {
-      const email = status === "warned" ? "Operator e-mail was sent on" : "Operator e-mail on";
-      return [
-        since,
-        warnAt === null ? "" : `${email} ${formatTime(warnAt, zone)}.`,
-        disableAt === null ? "" : `Disabled on ${formatTime(disableAt, zone)} unless it recovers.`,
-      ]
-        .filter((sentence) => sentence !== "")
-        .join(" ");
+  const { health } = texts;
+  const show = (at: string | null, text: (values: { time: string }) => string): string =>
+    at === null ? "" : text({ time: formatTime(at, zone) });
+  const join = (...sentences: string[]): string => sentences.filter((each) => each !== "").join(" ");
+  const since = show(failingSince, health.failingSince);
+  switch (getHealth(stats)) {
+    case "disabled":
+      return join(health.nothingIsSent, since);
+    case "untested":
+      return health.testIt;
+    case "untried":
+      return health.nothingSentYet;
+    case "healthy":
+      return health.accepts;
+    case "unstable":
+      return health.mostSucceeded({ rate: formatSuccessRate(stats.lastDay) });
+    case "failing": {
+      const email = status === "warned" ? health.emailSentOn : health.emailOn;
+      return join(since, show(warnAt, email), show(disableAt, health.disabledOn));
     }
   }
 }
@@ -95,71 +96,36 @@ export const getNextAttempt = (
   nextAttemptAt: string | null,
 ): string | null => (status === "DISABLED" ? null : nextAttemptAt);
 
-/** Failures without a response. */
-const FAILURES: Record<string, string> = {
-  dns: "the host name has no usable address",
-  connect: "no connection",
-  tls: "the TLS handshake failed",
-  timeout: "no answer in time",
-  refused: "the address is not allowed",
-};
-
 /** `HTTP 204 in 38 ms`, `HTTP 500 in 812 ms`, `no connection (ECONNREFUSED)` */
 export function describeResult({ kind, status, code, durationMs }: AttemptResultJson): string {
-  const took = durationMs === undefined ? "" : ` in ${formatDuration(durationMs)}`;
-  if (status !== null) return `HTTP ${status}${took}`;
-  return `${FAILURES[kind] ?? kind}${kind === "timeout" ? took.replace(" in ", " after ") : ""} (${code})`;
+  const duration = durationMs === undefined ? undefined : formatDuration(durationMs);
+  if (status !== null) {
+    const response = { status: String(status) };
+    return duration === undefined
+      ? texts.attempt.http(response)
+      : texts.attempt.httpIn({ ...response, duration });
+  }
+  const { withCode, timeoutAfter, ...failures } = texts.failures;
+  const failure =
+    kind === "timeout" && duration !== undefined
+      ? timeoutAfter({ duration })
+      : ((failures as Record<string, string>)[kind] ?? kind);
+  return withCode({ failure, code });
 }
 
 /** `Delivered: HTTP 204 in 38 ms`, `Failed: no connection (ECONNREFUSED)` */
 export const describeAttempt = (attempt: AttemptResultJson): string =>
-  `${attempt.kind === "delivered" ? "Delivered" : "Failed"}: ${describeResult(attempt)}`;
+  texts.attempt[attempt.kind === "delivered" ? "delivered" : "failed"]({ result: describeResult(attempt) });
 
-const REASONS: Record<string, string> = {
-  exhausted: "all attempts of the schedule failed",
-  test_failed: "the endpoint did not accept the test",
-  disabled: "the webhook was disabled when it was due",
-  access_denied: "the subscriber may not read this record",
-  access_unknown: "it could not be determined whether the subscriber may read this record",
-  crashed: "its attempts were interrupted again and again",
-  payload_unreadable: "the stored event cannot be read",
-  payload_missing: "the stored event is gone",
-  record_unreadable: "the stored delivery cannot be read",
-};
-
-/** The actions of the audit log: in a word or two, and what was done to the webhook `…`. */
-const ACTIONS: Record<string, [label: string, phrase: string]> = {
-  "webhook.created": ["Registered", "registered …"],
-  "webhook.changed": ["Changed", "changed the settings of …"],
-  "webhook.enabled": ["Enabled", "enabled …"],
-  "webhook.disabled": ["Disabled", "disabled …"],
-  "webhook.rotated": ["New secret", "made a new secret for …"],
-  "webhook.rotation_finished": ["Rotation finished", "let the new secret of … sign"],
-  "webhook.transferred": ["Transferred", "transferred … to another key"],
-  "webhook.deleted": ["Deleted", "deleted …"],
-  "webhook.recovered": ["Events recovered", "recovered missed events of …"],
-  "webhook.replayed": ["Events replayed", "sent a span of time to … again"],
-  "webhook.tested": ["Test sent", "sent a test to …"],
-  "delivery.resent": ["Delivery sent again", "sent a delivery to … again"],
-  "delivery.failed": ["Delivery failed", "gave up a delivery to …"],
-  "delivery.withheld": ["Delivery withheld", "withheld a delivery to …"],
-};
-
-/** The actions with their labels, for a filter. */
-export const ACTION_LABELS: [action: string, label: string][] = Object.entries(ACTIONS).map(
-  ([action, [label]]) => [action, label],
-);
-
-const FIELD_NAMES: Record<string, string> = {
-  url: "URL",
-  eventTypes: "event types",
-  description: "name",
-};
+/** The actions of the audit log with their labels, for a filter. */
+export const listActions = (): [action: string, label: string][] =>
+  Object.entries(texts.audit).map(([action, { label }]) => [action, label]);
 
 function nameActor({ type, ...actor }: AuditEntryJson["actor"]): string {
-  if (type === "key") return `Key ${"id" in actor ? actor.id : ""}`;
-  if (type === "operator") return `${"name" in actor ? actor.name : ""} (operator)`;
-  return type === "host" ? "The application" : "Postbell";
+  const { activity } = texts;
+  if (type === "key") return activity.key({ id: "id" in actor ? actor.id : "" });
+  if (type === "operator") return activity.operator({ name: "name" in actor ? actor.name : "" });
+  return type === "host" ? activity.application : "Postbell";
 }
 
 /**
@@ -171,28 +137,26 @@ export function describeDisabling(
   { failingSince }: StatsJson["health"],
   zone: Zone,
 ): string {
-  const when = entry === null ? "" : ` ${formatTime(entry.at, zone)}`;
-  const { type, ...actor } = entry?.actor ?? { type: failingSince === null ? "" : "service" };
+  const { disabling } = texts;
+  if (entry === null) return failingSince === null ? disabling.unknown : disabling.byFailures;
+  const time = formatTime(entry.at, zone);
+  const { type, ...actor } = entry.actor;
   if (type === "service") {
-    const at = entry === null ? Number.NaN : Date.parse(entry.at);
-    const failedMs = at - Date.parse(failingSince ?? "");
-    const length = Number.isNaN(failedMs) ? "" : ` after ${formatDuration(failedMs)} of failures`;
-    return `Disabled${when}${length || " because it kept failing"}. Nothing is sent.`;
+    const failedMs = Date.parse(entry.at) - Date.parse(failingSince ?? "");
+    if (Number.isNaN(failedMs)) return disabling.byFailuresAt({ time });
+    return disabling.afterFailuresAt({ time, duration: formatDuration(failedMs) });
   }
-  const by =
-    "id" in actor
-      ? ` by ${actor.id}`
-      : "name" in actor
-        ? ` by ${actor.name} (operator)`
-        : type === "host"
-          ? " by the application"
-          : "";
-  return `Disabled${when}${by}. Nothing is sent.`;
+  if ("id" in actor) return disabling.byKeyAt({ time, key: actor.id });
+  if ("name" in actor) return disabling.byOperatorAt({ time, name: actor.name });
+  return type === "host" ? disabling.byApplicationAt({ time }) : disabling.unknownAt({ time });
 }
+
+/** Stands in a sentence for the name of a webhook, which is a link. */
+const WEBHOOK = Symbol("webhook");
 
 /**
  * Says in a sentence who did what. Returns what stands before and after the name of the webhook:
- * `["Key ada changed the settings of", ": URL, event types."]`.
+ * `["Key ada changed the settings of ", ": URL, event types."]`.
  */
 export function describeAction({
   action,
@@ -201,15 +165,23 @@ export function describeAction({
   reason,
   count,
 }: AuditEntryJson): [before: string, after: string] {
-  const [before = "", after = ""] = (ACTIONS[action]?.[1] ?? `did ${action} to …`).split("…");
-  const named = fields?.map((field) => FIELD_NAMES[field] ?? field).join(", ");
+  const { audit, activity } = texts;
+  const values = { actor: nameActor(actor), webhook: WEBHOOK };
+  const parts = Object.hasOwn(audit, action)
+    ? audit[action as keyof typeof audit].done(values)
+    : activity.unknownAction({ ...values, action });
+  const at = parts.indexOf(WEBHOOK);
+  const named = fields
+    ?.map((field) => (activity.fields as Record<string, string>)[field] ?? field)
+    .join(", ");
   const detail = named ?? count?.toString() ?? describeReason(reason ?? null);
-  return [`${nameActor(actor)} ${before.trim()}`, `${after}${detail === "" ? "" : `: ${detail}`}.`];
+  const after = parts.slice(at + 1).join("");
+  return [parts.slice(0, at).join(""), `${after}${detail === "" ? "" : `: ${detail}`}.`];
 }
 
 /** Says why a delivery ended undelivered; the empty text if there is no reason. */
 export const describeReason = (reason: string | null): string =>
-  reason === null ? "" : (REASONS[reason] ?? reason);
+  reason === null ? "" : ((texts.reasons as Record<string, string>)[reason] ?? reason);
 
 interface StateWord {
   label: string;
@@ -223,18 +195,18 @@ export function labelState({
   attemptCount,
 }: Pick<DeliveryRowJson, "state" | "type" | "attemptCount">): StateWord {
   const isTest = type === TEST_TYPE;
+  const { states } = texts;
   switch (state) {
     case "pending":
-      return {
-        label: attemptCount === 0 ? "Pending" : "Retrying",
-        tone: attemptCount === 0 ? "info" : "warn",
-      };
+      return attemptCount === 0
+        ? { label: states.pending, tone: "info" }
+        : { label: states.retrying, tone: "warn" };
     case "delivered":
-      return { label: isTest ? "Test delivered" : "Delivered", tone: "good" };
+      return { label: isTest ? states.testDelivered : states.delivered, tone: "good" };
     case "failed":
-      return { label: isTest ? "Test failed" : "Failed", tone: "bad" };
+      return { label: isTest ? states.testFailed : states.failed, tone: "bad" };
     case "withheld":
-      return { label: "Withheld", tone: "neutral" };
+      return { label: states.withheld, tone: "neutral" };
   }
 }
 
@@ -246,7 +218,7 @@ export function formatSuccessRate({
   if (attempts === 0) return "–";
   const percent = (100 * succeeded) / attempts;
   // 99.96 % is not 100 %.
-  return `${(Math.floor(percent * 10) / 10).toLocaleString("en-GB")} %`;
+  return texts.time.percent({ value: Math.floor(percent * 10) / 10 });
 }
 
 /** Splits the URL of an endpoint. The query is left out, since it may contain a secret. */
@@ -274,32 +246,34 @@ export const shortenId = (id: string): string => id.slice(0, 8);
 
 /** `3 of 15 enabled`, with what is wrong first: `1 failing, 1 disabled, 13 of 15 enabled`. */
 export function summariseWebhooks(webhooks: { status: WebhookJson["status"]; stats: StatsJson }[]): string {
-  const failing = webhooks.filter(({ stats }) => labelHealth(stats) === "Failing").length;
-  const unstable = webhooks.filter(({ stats }) => labelHealth(stats) === "Unstable").length;
-  const untested = webhooks.filter(({ stats }) => labelHealth(stats) === "Needs a test").length;
+  const { webhooks: words } = texts;
+  const count = (health: Health): number =>
+    webhooks.filter(({ stats }) => getHealth(stats) === health).length;
   const enabled = webhooks.filter(({ status }) => status === "ENABLED").length;
-  const disabled = webhooks.length - enabled;
+  const parts: [count: number, text: (values: { count: number }) => string][] = [
+    [count("failing"), words.failingCount],
+    [count("unstable"), words.unstableCount],
+    [count("untested"), words.untestedCount],
+    [webhooks.length - enabled, words.disabledCount],
+  ];
   return [
-    ...(failing > 0 ? [`${failing} failing`] : []),
-    ...(unstable > 0 ? [`${unstable} unstable`] : []),
-    ...(untested > 0 ? [`${untested} to test`] : []),
-    ...(disabled > 0 ? [`${disabled} disabled`] : []),
-    `${enabled} of ${webhooks.length} enabled`,
+    ...parts.filter(([number]) => number > 0).map(([number, text]) => text({ count: number })),
+    words.enabledOf({ count: enabled, total: webhooks.length }),
   ].join(", ");
 }
 
-const URGENCY: Record<HealthLabel, number> = {
-  Failing: 0,
-  Disabled: 1,
-  "Needs a test": 2,
-  Unstable: 3,
-  Healthy: 4,
-  "Not tried yet": 4,
+const URGENCY: Record<Health, number> = {
+  failing: 0,
+  disabled: 1,
+  untested: 2,
+  unstable: 3,
+  healthy: 4,
+  untried: 4,
 };
 
 /** Sorts webhooks with a problem before the others. The rest of the order stays. */
 export const sortByUrgency = <T extends { stats: StatsJson }>(webhooks: T[]): T[] =>
-  webhooks.toSorted((a, b) => URGENCY[labelHealth(a.stats)] - URGENCY[labelHealth(b.stats)]);
+  webhooks.toSorted((a, b) => URGENCY[getHealth(a.stats)] - URGENCY[getHealth(b.stats)]);
 
 /** The number of deliveries in the log. */
 export const countLogged = ({ pending, delivered, failed, withheld }: StatsJson): number =>
@@ -342,12 +316,12 @@ export function quoteAnswer(excerpt: string | null): string | undefined {
   text ??= excerpt.trimStart().startsWith("<") ? readPageText(excerpt) : excerpt;
   const line = text.split(/\s+/).join(" ").trim();
   if (line === "") return undefined;
-  return line.length > QUOTE_LENGTH ? `“${line.slice(0, QUOTE_LENGTH - 1)}…”` : `“${line}”`;
+  return line.length > QUOTE_LENGTH ? `${line.slice(0, QUOTE_LENGTH - 1)}…` : line;
 }
 
 /** `HTTP 500 “The database is full.”`, `no connection (ECONNREFUSED)` */
 export function describeCause({ at, kind, status, code, excerpt }: AttemptJson): string {
   const result = describeResult({ at, kind, status, code });
   const quote = quoteAnswer(excerpt);
-  return quote === undefined ? result : `${result} ${quote}`;
+  return quote === undefined ? result : `${result} ${texts.attempt.quoted({ text: quote })}`;
 }
