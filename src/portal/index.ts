@@ -51,13 +51,13 @@ const WEBHOOKS_PREFIX = "/api/v1/";
 type UnroutedCall = Omit<ApiCall, "parameter">;
 
 /** The route that tells the page who its visitor is, and what it may show. */
-const sessionRoute = ({ webhooks, content, editUrl, title, logo, clock }: PortalSettings): ApiRoute => ({
+const sessionRoute = ({ webhooks, content, editUrl, title, theme, clock }: PortalSettings): ApiRoute => ({
   method: "GET",
   path: "/api/session",
   async handle({ visitor: { name, userId, operator, canReadRecords }, actor }) {
     const session: SessionJson = {
       title,
-      logo,
+      logo: theme.logo,
       name,
       parts: {
         webhooks: webhooks !== undefined && actor !== undefined,
@@ -90,7 +90,7 @@ const sessionRoute = ({ webhooks, content, editUrl, title, logo, clock }: Portal
  *   webhooks,
  *   authorize: (request) => expressRequest(request).session.visitor ?? null,
  *   title: "Clinic webhooks",
- *   colors: { accent: "#7a1f5c", accentDark: "#f0a6d8" },
+ *   theme: { accent: "#7a1f5c", accentDark: "#f0a6d8" },
  * });
  * app.use("/portal", expressAdapter(portal));
  */

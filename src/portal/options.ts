@@ -5,13 +5,13 @@ import type { Clock } from "../core/clock.js";
 import { PostbellError } from "../core/errors.js";
 import { hasMethods, hostOptions } from "../core/host-options.js";
 import type { Logger, LoggerOption } from "../core/logger.js";
-import { hook, readOptions, value, wholeNumber } from "../core/options.js";
+import { hook, type OptionValues, readOptions, value, wholeNumber } from "../core/options.js";
 import { parseUrl } from "../core/parse-url.js";
 import type { HttpRequest } from "../http/types.js";
 import type { Subscriber } from "../webhooks/access.js";
 import type { Webhooks } from "../webhooks/service.js";
 import { findTextFaults, isLanguageTag, type PortalTexts, portalTexts } from "./texts/languages.js";
-import { DEFAULT_COLORS, getLeastContrast, isColor, MIN_CONTRAST, type PortalColors } from "./theme.js";
+import { DEFAULT_THEME, findContrastFault, isColor, isFontList, type PortalTheme } from "./theme.js";
 
 type Awaitable<T> = T | PromiseLike<T>;
 
@@ -98,20 +98,33 @@ export interface PortalOptions {
   texts?: Readonly<Record<string, PortalTexts>> | undefined;
   /** The title of the page. Default: `Postbell`. */
   title?: string | undefined;
-  /**
-   * The address of a logo beside the title: a path of this host, an `https:` URL, or an image as a
-   * `data:` URL of up to 100 000 characters. Default: none.
-   */
-  logo?: string | undefined;
-  colors?:
+  /** The look of the page. It is checked when the portal is created. */
+  theme?:
     | {
         /**
-         * Colour of buttons, links and the favicon; refused if its contrast with the page is below
-         * 4.5. Default: `#0b57b5`.
+         * Colour of buttons, marks and the favicon: `#rrggbb`. Links have it too, or a darker shade of
+         * it. It needs a contrast (WCAG) of 4.5 with the text on it, black or white, and of 3 with the
+         * page. Default: `#0b57b5`.
          */
         accent?: string | undefined;
-        /** The same for visitors who prefer dark pages. Default: `#8bbcff`. */
+        /**
+         * The same for visitors who prefer dark pages. Default: `accent` if you set it, which then
+         * must be readable on both pages, otherwise `#8bbcff`.
+         */
         accentDark?: string | undefined;
+        /** Radius of the corners of controls in px, 0 to 16. Cards have twice as much. Default: 4. */
+        radius?: number | undefined;
+        /**
+         * Font families in order, such as `Inter, Segoe UI, sans-serif`: up to 200 characters of
+         * letters, digits, spaces and hyphens, with commas. The page loads no font files, so a family
+         * must be installed. Default: `system-ui, sans-serif`.
+         */
+        font?: string | undefined;
+        /**
+         * The address of a logo beside the title: a path of this host, an `https:` URL, or an image as
+         * a `data:` URL of up to 100 000 characters. Default: none.
+         */
+        logo?: string | undefined;
       }
     | undefined;
   /**
@@ -191,10 +204,17 @@ export const portalOptions = {
     "Postbell",
     "text",
   ),
-  logo: value<string | null>("a path, an https: URL, or an image as a data: URL", isLogo, null, "address"),
-  colors: {
-    accent: value<string>("a colour such as #0b57b5", isColor, DEFAULT_COLORS.accent, "#rrggbb"),
-    accentDark: value<string>("a colour such as #8bbcff", isColor, DEFAULT_COLORS.accentDark, "#rrggbb"),
+  theme: {
+    accent: value<string>("a colour such as #0b57b5", isColor, DEFAULT_THEME.accent, "#rrggbb"),
+    accentDark: value<string | null>("a colour such as #8bbcff", isColor, null, "#rrggbb"),
+    radius: wholeNumber("px", DEFAULT_THEME.radius, { min: 0, max: 16 }),
+    font: value<string>(
+      "a list of font families such as Inter, sans-serif",
+      isFontList,
+      DEFAULT_THEME.font,
+      "font families",
+    ),
+    logo: value<string | null>("a path, an https: URL, or an image as a data: URL", isLogo, null, "address"),
   },
   frameAncestors: value<string[]>(
     "a list of up to 20 origins such as https://app.example.com, or self",
@@ -215,8 +235,7 @@ export interface PortalSettings {
   /** The tables of the languages that the page may have; the first one is the default. */
   languages: Map<string, PortalTexts>;
   title: string;
-  logo: string | null;
-  colors: PortalColors;
+  theme: PortalTheme;
   frameAncestors: string[];
   requestsPerMinute: number;
   clock: Clock;
@@ -243,6 +262,21 @@ function checkTexts(language: string, table: PortalTexts): void {
   if (wrong.length > 0) refuse(field, `${field} has a text that cannot be used: ${wrong[0]}.`);
 }
 
+/** Completes the look, and refuses colours that cannot be read. */
+function readTheme({ accentDark, ...theme }: OptionValues<typeof portalOptions>["theme"]): PortalTheme {
+  const isDefault = theme.accent === DEFAULT_THEME.accent;
+  const dark = accentDark ?? (isDefault ? DEFAULT_THEME.accentDark : theme.accent);
+  const fault = findContrastFault("accent", theme.accent);
+  if (fault !== undefined) refuse("theme.accent", `theme.accent must have ${fault}.`);
+  const darkFault = findContrastFault("accentDark", dark);
+  if (darkFault !== undefined) {
+    const field = accentDark === null ? "theme.accent" : "theme.accentDark";
+    const advice = accentDark === null ? " and give it as theme.accentDark" : "";
+    refuse(field, `${field} must have ${darkFault}${advice}.`);
+  }
+  return { ...theme, accentDark: dark };
+}
+
 /** Returns the tables of the languages that the page may have. */
 function readLanguages(
   language: string,
@@ -262,20 +296,14 @@ function readLanguages(
 
 /** Errors: `invalid_option`. */
 export function readPortalOptions(options: unknown): PortalSettings {
-  const { authorize, language, texts, ...settings } = readOptions("createPortal", portalOptions, options);
+  const { authorize, language, texts, theme, ...settings } = readOptions(
+    "createPortal",
+    portalOptions,
+    options,
+  );
   if (!authorize)
     return refuse("authorize", "authorize is missing: it says who may look, by your own session.");
   if (!settings.webhooks && !settings.content)
     refuse("webhooks", "give webhooks, content, or both: there is nothing to show otherwise.");
-  for (const name of ["accent", "accentDark"] as const) {
-    const contrast = getLeastContrast(name, settings.colors[name]);
-    if (contrast < MIN_CONTRAST) {
-      const page = name === "accent" ? "light" : "dark";
-      refuse(
-        `colors.${name}`,
-        `colors.${name} must have a contrast of at least ${MIN_CONTRAST} with the ${page} page; ${settings.colors[name]} has ${contrast.toFixed(2)}.`,
-      );
-    }
-  }
-  return { ...settings, authorize, languages: readLanguages(language, texts) };
+  return { ...settings, authorize, languages: readLanguages(language, texts), theme: readTheme(theme) };
 }

@@ -37,7 +37,7 @@ function getLogoSource(logo: string | null): string {
 /** `self` is a keyword of the policy. */
 export const toFrameSource = (ancestor: string): string => (ancestor === "self" ? "'self'" : ancestor);
 
-function buildPolicy({ logo, frameAncestors, content }: PageSettings): string {
+function buildPolicy({ theme, frameAncestors, content }: PageSettings): string {
   const ancestors = frameAncestors.length === 0 ? "'none'" : frameAncestors.map(toFrameSource).join(" ");
   // A form of the page shows the preview of a post in a frame.
   const previews =
@@ -46,7 +46,7 @@ function buildPolicy({ logo, frameAncestors, content }: PageSettings): string {
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
-    `img-src 'self'${getLogoSource(logo)}`,
+    `img-src 'self'${getLogoSource(theme.logo)}`,
     "connect-src 'self'",
     "base-uri 'none'",
     ...previews,
@@ -209,11 +209,11 @@ async function respondWithFile(
 }
 
 /** Builds the files of a page, by their paths. Only the table of one language is loaded. */
-const createFiles = ({ colors, languages }: PageSettings): [path: string, file: PageFile][] => [
+const createFiles = ({ theme, languages }: PageSettings): [path: string, file: PageFile][] => [
   ["/app.js", createFile("text/javascript; charset=utf-8", script)],
   ["/app.css", createFile("text/css; charset=utf-8", style)],
-  ["/theme.css", createFile("text/css; charset=utf-8", buildThemeCss(colors))],
-  ["/favicon.svg", createFile("image/svg+xml", buildFavicon(colors))],
+  ["/theme.css", createFile("text/css; charset=utf-8", buildThemeCss(theme))],
+  ["/favicon.svg", createFile("image/svg+xml", buildFavicon(theme))],
   ...[...languages].map(([language, table]): [string, PageFile] => [
     `/texts-${language}.json`,
     createFile("application/json", JSON.stringify(table)),

@@ -132,8 +132,11 @@ describe("the page", () => {
     for (const isAllowed of [true, false]) {
       await host.close();
       host = await startPortalHost({
-        logo: "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'/%3E",
-        colors: { accent: "#7a1fa2" },
+        theme: {
+          accent: "#7a1fa2",
+          accentDark: "#d9a6f0",
+          logo: "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'/%3E",
+        },
         ...(isAllowed && { frameAncestors: [frames.origin] }),
       });
       const { page } = await open(browser, host.origin);

@@ -57,7 +57,7 @@ describe("the names of the files", () => {
       expect(response?.status).toBe(200);
       expect(response?.headers["cache-control"]).toBe("public, max-age=31536000, immutable");
     }
-    const others = await readNames(ask(portalOf({ colors: { accent: "#7a1f5c" } })));
+    const others = await readNames(ask(portalOf({ theme: { accent: "#7a1f5c", accentDark: "#f0a6d8" } })));
     expect(others.map((name, index) => name === names[index])).toEqual([true, false, true]);
   });
 

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { HttpRequest } from "../../src/http/types.js";
 import { createWebhooks, type Subscriber } from "../../src/index.js";
 import { createPortal, type PortalOptions, type Visitor } from "../../src/portal/index.js";
-import { BACKGROUNDS, DEFAULT_COLORS } from "../../src/portal/theme.js";
+import { BACKGROUNDS, DEFAULT_THEME } from "../../src/portal/theme.js";
 import { manualClock } from "../../src/testing/manual-clock.js";
 import { memoryStorage } from "../../storage/memory/index.js";
 import type { RunningHost } from "../contracts/adapter.js";
@@ -213,7 +213,7 @@ describe("the portal's page", () => {
 
 describe("the portal's API", () => {
   it("says who the visitor is, and what the page may show", async () => {
-    const { ask, clock, webhooks } = portalWith({ title: "Hooks", logo: "/logo.png" });
+    const { ask, clock, webhooks } = portalWith({ title: "Hooks", theme: { logo: "/logo.png" } });
     await clock.advance(90_000);
     expect((await ask("GET", "/api/session")).json).toEqual({
       title: "Hooks",
@@ -563,7 +563,7 @@ describe("the look of the portal", () => {
   };
 
   it("has the host's colours in a style sheet and in the favicon", async () => {
-    const { ask } = portalWith({ colors: { accent: "#7a1f5c", accentDark: "#F0A6D8" } });
+    const { ask } = portalWith({ theme: { accent: "#7a1f5c", accentDark: "#F0A6D8" } });
     const { text } = await ask("GET", "/theme.css");
     expect(text).toContain("--accent:#7a1f5c;--accent-ink:#ffffff");
     expect(text).toContain("--accent:#F0A6D8;--accent-ink:#0d1722");
@@ -576,29 +576,59 @@ describe("the look of the portal", () => {
 
   it("measures the contrast of colours against the backgrounds that the page has", async () => {
     const styles = await readFile("src/portal/app/styles.css", "utf8");
-    for (const { accent, accentDark } of [DEFAULT_COLORS]) {
-      expect(styles).toContain(`--accent: ${accent};`);
-      expect(styles).toContain(`--accent: ${accentDark};`);
-    }
+    const { accent: light, accentDark: dark, font, radius } = DEFAULT_THEME;
+    for (const part of [`accent: ${light}`, `accent: ${dark}`, `font: ${font}`, `radius: ${radius}px`])
+      expect(styles).toContain(`--${part};`);
     for (const background of Object.values(BACKGROUNDS).flat()) expect(styles).toContain(`: ${background};`);
-    const refusal = (colors: object): unknown => {
-      try {
-        portalWith({ colors });
-      } catch (error) {
-        return error;
-      }
-      return undefined;
-    };
-    expect(refusal({ accent: "#777777" })).toMatchObject({
+  });
+
+  const refusal = (theme: object): unknown => {
+    try {
+      portalWith({ theme });
+    } catch (error) {
+      return error;
+    }
+    return undefined;
+  };
+
+  it.each([
+    [{ accent: "#777777" }, "accent", "4.5 with the text on buttons (#777777 has 4.48 with #ffffff)"],
+    [{ accent: "#ffd166" }, "accent", "3 with the light page (#ffd166 has 1.35); choose a darker colour"],
+    [
+      { accent: "#7a1f5c" },
+      "accent",
+      "3 with the dark page (#7a1f5c has 1.81); choose a lighter colour and give it as theme.accentDark",
+    ],
+    [{ accentDark: "#0b57b5" }, "accentDark", "3 with the dark page (#0b57b5 has 2.53); choose a lighter"],
+  ])("refuses %j, which cannot be read, with the contrast that it has", (theme, name, message) => {
+    expect(refusal(theme)).toMatchObject({
       code: "invalid_option",
-      field: "colors.accent",
-      // #777777 has 4.48 on white, and less on what is darker.
-      message: expect.stringMatching(/at least 4\.5 .*#777777 has 4\.\d\d/),
+      field: `theme.${name}`,
+      message: expect.stringContaining(`theme.${name} must have a contrast of at least ${message}`),
     });
-    expect(refusal({ accentDark: "#0b57b5" })).toMatchObject({ field: "colors.accentDark" });
-    for (const accent of ["red", "#fff", "#0b57b5;", "0b57b5", 1])
-      expect(refusal({ accent })).toMatchObject({ field: "colors.accent" });
+  });
+
+  it("takes one colour for both pages if it can be read on both, with a shade of it for links", async () => {
     expect(refusal({ accent: "#000000", accentDark: "#ffffff" })).toBeUndefined();
+    const { text } = await portalWith({ theme: { accent: "#c0561a" } }).ask("GET", "/theme.css");
+    expect(text).toContain(":root{--accent:#c0561a;--accent-ink:#ffffff;--link:#b65219}");
+    expect(text).toContain(":root[data-theme=dark]{--accent:#c0561a;--accent-ink:#ffffff;--link:#c96f3c}");
+  });
+
+  it.each([
+    ...["red", "#fff", "#0b57b5;", "0b57b5", 1].map((accent) => ["accent", accent]),
+    ...[-1, 17, 4.5, "4px", Number.NaN].map((radius) => ["radius", radius]),
+    ...["", "a;b", 'x"y', "a{}", "url(x)", "é", "1a", "a,,b", "a\\", "a".repeat(41), "ab,".repeat(80)].map(
+      (font) => ["font", font],
+    ),
+  ])("refuses %s %j", (name, value) => {
+    expect(refusal({ [String(name)]: value })).toMatchObject({ field: `theme.${name}` });
+  });
+
+  it("quotes the names of fonts, and gives cards twice the radius of controls", async () => {
+    const theme = { font: "Inter, Segoe UI,sans-serif", radius: 10 };
+    const { text } = await portalWith({ theme }).ask("GET", "/theme.css");
+    expect(text).toContain(':root{--font:"Inter", "Segoe UI", sans-serif;--radius:10px;--radius-card:20px}');
   });
 
   it.each([
@@ -607,7 +637,7 @@ describe("the look of the portal", () => {
     ["https://cdn.example.com:8443/logo.png", "img-src 'self' https://cdn.example.com:8443"],
     ["data:image/png;base64,AAAA", "img-src 'self' data:"],
   ])("allows the logo %s and no other image: %s", async (logo, source) => {
-    expect(await policyOf({ logo })).toContain(source);
+    expect(await policyOf({ theme: { logo } })).toContain(source);
   });
 
   it.each([
@@ -623,7 +653,7 @@ describe("the look of the portal", () => {
     `data:image/png;base64,${"A".repeat(100_000)}`,
     `/${"a".repeat(3_000)}`,
   ])("refuses the logo %.60s", (logo) => {
-    expect(() => portalWith({ logo })).toThrow(expect.objectContaining({ field: "logo" }));
+    expect(() => portalWith({ theme: { logo } })).toThrow(expect.objectContaining({ field: "theme.logo" }));
   });
 
   it("can be framed by the origins that the host names, and by no other", async () => {

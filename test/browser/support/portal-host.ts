@@ -61,7 +61,7 @@ export async function startPortalHost({
   canReadRecords?: boolean;
   auditEntries?: number;
   isOperator?: boolean;
-} & Pick<PortalOptions, "logo" | "colors" | "frameAncestors"> = {}): Promise<PortalHost> {
+} & Pick<PortalOptions, "language" | "texts" | "theme" | "frameAncestors"> = {}): Promise<PortalHost> {
   const clock = manualClock(START);
   let result: OutboundResult | Promise<OutboundResult> = answered(204);
   const webhooks = createWebhooks({
