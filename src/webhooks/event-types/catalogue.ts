@@ -37,7 +37,7 @@ export type EventCatalogue = Readonly<Record<string, string | readonly string[] 
  * A plain type whose `subject` may be anything, so that it is no second context for the compiler,
  * in which `data` has no type. {@link CatalogueEntries} checks it.
  */
-interface AnyPlainType extends Omit<PlainEventType, "subject"> {
+export interface AnyPlainType extends Omit<PlainEventType, "subject"> {
   readonly subject?: unknown;
 }
 
