@@ -1,6 +1,6 @@
 /**
  * Decides about events that are appended: who gets one, and whether it is kept. Pure. Memory and
- * SQL call these functions. On Redis `scripts/lib/append.lua` repeats them; `vectors.json` proves
+ * SQL call these functions. On Redis `library/rules.lua` repeats them; `vectors.json` proves
  * the two equal.
  */
 

@@ -1,6 +1,6 @@
 /**
  * The numbers of the rules of the delivery queue that more than one language needs. TypeScript
- * imports them, the Lua scripts begin with them (`CONSTANTS` of `storage/redis/scripts.ts`), and
+ * imports them, the Lua library begins with them (`CONSTANTS` of `storage/redis/library.ts`), and
  * each is a function of the schema on Postgres (`storage/postgres/functions.ts`).
  */
 

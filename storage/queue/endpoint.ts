@@ -1,7 +1,7 @@
 /**
  * When an endpoint may be served, and with how many deliveries: its free slots, its slow start, its
  * rate, and the settlements of its deliveries. Pure. Memory and SQL call these functions. On Redis
- * `scripts/lib/endpoint.lua` repeats them, on Postgres the functions in `functions`; `vectors.json`
+ * `library/rules.lua` repeats them, on Postgres the functions in `functions`; `vectors.json`
  * proves them equal.
  */
 

@@ -8,7 +8,7 @@
  * rounded to a millisecond. Durations above 73 s are in the last class. A sketch is a text,
  * `bd3ch1`: two letters name a class, and the number is how many attempts were in it. A class may
  * occur several times, so that attempts are added by appending them. Every storage keeps this text;
- * add_to_sketch.sql appends as `addToSketch` does, recent.lua may add to the entry of a class.
+ * add_to_sketch.sql appends as `addToSketch` does, settle.lua may add to the entry of a class.
  */
 
 import type {

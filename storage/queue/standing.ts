@@ -1,7 +1,7 @@
 /**
  * Decides what a repair does with an event: how it stands for a webhook, and which of its
  * deliveries may be moved. Pure. Memory and SQL call these functions; on Redis
- * `scripts/recover.lua` repeats them, and the contract proves the two equal.
+ * `library/recover.lua` repeats them, and the contract proves the two equal.
  */
 
 import type { EventStanding } from "../../src/webhooks/store.js";

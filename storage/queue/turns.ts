@@ -1,7 +1,7 @@
 /**
  * Whose turn it is: the order of deliveries within their endpoint, the shares of endpoints in a
  * claim, and the order in which completed events are freed. Pure. Memory and SQL call these
- * functions, `scripts/lib/turns.lua` and the SQL functions repeat them; `vectors.json` proves them
+ * functions, `library/rules.lua` and the SQL functions repeat them; `vectors.json` proves them
  * equal.
  */
 

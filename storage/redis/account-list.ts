@@ -4,7 +4,6 @@ import type { AccountListStore, AccountSummary } from "../../src/webhooks/store.
 import { validateCursor } from "../cursor.js";
 import { getEndpointState, sumWebhooks } from "../queue/account-summary.js";
 import { decodePast, decodeRecent } from "./delivery-log.js";
-import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
 import { decodeNumber, decodeText } from "./text-codec.js";
 
@@ -44,12 +43,9 @@ export function createRedisAccountList({ partitions, run, connect }: RedisStoreC
       for (; number < partitions.all.length; number++) {
         const partition = partitions.all[number];
         if (partition === undefined) break;
-        const what = state === "failing" ? "failingAccounts" : "accounts";
-        const options = { what, after, limit: limit - accounts.length };
-        const [rows, next] = (await run(SCRIPTS.read, partition, { now: at, options })) as [
-          AccountRow[],
-          string,
-        ];
+        const name = state === "failing" ? "readFailingAccounts" : "readAccounts";
+        const options = { after, limit: limit - accounts.length };
+        const [rows, next] = (await run(name, partition, { now: at, options })) as [AccountRow[], string];
         accounts.push(...rows.map((row) => decodeAccount(row, at)));
         if (next !== "") return { accounts, next: `${number}:${next}` };
         after = first;

@@ -27,7 +27,6 @@ import { decodeOrderTime, type EventCache, encodeLabel, type Origin } from "./ev
 import { FilterCache, filtersChanged, MAX_FILTER_TRIES } from "./filters.js";
 import type { Partition } from "./partition.js";
 import { partitionFull, resultUnknown } from "./redis-errors.js";
-import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
 import { decodeUuid, encodeText, encodeUuid } from "./text-codec.js";
 import type { Upkeep } from "./upkeep.js";
@@ -188,7 +187,7 @@ export function createAppend(
       claimer: first && items.indexOf(first) + 1,
     };
     const before = connectionId();
-    const { reply, confirmed } = await runDurably(SCRIPTS.append, partition, {
+    const { reply, confirmed } = await runDurably("append", partition, {
       now,
       options,
       items: items.flatMap((item) => encodeItem(item, now, filters)),

@@ -5,8 +5,8 @@
 import { PostbellError } from "../../src/core/errors.js";
 import type { RedisConnection } from "./connection.js";
 import type { LayoutGuard } from "./layout.js";
+import type { RedisFunction } from "./library.js";
 import { type ContentKeys, listContentWarnings, type Partition, type Partitions } from "./partition.js";
-import { SCRIPTS, type Script } from "./scripts.js";
 import type { StorageReport } from "./server-report.js";
 import type { Session } from "./session.js";
 import { encodeOptions, type ScriptLimits } from "./store-context.js";
@@ -36,8 +36,8 @@ export async function checkStorage(
   const connection = await session.connection();
   let repaired = 0;
   for (const partition of partitions.all) {
-    const run: RunScript = (script, options) =>
-      connection.run(script, partition, [
+    const run: RunFunction = (name, options) =>
+      connection.run(name, partition, [
         encodeOptions(scriptLimits ?? UNKNOWN_LIMITS, session.time.now(), {
           isUnlimited: scriptLimits === undefined,
           ...options,
@@ -45,7 +45,8 @@ export async function checkStorage(
       ]);
     repaired += await repairPartition(connection, partition, run);
   }
-  const sizes = (await connection.run(SCRIPTS.contentCheck, contentKeys, [])) as number[];
+  await connection.removeOldLibraries();
+  const sizes = (await connection.run("contentSizes", contentKeys, ["{}"])) as number[];
   const warnings = [...worst.warnings, ...listContentWarnings(sizes)];
   return { ...worst, ok: warnings.length === 0, warnings, repaired };
 }
@@ -70,17 +71,17 @@ async function visitPages(
   return sum;
 }
 
-/** Runs a script on one partition with named options. */
-type RunScript = (script: Script, options: object) => Promise<unknown>;
+/** Runs a function on one partition with named options. */
+type RunFunction = (name: RedisFunction, options: object) => Promise<unknown>;
 
 type CountsReply = [next: string, counted: string, repaired: number];
 
 /** Counts the log of an account, page by page. */
-async function repairCounts(run: RunScript, account: string): Promise<number> {
+async function repairCounts(run: RunFunction, account: string): Promise<number> {
   let [next, counted, repaired]: [string, string | undefined, number] = ["", undefined, 0];
   do {
     const options = { account, after: next, counted };
-    [next, counted, repaired] = (await run(SCRIPTS.repairCounts, options)) as CountsReply;
+    [next, counted, repaired] = (await run("repairCounts", options)) as CountsReply;
   } while (next !== "");
   return repaired;
 }
@@ -92,10 +93,10 @@ async function repairCounts(run: RunScript, account: string): Promise<number> {
 async function repairPartition(
   connection: RedisConnection,
   partition: Partition,
-  run: RunScript,
+  run: RunFunction,
 ): Promise<number> {
   const repair = async (part: string, names?: readonly string[]): Promise<number> =>
-    Number(await run(SCRIPTS.repair, { part, names }));
+    Number(await run("repair", { part, names }));
   const scan =
     (command: "HSCAN" | "ZSCAN", key: string) =>
     (cursor: string): Promise<unknown> =>

@@ -1,5 +1,5 @@
 /**
- * Decodes what a script has leased, and makes claims of it. `scripts/lib/claim.lua` is the other
+ * Decodes what a function has leased, and makes claims of it. `library/claim.lua` is the other
  * side.
  */
 
@@ -23,7 +23,7 @@ const MAX_CLAIMED_PER_LANE = 250;
 /** Decoded webhooks that are cached per partition, so that their secrets are unsealed once. */
 const MAX_WEBHOOKS = 2_000;
 
-/** The options of a claim, as lib/claim.lua takes them. */
+/** The options of a claim, as library/claim.lua takes them. */
 export const encodeClaim = ({
   token,
   leaseUntil,
@@ -35,7 +35,7 @@ export const encodeClaim = ({
   slow: Math.min(room.slow, MAX_CLAIMED_PER_LANE),
 });
 
-/** The reply of `claim` in lib/claim.lua. */
+/** The reply of `claim` in library/claim.lua. */
 export type ClaimReply = [
   nextAt: string,
   notifyAt: string,

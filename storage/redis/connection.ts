@@ -9,6 +9,7 @@ import { type Clock, withTimeout } from "../../src/core/clock.js";
 import { retry } from "../../src/core/retry.js";
 import type { ConnectionProblem } from "../connection-problem.js";
 import type { RedisArgument, RedisClient } from "./clients.js";
+import { LIBRARY, LIBRARY_NAME, LIBRARY_PREFIX, type RedisFunction, toFunctionName } from "./library.js";
 import type { KeySet } from "./partition.js";
 import {
   classifyRedisError,
@@ -19,7 +20,6 @@ import {
   TRANSIENT_ERRORS,
   toPostbellError,
 } from "./redis-errors.js";
-import type { Script } from "./scripts.js";
 
 /** Shorter than the four seconds that the service gives a storage. */
 const LIMIT_MS = 3_500;
@@ -48,11 +48,13 @@ export interface CallOptions {
 export interface RedisConnection {
   readonly call: (command: string, ...args: RedisArgument[]) => Promise<unknown>;
   readonly run: (
-    script: Script,
+    name: RedisFunction,
     on: KeySet,
     args: readonly RedisArgument[],
     options?: CallOptions,
   ) => Promise<unknown>;
+  /** Removes the libraries of other versions from the servers. A process that has one loads it again. */
+  readonly removeOldLibraries: () => Promise<void>;
   /** Grows each time the client loses its connection. */
   readonly epoch: () => number;
   /** Why there is no connection, if the client said so. */
@@ -194,6 +196,54 @@ function reconnect(client: RedisClient, clock: Clock): void {
 }
 
 /**
+ * Loads the library where it is missing: on a server that is new, was emptied with its functions, or
+ * had another version of Postbell. Replicas and restarts keep it. Of a Cluster, each master needs it.
+ */
+class LibraryLoader {
+  readonly #client: RedisClient;
+  #loading: Promise<unknown> | undefined;
+
+  constructor(client: RedisClient) {
+    this.#client = client;
+  }
+
+  /** Calls at the same time share one load. */
+  load(): Promise<unknown> {
+    this.#loading ??= Promise.all(this.#listNodes().map(loadLibrary)).finally(() => {
+      this.#loading = undefined;
+    });
+    return this.#loading;
+  }
+
+  async removeOthers(): Promise<void> {
+    await Promise.all(this.#listNodes().map(removeOtherLibraries));
+  }
+
+  /** The master that misses a function has a connection: it has replied. */
+  #listNodes(): readonly RedisClient[] {
+    const masters = this.#client.nodes?.("master");
+    return masters?.filter(({ status }) => status === "ready") ?? [this.#client];
+  }
+}
+
+async function loadLibrary(node: RedisClient): Promise<void> {
+  try {
+    await node.call("FUNCTION", "LOAD", LIBRARY);
+  } catch (error) {
+    // Another process was faster.
+    if (!String(error).includes("already exists")) throw error;
+  }
+}
+
+async function removeOtherLibraries(node: RedisClient): Promise<void> {
+  const libraries = await node.call("FUNCTION", "LIST", "LIBRARYNAME", `${LIBRARY_PREFIX}*`);
+  for (const [, name] of libraries as [field: string, name: string][])
+    if (name !== LIBRARY_NAME) await node.call("FUNCTION", "DELETE", name);
+}
+
+const ignore = (): void => {};
+
+/**
  * Errors of all calls: `storage_full` if Redis refuses to grow, otherwise `storage_unavailable`.
  * `isOwn`: the client is not the host's, so its connection is replaced as soon as two calls have no
  * reply in time.
@@ -310,19 +360,22 @@ export function createRedisConnection(client: RedisClient, clock: Clock, isOwn: 
       );
     });
 
+  const library = new LibraryLoader(client);
+
   return {
     call: (command, ...args) => settleInTime(() => client.call(command, ...args)),
-    run(script, { keys }, args, options) {
-      const send = async (): Promise<unknown> => {
-        try {
-          return await client.call("EVALSHA", script.digest, keys.length, ...keys, ...args);
-        } catch (error) {
-          if (classifyRedisError(error) !== "NOSCRIPT") throw error;
-          return client.call("EVAL", script.text, keys.length, ...keys, ...args);
-        }
-      };
-      return settleInTime(send, options);
+    run(name, { keys }, args, options) {
+      const send = () => client.call("FCALL", toFunctionName(name), keys.length, ...keys, ...args);
+      const sendLoaded = (): Promise<unknown> =>
+        send().catch(async (error: unknown) => {
+          if (classifyRedisError(error) !== "NOFUNCTION") throw error;
+          await library.load();
+          return send();
+        });
+      return settleInTime(sendLoaded, options);
     },
+    // Without the right to do so, they stay.
+    removeOldLibraries: () => settleInTime(() => library.removeOthers()).then(ignore, ignore),
     epoch: monitor.epoch,
     problem: monitor.problem,
     close() {

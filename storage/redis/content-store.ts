@@ -16,7 +16,6 @@ import type { Logger } from "../../src/core/logger.js";
 import { decodeStoredText, encodeStoredText } from "../stored-text.js";
 import type { LayoutGuard } from "./layout.js";
 import type { ContentKeys } from "./partition.js";
-import { SCRIPTS } from "./scripts.js";
 import type { Session } from "./session.js";
 
 /** Records in one page of a load. */
@@ -92,7 +91,7 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
    */
   async function* scan() {
     const page = async (cursor: string): Promise<Page> =>
-      (await (await connect()).run(SCRIPTS.contentScan, keys, [cursor, PAGE])) as Page;
+      (await (await connect()).run("contentScan", keys, [JSON.stringify({ cursor, count: PAGE })])) as Page;
     let next: Promise<Page> | undefined = page("0");
     let run: string | undefined;
     while (next !== undefined) {
@@ -124,7 +123,8 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
       const records: (ContentRecord | undefined)[] = [];
       while (left.length > 0) {
         const wanted = left.slice(0, READ_PER_CALL);
-        const reply = await (await connect()).run(SCRIPTS.contentRead, keys, wanted.map(encodeStoredText));
+        const args = ["{}", ...wanted.map(encodeStoredText)];
+        const reply = await (await connect()).run("contentRead", keys, args);
         const [heads, columns, bodies, count] = reply as [Texts, Texts, Texts, number];
         for (const [place, key] of wanted.slice(0, count).entries())
           records.push(decodeRecord(key, heads[place], columns[place], bodies[place]));
@@ -134,18 +134,20 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
     },
 
     async allocate(kind, count) {
-      const args = [encodeStoredText(kind), count, randomUUID()];
-      return Number(await (await connect()).run(SCRIPTS.contentAllocate, keys, args));
+      const options = { kind: encodeStoredText(kind), count, nonce: randomUUID() };
+      return Number(await (await connect()).run("contentAllocate", keys, [JSON.stringify(options)]));
     },
 
     async commit(writes, basis = []) {
       const nonce = randomUUID();
       const options = JSON.stringify({ nonce, maxChanges: changesKept, basis: basis.length });
       const args = [options, ...encodeCommit(writes, basis)];
+      const isRemoval = writes.every(({ record }) => record === null);
+      const name = isRemoval ? "contentRemove" : "contentCommit";
       const connection = await connect();
       const { reply, confirmed } = isReplicated
-        ? await session.runReplicated(SCRIPTS.contentCommit, keys, args)
-        : { reply: await connection.run(SCRIPTS.contentCommit, keys, args), confirmed: undefined };
+        ? await session.runReplicated(name, keys, args)
+        : { reply: await connection.run(name, keys, args), confirmed: undefined };
       const [result, what, detail] = reply as [string, string | number, string?];
       if (result === "conflict") {
         return {
@@ -178,7 +180,9 @@ export function createRedisContentStore(options: ContentStoreOptions): ContentSt
       const changes = new Map<string, ContentChange>();
       let seen: LastCommit = { sequence: since, nonce: nonce ?? "" };
       for (let isMore = true; isMore; ) {
-        const reply = await (await connect()).run(SCRIPTS.contentChanges, keys, [seen.sequence, seen.nonce]);
+        const reply = await (await connect()).run("contentChanges", keys, [
+          JSON.stringify({ since: seen.sequence, nonce: seen.nonce }),
+        ]);
         if (reply === "reload") return "reload";
         const [newest, of, more, ...texts] = reply as [number, string, number, ...string[]];
         for (const change of decodeChanges(texts)) changes.set(change.key, change);

@@ -2,8 +2,8 @@
 
 import type { DataKeyStore } from "../../src/webhooks/store.js";
 import { closeDataKey, openDataKey } from "../seal.js";
+import type { RedisFunction } from "./library.js";
 import type { Partition } from "./partition.js";
-import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
 import { encodeText } from "./text-codec.js";
 
@@ -11,13 +11,14 @@ export function createRedisDataKeys(context: RedisStoreContext): DataKeyStore {
   const { partitions, seal } = context;
 
   const change = async (
+    name: RedisFunction,
     account: string,
-    options: { change: "add" | "replace" | "erase"; key?: string; stored?: string },
+    options: { key?: string; stored?: string },
   ): Promise<unknown> => {
     const now = await context.connect(0);
     const { dataKeys } = partitions.ofAccount(account);
     const call = { now, options: { account: encodeText(account), ...options } };
-    return (await context.runDurably(SCRIPTS.dataKey, dataKeys, call)).reply;
+    return (await context.runDurably(name, dataKeys, call)).reply;
   };
 
   const readSealed = async (partition: Partition, accounts: string[]): Promise<[string, string][]> => {
@@ -32,7 +33,7 @@ export function createRedisDataKeys(context: RedisStoreContext): DataKeyStore {
   const open = async (account: string, stored: string): Promise<string> => {
     const key = openDataKey(seal, stored, account);
     if (!seal.isCurrent(stored))
-      await change(account, { change: "replace", key: closeDataKey(seal, key, account), stored });
+      await change("replaceDataKey", account, { key: closeDataKey(seal, key, account), stored });
     return key;
   };
 
@@ -55,12 +56,12 @@ export function createRedisDataKeys(context: RedisStoreContext): DataKeyStore {
     },
 
     async addDataKey({ account, key }) {
-      const stored = await change(account, { change: "add", key: closeDataKey(seal, key, account) });
+      const stored = await change("addDataKey", account, { key: closeDataKey(seal, key, account) });
       return { key: await open(account, String(stored)), isCommitted: true };
     },
 
     async eraseDataKey(account) {
-      await change(account, { change: "erase" });
+      await change("eraseDataKey", account, {});
     },
   };
 }

@@ -1,6 +1,6 @@
 /**
  * Encodes the ids of deliveries and their attempts, and decodes stored deliveries, whose records
- * `scripts/lib/deliveries.lua` describes. Scripts know a delivery by the number of its webhook and
+ * `library/deliveries.lua` describes. Functions know a delivery by the number of its webhook and
  * a suffix, `<event>` or `<event>.<serial>`.
  */
 

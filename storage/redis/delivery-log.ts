@@ -15,7 +15,6 @@ import {
 import { decodeEvent, decodeLabel, decodeOrderTime } from "./event-codec.js";
 import { filtersChanged, MAX_FILTER_TRIES } from "./filters.js";
 import { partitionFull } from "./redis-errors.js";
-import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
 import { decodeNumber, decodeUuid, encodeText, encodeUuid } from "./text-codec.js";
 import { decodeFilter, getFilterName } from "./webhook-codec.js";
@@ -41,7 +40,7 @@ function toRecord(webhookId: string, [suffix, label, order, record]: Row): Deliv
   return decodeDelivery(record, decodeOrderTime(order), { id, webhookId, eventId, type, subject, tags });
 }
 
-/** Decodes `<hour> <succeeded> <failed> <ms> <class of p50> <class of p95>;…` of lib/recent.lua. */
+/** Decodes `<hour> <succeeded> <failed> <ms> <class of p50> <class of p95>;…` of library/settle.lua. */
 export const decodePast = (text: string): readonly PastHour[] =>
   text
     .split(";")
@@ -75,8 +74,8 @@ export function createRedisDeliveryLog(context: RedisStoreContext): DeliveryLogS
     now: number,
   ): Promise<{ filter: string; passes: Record<string, boolean> } | undefined> => {
     const partition = partitions.ofAccount(account);
-    const options = { what: "webhook", id: webhookId };
-    const [webhook = ""] = (await run(SCRIPTS.read, partition, { now, options })) as string[];
+    const options = { id: webhookId };
+    const [webhook = ""] = (await run("readWebhook", partition, { now, options })) as string[];
     const filter = decodeFilter(webhook);
     // It was changed meanwhile.
     if (filter === undefined || getFilterName(filter) !== name) return undefined;
@@ -98,7 +97,7 @@ export function createRedisDeliveryLog(context: RedisStoreContext): DeliveryLogS
     let decided: Awaited<ReturnType<typeof decide>>;
     for (let tries = 0; tries < MAX_FILTER_TRIES; tries++) {
       const call = { now, options: { ...options, ...decided } };
-      const reply = await run(SCRIPTS.recover, partitions.ofAccount(request.account), call);
+      const reply = await run("recover", partitions.ofAccount(request.account), call);
       const [result] = reply as RecoverReply;
       if (result !== "undecided") return reply as RecoverReply;
       decided = await decide(request, reply as UndecidedReply, now);
@@ -112,15 +111,15 @@ export function createRedisDeliveryLog(context: RedisStoreContext): DeliveryLogS
       if (!key) return undefined;
       const { webhookId, suffix } = key;
       const now = await context.connect(0);
-      const options = { what: "delivery", id: webhookId, suffix };
-      const row = (await run(SCRIPTS.read, partitions.ofWebhook(webhookId), { now, options })) as Row | [];
+      const options = { id: webhookId, suffix };
+      const row = (await run("readDelivery", partitions.ofWebhook(webhookId), { now, options })) as Row | [];
       return row.length === 0 ? undefined : toRecord(webhookId, row);
     },
 
     async getEvent({ account, id }) {
       const now = await context.connect(0);
-      const options = { what: "event", account: encodeText(account), event: encodeUuid(id) };
-      const [text] = (await run(SCRIPTS.read, partitions.ofAccount(account), { now, options })) as string[];
+      const options = { account: encodeText(account), event: encodeUuid(id) };
+      const [text] = (await run("readEvent", partitions.ofAccount(account), { now, options })) as string[];
       const stored = text ? decodeEvent(text, account, id) : undefined;
       return stored && { ...stored.event, storedAt: stored.createdAt };
     },
@@ -128,7 +127,6 @@ export function createRedisDeliveryLog(context: RedisStoreContext): DeliveryLogS
     async listDeliveries({ webhookId, state, type, since, until, cursor, limit }) {
       const now = await context.connect(0);
       const options = {
-        what: "deliveries",
         id: webhookId,
         state,
         type: type === undefined ? undefined : encodeText(type),
@@ -137,7 +135,7 @@ export function createRedisDeliveryLog(context: RedisStoreContext): DeliveryLogS
         since,
         to: until ?? undefined,
       };
-      const reply = await run(SCRIPTS.read, partitions.ofWebhook(webhookId), { now, options });
+      const reply = await run("readDeliveries", partitions.ofWebhook(webhookId), { now, options });
       const [rows, next] = reply as [Row[], string];
       const deliveries = rows.map((row) => toRecord(webhookId, row));
       return next ? { deliveries, next, examinedTo: decodeOrderTime(next) } : { deliveries, next: null };
@@ -146,14 +144,13 @@ export function createRedisDeliveryLog(context: RedisStoreContext): DeliveryLogS
     async readDeliveriesAfter({ webhookId, after, since, until, limit }) {
       const now = await context.connect(0);
       const options = {
-        what: "feed",
         id: webhookId,
         after: validateCursor(after, ORDER),
         since,
         to: until,
         limit,
       };
-      const reply = await run(SCRIPTS.read, partitions.ofWebhook(webhookId), { now, options });
+      const reply = await run("readFeed", partitions.ofWebhook(webhookId), { now, options });
       const [rows, next, more] = reply as [Row[], string, string];
       return {
         rows: rows.map((row) => ({ delivery: toRecord(webhookId, row), cursor: row[2] })),
@@ -165,14 +162,13 @@ export function createRedisDeliveryLog(context: RedisStoreContext): DeliveryLogS
     async findEvents({ account, key, webhookId, cursor, limit }) {
       const now = await context.connect(0);
       const options = {
-        what: "events",
         account: encodeText(account),
         key: key.subject === undefined ? `t.${encodeText(key.tag)}` : `s.${encodeText(key.subject)}`,
         webhook: webhookId === undefined ? undefined : encodeUuid(webhookId),
         before: validateCursor(cursor, ORDER),
         limit,
       };
-      const reply = await run(SCRIPTS.read, partitions.ofAccount(account), { now, options });
+      const reply = await run("readEvents", partitions.ofAccount(account), { now, options });
       const [found, next] = reply as [[short: string, rows: [webhook: string, ...Row][]][], string];
       const events = found.map(([short, rows]) => ({
         id: decodeUuid(short),
@@ -183,8 +179,8 @@ export function createRedisDeliveryLog(context: RedisStoreContext): DeliveryLogS
 
     async deliveryStats(webhookId, now) {
       const at = await context.connect(now);
-      const options = { what: "counts", id: webhookId };
-      const row = await run(SCRIPTS.read, partitions.ofWebhook(webhookId), { now: at, options });
+      const options = { id: webhookId };
+      const row = await run("readCounts", partitions.ofWebhook(webhookId), { now: at, options });
       const [counts, ...texts] = row as unknown as [counts: number[], ...texts: string[]] | [];
       if (counts === undefined) return undefined;
       const [nextAt = "", last, recent = "", past = ""] = texts;
@@ -215,7 +211,7 @@ export function createRedisDeliveryLog(context: RedisStoreContext): DeliveryLogS
         suffix,
         force: force === true,
       };
-      const reply = await run(SCRIPTS.resend, partitions.ofAccount(account), { now: at, options });
+      const reply = await run("resend", partitions.ofAccount(account), { now: at, options });
       const [result, detail = "", notifyAt] = reply as string[];
       if (result === "full") throw partitionFull(detail, limits);
       notifyWorkers(notifyAt);

@@ -2,7 +2,6 @@
 
 import type { ErasureStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
-import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
 import { decodeUuid, encodeText, encodeUuid } from "./text-codec.js";
 
@@ -21,12 +20,12 @@ export function createRedisErasure(context: RedisStoreContext): ErasureStore {
       const name = encodeText(account);
       if (step === "audit") {
         const auditEntries = Number(
-          await run(SCRIPTS.eraseAudit, partition.audit, { now: at, options: { account: name } }),
+          await run("eraseAudit", partition.audit, { now: at, options: { account: name } }),
         );
         return { erased: { ...NOTHING, auditEntries }, next: auditEntries === 0 ? null : "audit" };
       }
       const options = { account: name, cursor: step === "records" ? "" : step };
-      const reply = await run(SCRIPTS.eraseAccount, partition, { now: at, options });
+      const reply = await run("eraseAccount", partition, { now: at, options });
       const [webhooks, events, deliveries, rememberedIds, next] = reply as [...number[], string] as [
         number,
         number,
@@ -42,7 +41,7 @@ export function createRedisErasure(context: RedisStoreContext): ErasureStore {
       const at = await context.connect(now);
       const options = { account: encodeText(account), events: [...new Set(ids)].map(encodeUuid) };
       if (options.events.length === 0) return { events: 0, deliveries: 0, left: [] };
-      const reply = await run(SCRIPTS.eraseEvents, partitions.ofAccount(account), { now: at, options });
+      const reply = await run("eraseEvents", partitions.ofAccount(account), { now: at, options });
       const [events, deliveries, left, notifyAt] = reply as [number, number, string[], string];
       notifyWorkers(notifyAt);
       return { events, deliveries, left: left.map(decodeUuid) };

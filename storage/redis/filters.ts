@@ -10,7 +10,6 @@ import { PostbellError } from "../../src/core/errors.js";
 import type { EventFilter } from "../../src/webhooks/event-types/event-filter.js";
 import { createFilterTest } from "../../src/webhooks/events/notification.js";
 import type { CreateFilterTest, EventRecord } from "../../src/webhooks/store.js";
-import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
 import { encodeText } from "./text-codec.js";
 import { decodeFilter, getFilterName } from "./webhook-codec.js";
@@ -63,8 +62,8 @@ export class FilterCache {
     const filters = new Map<string, EventFilter>();
     let after = 0;
     do {
-      const options = { what: "webhooks", account: encodeText(account), after, limit: PAGE };
-      const reply = await run(SCRIPTS.read, partitions.ofAccount(account), { now, options });
+      const options = { account: encodeText(account), after, limit: PAGE };
+      const reply = await run("readWebhooks", partitions.ofAccount(account), { now, options });
       const [texts, next] = reply as [(string | null)[], string];
       for (const text of texts) {
         const filter = text === null ? undefined : decodeFilter(text);

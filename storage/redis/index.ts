@@ -108,7 +108,7 @@ function createStoreContext(options: ContextOptions): RedisStoreContext {
 }
 
 /**
- * A storage on Redis 6.2 and newer or Valkey: one server, Sentinel, or a Cluster.
+ * A storage on Redis 7 and newer or Valkey 7.2 and newer: one server, Sentinel, or a Cluster.
  *
  * Guarantee: everything the contracts of webhook storage and content store require, as durable as
  * the server is: see "How durable" in docs/guides/scale-out.md. The server's time counts, so the

@@ -5,37 +5,39 @@
 
 import { createHash, randomUUID } from "node:crypto";
 
-/** In the order in which the scripts name them (lib/keys.lua). */
-const KEY_NAMES = [
-  "meta",
-  "accounts",
-  "ids",
-  "webhooks",
-  "in-flight",
-  "queue",
-  "ready:fast",
-  "ready:slow",
-  "leases",
-  "health-notifications",
-  "events",
-  "progress",
-  "deliveries",
-  "log",
-  "completed",
-  "retention",
-  "remembered",
-  "expirations",
-  "removals",
-  "account-counts",
-  "webhook-counts",
-  "rates",
-  "account-list",
-  "failing",
-  "event-keys",
-] as const;
+/** The keys of a partition, by the names that the library has for them, in its order. */
+const KEYS = {
+  meta: "meta",
+  accounts: "accounts",
+  ids: "ids",
+  webhooks: "webhooks",
+  inFlight: "in-flight",
+  queue: "queue",
+  readyFast: "ready:fast",
+  readySlow: "ready:slow",
+  leases: "leases",
+  healthNotifications: "health-notifications",
+  events: "events",
+  progress: "progress",
+  deliveries: "deliveries",
+  log: "log",
+  completed: "completed",
+  retention: "retention",
+  remembered: "remembered",
+  expirations: "expirations",
+  removals: "removals",
+  accountCounts: "account-counts",
+  webhookCounts: "webhook-counts",
+  rates: "rates",
+  accountList: "account-list",
+  failing: "failing",
+  eventKeys: "event-keys",
+} as const;
+
+export const PARTITION_KEYS = Object.keys(KEYS);
 
 /**
- * The keys of a script, in the order in which it names them. They share one hash tag, and so one
+ * The keys of a function, in the order in which it names them. They share one hash tag, and so one
  * slot of a Cluster.
  */
 export interface KeySet {
@@ -44,11 +46,11 @@ export interface KeySet {
 
 export interface Partition extends KeySet {
   readonly number: number;
-  /** The audit log, which one script names and no other. */
+  /** The audit log, which only the functions on it name. */
   readonly audit: KeySet;
-  /** The data keys of accounts, which one script names and no other. */
+  /** The data keys of accounts, which only the function on them names. */
   readonly dataKeys: KeySet;
-  key(name: (typeof KEY_NAMES)[number]): string;
+  key(name: (typeof KEYS)[keyof typeof KEYS]): string;
 }
 
 /** The bounds of one partition. */
@@ -71,13 +73,8 @@ const parseHead = (id: string): number => Number.parseInt(id.slice(0, 8), 16);
 export function createPartitions(prefix: string, count: number): Partitions {
   const all = Array.from({ length: count }, (_, number): Partition => {
     const key = (name: string): string => `{${prefix}:${number}}:${name}`;
-    return {
-      number,
-      keys: KEY_NAMES.map(key),
-      audit: { keys: [key("audit")] },
-      dataKeys: { keys: [key("data-keys")] },
-      key,
-    };
+    const on = (names: readonly string[]): KeySet => ({ keys: names.map(key) });
+    return { number, ...on(Object.values(KEYS)), audit: on(["audit"]), dataKeys: on(["data-keys"]), key };
   });
   const at = (hash: number): Partition => {
     const partition = all[hash % count] ?? all[0];
@@ -100,8 +97,8 @@ export function createPartitions(prefix: string, count: number): Partitions {
   };
 }
 
-/** In the order in which the scripts name them (lib/content.lua). */
-const CONTENT_KEY_NAMES = [
+/** The keys of the content, in the order of the library. */
+export const CONTENT_KEYS = [
   "meta",
   "heads",
   "columns",
@@ -113,24 +110,23 @@ const CONTENT_KEY_NAMES = [
 ] as const;
 
 export interface ContentKeys extends KeySet {
-  key(name: (typeof CONTENT_KEY_NAMES)[number]): string;
+  key(name: (typeof CONTENT_KEYS)[number]): string;
 }
 
 export function createContentKeys(prefix: string): ContentKeys {
   const key = (name: string): string => `{${prefix}:content}:${name}`;
-  return { keys: CONTENT_KEY_NAMES.map(key), key };
+  return { keys: CONTENT_KEYS.map(key), key };
 }
 
 /**
  * Lists the content that a site has lost, from the size of each key in the order of
- * `CONTENT_KEY_NAMES`. Lost content cannot be rebuilt, so there is only a warning. Pure.
+ * `CONTENT_KEYS`. Lost content cannot be rebuilt, so there is only a warning. Pure.
  */
 export function listContentWarnings(sizes: readonly number[]): string[] {
-  const sizeOf = (name: (typeof CONTENT_KEY_NAMES)[number]): number =>
-    sizes[CONTENT_KEY_NAMES.indexOf(name)] ?? 0;
+  const sizeOf = (name: (typeof CONTENT_KEYS)[number]): number => sizes[CONTENT_KEYS.indexOf(name)] ?? 0;
   // Ids are allocated before anything is stored.
-  if (CONTENT_KEY_NAMES.every((name) => name === "ids" || sizeOf(name) === 0)) return [];
-  const lost = CONTENT_KEY_NAMES.filter((name) => sizeOf(name) === 0);
+  if (CONTENT_KEYS.every((name) => name === "ids" || sizeOf(name) === 0)) return [];
+  const lost = CONTENT_KEYS.filter((name) => sizeOf(name) === 0);
   if (lost.length > 0) {
     return [`The content has lost what was in ${lost.join(", ")}. Restore Redis from a copy.`];
   }

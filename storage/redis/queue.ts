@@ -36,7 +36,6 @@ import {
 import { createEventCache } from "./event-codec.js";
 import type { Partition } from "./partition.js";
 import { resultUnknown } from "./redis-errors.js";
-import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
 import { encodeText } from "./text-codec.js";
 import { Upkeep } from "./upkeep.js";
@@ -269,7 +268,7 @@ export class RedisQueue implements Pick<WebhookStore, "append" | "claim" | "sett
 
   async #lease(partition: Partition, request: ClaimRequest): Promise<Leased> {
     const { now, token } = request;
-    const reply = await this.#context.run(SCRIPTS.claim, partition, {
+    const reply = await this.#context.run("claim", partition, {
       now,
       options: encodeClaim(request),
       onLate: (late) => this.releaseLeased(decodeClaimReply(late as ClaimReply, token), now),
@@ -297,7 +296,7 @@ export class RedisQueue implements Pick<WebhookStore, "append" | "claim" | "sett
       items.push(place, encodeDeliveryId(id)?.suffix ?? "-", encodeText(token), encodeResult(settlement));
     }
     const options = { nonce: this.createNonce(), webhooks };
-    const reply = await this.#context.run(SCRIPTS.settle, partition, { now, options, items });
+    const reply = await this.#context.run("settle", partition, { now, options, items });
     const [results, notifyAt, excess] = reply as [string, string, string[]];
     this.#context.notifyWorkers(notifyAt);
     await this.#upkeep.freeExcess(partition, now, excess);

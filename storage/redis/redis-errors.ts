@@ -9,7 +9,7 @@ import type { PartitionLimits } from "./partition.js";
 
 /**
  * Kinds of errors after which nothing was done, so that the command may be sent again: Redis cannot
- * serve for a moment, or ioredis could not write to the socket (`Stream`).
+ * serve for a moment, another process removed the library, or ioredis could not write to the socket (`Stream`).
  */
 export const TRANSIENT_ERRORS: ReadonlySet<string> = new Set([
   "LOADING",
@@ -17,11 +17,10 @@ export const TRANSIENT_ERRORS: ReadonlySet<string> = new Set([
   "MASTERDOWN",
   "CLUSTERDOWN",
   "TRYAGAIN",
+  "NOFUNCTION",
   "READONLY",
   "Stream",
 ]);
-
-const SCRIPT = "@user_script:";
 
 /** ioredis 5 puts it before the reply to its first command. */
 const NOT_READY = /^Ready check failed: ?/;
@@ -31,33 +30,28 @@ const ADVICE: Readonly<Record<string, string>> = {
   WRONGPASS: "Correct the user name and the password of the connection.",
   NOAUTH:
     "Redis requires a password. Put the user name and the password into the URL, or give a client that has them.",
+  NOCOMMAND:
+    "Postbell calls functions of Redis. Use Redis 7 or newer, Valkey 7.2 or newer, or a service that has FCALL and FUNCTION LOAD.",
   NOPERM: "Grant the user of the connection the commands, keys and channels of Postbell with ACL SETUSER.",
 };
 
 /**
- * Returns the kind of an error: the first word of an error reply, or the code of a system error. Up
- * to Redis 6.2 the error of a script names the line first, so its kind follows that. The rest of
- * the message may quote what was sent, so it is never logged or returned.
+ * Returns the kind of an error: the first word of an error reply, or the code of a system error.
+ * `NOCOMMAND` and `NOFUNCTION` name replies that begin with the general `ERR`. The rest of the message may quote what was sent, so it is never logged or returned.
  */
 export const classifyRedisError = (error: unknown): string => {
   const { message, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   const text = (message ?? String(error)).replace(NOT_READY, "");
-  const kind = parseScriptError(text) ?? code ?? text.split(" ", 1)[0] ?? "";
+  if (text.startsWith("ERR unknown command")) return "NOCOMMAND";
+  if (text === "ERR Function not found") return "NOFUNCTION";
+  const kind = code ?? text.split(" ", 1)[0] ?? "";
   // ioredis says "Connection is closed." without a code.
   if (kind === "Connection") return "CONNECTION_CLOSED";
   return /^(?:[A-Z_]{2,30}|Stream)$/.test(kind) ? kind : "error";
 };
 
-/**
- * Parses the kind after the last line of a script that an error names: `@user_script: 3: -OOM …`.
- */
-function parseScriptError(text: string): string | undefined {
-  const at = text.lastIndexOf(SCRIPT);
-  return at === -1 ? undefined : /^ ?\d+: -([A-Z]+)\b/.exec(text.slice(at + SCRIPT.length))?.[1];
-}
-
-/** Returns the line of a script that an error names. It contains nothing that was stored. */
-const findScriptLine = (error: unknown): string => /user_script: ?\d+/.exec(String(error))?.[0] ?? "";
+/** Returns the line of the library that an error names. It contains nothing that was stored. */
+const findLibraryLine = (error: unknown): string => /user_function: ?\d+/.exec(String(error))?.[0] ?? "";
 
 /** Returns the command that a `NOPERM` names: it is a fixed name, not what was sent with it. */
 const findRefusedCommand = (error: unknown): string =>
@@ -129,8 +123,8 @@ export function toPostbellError(error: unknown, isOutage: boolean | undefined): 
     );
   }
   const advice = ADVICE[kind];
-  const line = findScriptLine(error);
-  // A script that was refused halfway may have changed something.
+  const line = findLibraryLine(error);
+  // A function that was refused halfway may have changed something.
   if (advice === undefined || line !== "") return resultUnknown(`${kind} ${line}`.trim(), { isOutage });
   const reason = `${kind} ${findRefusedCommand(error)}`.trim();
   return commandNotExecuted(reason, { reason, advice, isPermanent: true });

@@ -6,7 +6,6 @@ import { retry } from "../../src/core/retry.js";
 import { changeDetails, rotateSecret } from "../../src/webhooks/store/records.js";
 import type { RegistrationStore, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
-import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
 import { encodeText, encodeUuid } from "./text-codec.js";
 import {
@@ -77,8 +76,8 @@ export function createRedisRegistry(context: RedisStoreContext): Omit<Registrati
 
   const read = async (id: string): Promise<StoredWebhook | undefined> => {
     const now = await context.connect(0);
-    const options = { what: "webhook", id };
-    const reply = await run(SCRIPTS.read, partitions.ofWebhook(id), { now, options });
+    const options = { id };
+    const reply = await run("readWebhook", partitions.ofWebhook(id), { now, options });
     const [text] = reply as string[];
     return text ? decodeWebhook(text, seal) : undefined;
   };
@@ -105,7 +104,7 @@ export function createRedisRegistry(context: RedisStoreContext): Omit<Registrati
       isMoved: changed.url !== record.url,
       enabledLimit,
     };
-    const reply = await run(SCRIPTS.update, partitions.ofAccount(account), { now, options });
+    const reply = await run("update", partitions.ofAccount(account), { now, options });
     const [result, text, notifyAt] = reply as [string, string?, string?];
     if (result === "changed") throw new UpdateConflict();
     notifyWorkers(notifyAt);
@@ -118,7 +117,7 @@ export function createRedisRegistry(context: RedisStoreContext): Omit<Registrati
       const now = await context.connect(request.now);
       const { webhook } = request;
       const options = encodeCreate(request, encodeWebhook(webhook, seal, randomUUID()));
-      const reply = await run(SCRIPTS.create, partitions.ofAccount(webhook.account), { now, options });
+      const reply = await run("create", partitions.ofAccount(webhook.account), { now, options });
       const [result, text] = reply as [string, string?];
       if (text !== undefined)
         return { result: result as "created" | "replayed", webhook: decodeWebhook(text, seal).record };
@@ -132,8 +131,8 @@ export function createRedisRegistry(context: RedisStoreContext): Omit<Registrati
     async listWebhooks({ account, cursor, limit }) {
       const after = validateCursor(cursor, /^[0-9]{1,15}$/);
       const now = await context.connect(0);
-      const options = { what: "webhooks", account: encodeText(account), after: Number(after || 0), limit };
-      const reply = await run(SCRIPTS.read, partitions.ofAccount(account), { now, options });
+      const options = { account: encodeText(account), after: Number(after || 0), limit };
+      const reply = await run("readWebhooks", partitions.ofAccount(account), { now, options });
       const [texts, next] = reply as [(string | null)[], string];
       return { webhooks: decodeReadable(texts, context), next: next || null };
     },
@@ -151,7 +150,7 @@ export function createRedisRegistry(context: RedisStoreContext): Omit<Registrati
     async removeWebhook({ id, account, now }) {
       const at = await context.connect(now);
       const options = { account: encodeText(account), id, nonce: randomUUID() };
-      return (await run(SCRIPTS.remove, partitions.ofAccount(account), { now: at, options })) === 1;
+      return (await run("remove", partitions.ofAccount(account), { now: at, options })) === 1;
     },
   };
 }

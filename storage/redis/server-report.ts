@@ -56,10 +56,9 @@ async function readConfig(server: RedisConnection, name: string): Promise<string
 /** Lists what makes a server unsafe for deliveries and content. Pure. */
 export function listWarnings(report: Omit<ServerReport, "ok" | "warnings">): string[] {
   const { version, role, evictionPolicy, persistence, clockSkewMs } = report;
-  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const major = Number.parseInt(version, 10);
   const warnings: string[] = [];
-  if (major < 6 || (major === 6 && minor < 2))
-    warnings.push(`Redis ${version} is older than 6.2, whose commands this storage needs.`);
+  if (major < 7) warnings.push(`Redis ${version} is older than 7, whose functions this storage needs.`);
   if (role !== "master") warnings.push(`The connection leads to a ${role}, which refuses writes.`);
   if (evictionPolicy !== "noeviction")
     warnings.push(

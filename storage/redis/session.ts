@@ -9,10 +9,10 @@ import { createClockTime, createServerTime, type ServerTime } from "../server-ti
 import { listClientWarnings, type RedisArgument, type RedisClient, type RedisClients } from "./clients.js";
 import { type CallOptions, createRedisConnection, type RedisConnection } from "./connection.js";
 import type { LayoutGuard } from "./layout.js";
+import type { RedisFunction } from "./library.js";
 import type { KeySet, Partitions } from "./partition.js";
 import { resultUnknown } from "./redis-errors.js";
 import { createReplicationCheck } from "./replication.js";
-import { SCRIPTS, type Script } from "./scripts.js";
 import { inspectServer, type ServerReport } from "./server-report.js";
 import { createWorkerNotifications, type WorkerNotifications } from "./worker-notifications.js";
 
@@ -38,7 +38,7 @@ export interface Session {
   readonly reopen: () => void;
   /** Runs a script on the second connection, and asks if a replica has its changes. */
   readonly runReplicated: (
-    script: Script,
+    name: RedisFunction,
     on: KeySet,
     args: readonly RedisArgument[],
     options?: CallOptions,
@@ -77,7 +77,7 @@ async function readServerTime(
   { all: [partition] }: Partitions,
 ): Promise<number> {
   if (!partition) throw new RangeError("a storage has at least one partition");
-  const [seconds, micros] = (await connection.run(SCRIPTS.time, partition, [])) as string[];
+  const [seconds, micros] = (await connection.run("time", partition, ["{}"])) as string[];
   return Number(seconds) * 1_000 + Number(micros) / 1_000;
 }
 

@@ -8,8 +8,8 @@ import type { Logger } from "../../src/core/logger.js";
 import type { Seal } from "../seal.js";
 import type { RedisArgument } from "./clients.js";
 import type { CallOptions } from "./connection.js";
+import type { RedisFunction } from "./library.js";
 import type { KeySet, PartitionLimits, Partitions } from "./partition.js";
-import type { Script } from "./scripts.js";
 
 /** How a script of the webhook store is called. */
 export interface ScriptCall extends CallOptions {
@@ -46,11 +46,11 @@ export interface RedisStoreContext {
   /** The longest a worker may sleep: it then claims without a notification. */
   readonly maxSleepMs: number;
   /** Runs a script on a partition, with the limits among its options. */
-  readonly run: (script: Script, partition: KeySet, call: ScriptCall) => Promise<unknown>;
+  readonly run: (name: RedisFunction, partition: KeySet, call: ScriptCall) => Promise<unknown>;
   /**
    * Like `run`, for changes that have to be durable: also resolves with whether a replica has it.
    */
-  readonly runDurably: (script: Script, partition: KeySet, call: ScriptCall) => Promise<DurableReply>;
+  readonly runDurably: (name: RedisFunction, partition: KeySet, call: ScriptCall) => Promise<DurableReply>;
   /** Sends a command that only reads. */
   readonly call: (command: string, ...args: readonly RedisArgument[]) => Promise<unknown>;
   /**
@@ -66,6 +66,6 @@ export interface RedisStoreContext {
   readonly onReset: () => void;
 }
 
-/** Encodes the options of a script: `lib/keys.lua` decodes them. */
+/** Encodes the options of a function: `begin` in `library/define.lua` decodes them. */
 export const encodeOptions = (limits: ScriptLimits, now: number, options?: object): string =>
   JSON.stringify({ now, ...limits, ...options });

@@ -6,7 +6,6 @@
 import type { Leased } from "./claim-reader.js";
 import type { EventCache } from "./event-codec.js";
 import type { Partition } from "./partition.js";
-import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
 
 /** Each call frees at most a hundred events of an account. */
@@ -52,7 +51,7 @@ export class Upkeep {
 
   /** Runs `tidy` once. Resolves with the accounts that still have too many events. */
   async tidy(partition: Partition, now: number, work: TidyWork = {}): Promise<string[]> {
-    const reply = await this.#context.run(SCRIPTS.tidy, partition, { now, options: work });
+    const reply = await this.#context.run("tidy", partition, { now, options: work });
     const [unreadable, dataSet, excess] = reply as [string[], string, string[]];
     this.raiseAlarms(partition, { unreadable, dataSet });
     return excess;

@@ -1,6 +1,6 @@
 /**
- * Encodes and decodes stored webhooks. The Lua scripts read and write their first line:
- * lib/webhooks.lua.
+ * Encodes and decodes stored webhooks. The Lua functions read and write their first line:
+ * library/endpoints.lua.
  */
 
 import { createHash } from "node:crypto";

@@ -10,7 +10,6 @@ import { createRedisErasure } from "./erasure.js";
 import type { KeySet } from "./partition.js";
 import { RedisQueue } from "./queue.js";
 import { createRedisRegistry } from "./registry.js";
-import { SCRIPTS } from "./scripts.js";
 import type { RedisStoreContext } from "./store-context.js";
 import { encodeText } from "./text-codec.js";
 import { decodeReadable, encodeStatus } from "./webhook-codec.js";
@@ -40,9 +39,7 @@ export function createRedisWebhookStore(
     async stats() {
       const at = await context.connect(now());
       const parts = await Promise.all(
-        partitions.all.map((partition) =>
-          run(SCRIPTS.read, partition, { now: at, options: { what: "stats" } }),
-        ),
+        partitions.all.map((partition) => run("readStats", partition, { now: at })),
       );
       const figures = parts as [...(number | string)[], number[]][];
       const sum = (place: number): number => figures.reduce((total, part) => total + Number(part[place]), 0);
@@ -82,7 +79,7 @@ function createRedisHealthNotifications(
       const errors: unknown[] = [];
       for (const partition of partitions.all) {
         const options = { leaseUntil, limit: limit - webhooks.length, nonce: randomUUID() };
-        const call = run(SCRIPTS.claimHealthNotifications, partition, { now: at, options });
+        const call = run("claimHealthNotifications", partition, { now: at, options });
         const reply = await call.catch((error: unknown) => {
           errors.push(error);
           return [[], String(leaseUntil)];
@@ -111,7 +108,7 @@ function createRedisHealthNotifications(
         nonce: randomUUID(),
       };
       const partition = partitions.ofAccount(account);
-      return (await run(SCRIPTS.settleHealthNotification, partition, { now: at, options })) === 1;
+      return (await run("settleHealthNotification", partition, { now: at, options })) === 1;
     },
   };
 }
@@ -141,7 +138,7 @@ function createRedisAuditLog(
         byLog.set(audit, texts);
       }
       const add = ([audit, items]: [KeySet, (string | number)[]]) =>
-        run(SCRIPTS.audit, audit, { now: at, options: { keep, nonce: randomUUID() }, items });
+        run("audit", audit, { now: at, options: { keep, nonce: randomUUID() }, items });
       await Promise.all([...byLog].map(add));
     },
 

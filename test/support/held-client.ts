@@ -47,4 +47,4 @@ export function heldClient(): HeldClient {
   };
 }
 
-export const isScript = (args: readonly unknown[]): boolean => String(args[0]).startsWith("EVAL");
+export const isScript = (args: readonly unknown[]): boolean => String(args[0]) === "FCALL";

@@ -4,12 +4,12 @@
  */
 
 import net from "node:net";
-import { SCRIPTS, type Script } from "../../../storage/redis/scripts.js";
+import { toCalledFunction } from "../../support/redis-function.js";
 
 export interface Command {
   /** In capitals. */
   readonly name: string;
-  /** Of an EVALSHA or EVAL: the name of the storage's script. */
+  /** Of an FCALL: the name of the storage's function. */
   readonly script: string | undefined;
 }
 
@@ -65,16 +65,10 @@ function parse(bytes: Buffer, from: number): Parsed | undefined {
   return { args, end: at };
 }
 
-const byName = new Map<string, string>();
-for (const { name, digest, text } of Object.values(SCRIPTS) as Script[]) {
-  byName.set(digest, name);
-  byName.set(text, name);
-}
-
 function read(args: readonly Buffer[]): Command {
   const [name = "", script = ""] = args.slice(0, 2).map(String);
-  const isScript = /^eval(sha)?$/i.test(name);
-  return { name: name.toUpperCase(), script: isScript ? byName.get(script) : undefined };
+  const isCall = /^fcall$/i.test(name);
+  return { name: name.toUpperCase(), script: isCall ? toCalledFunction(script) : undefined };
 }
 
 export async function startCommandProxy(target: { readonly port: number }): Promise<CommandProxy> {

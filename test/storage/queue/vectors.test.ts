@@ -8,7 +8,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { Redis } from "ioredis";
 import { afterAll, describe, expect, test } from "vitest";
-import { RULES } from "../../../storage/redis/scripts.js";
+import { RULES } from "../../../storage/redis/library.js";
 import { encodeSubscription } from "../../../storage/redis/webhook-codec.js";
 import { redisUrl } from "../../support/redis.js";
 import { decideAll, type Vector } from "./decisions.js";
@@ -41,7 +41,7 @@ const toLua = ({ given }: Vector): unknown =>
 
 /** Returns the vectors of a rule with what Lua decides. */
 async function decideInLua(rule: string, vectors: readonly Vector[]): Promise<Vector[]> {
-  const script = [...RULES, play].join("\n");
+  const script = [RULES, play].join("\n");
   const reply = await client.eval(script, 0, rule, JSON.stringify(vectors.map(toLua)));
   const decisions = JSON.parse(String(reply)) as unknown[];
   return vectors.map(({ given }, index) => ({ given, expected: decisions[index] }));

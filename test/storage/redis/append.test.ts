@@ -12,21 +12,19 @@ import { guardWebhookStore } from "../../../src/webhooks/service.js";
 import type { ClaimRequest, EventRecord } from "../../../src/webhooks/store.js";
 import { createEventCache, type Origin } from "../../../storage/redis/event-codec.js";
 import type { RedisClient } from "../../../storage/redis/index.js";
-import { SCRIPTS } from "../../../storage/redis/scripts.js";
 import { encodeUuid } from "../../../storage/redis/text-codec.js";
 import { type OpenStore, openStore } from "../../faults/support/redis-store.js";
 import { newEvent } from "../../faults/support/store-driver.js";
 import { eventually } from "../../support/eventually.js";
 import { heldClient, isScript } from "../../support/held-client.js";
 import { freshPrefix, redisUrl } from "../../support/redis.js";
+import { toCalledFunction } from "../../support/redis-function.js";
 
 let admin: Redis;
 beforeAll(() => {
   admin = new Redis(redisUrl());
 });
 afterAll(() => admin.disconnect());
-
-const names = new Map(Object.values(SCRIPTS).map(({ digest, name }) => [digest, name]));
 
 /** A store whose scripts and reads are listed as they are sent. */
 function watched(prefix = freshPrefix(), limits: { pending?: number } = {}) {
@@ -35,7 +33,7 @@ function watched(prefix = freshPrefix(), limits: { pending?: number } = {}) {
   const sent: string[] = [];
   const watching = Object.assign(client, {
     call(command: string, ...args: (string | number)[]) {
-      if (command === "EVALSHA") sent.push(names.get(String(args[0])) ?? "unknown");
+      if (command === "FCALL") sent.push(toCalledFunction(String(args[0])) ?? "unknown");
       if (command === "HMGET") sent.push(command);
       return send(command, ...args);
     },
@@ -189,13 +187,13 @@ describe("an event is stored", () => {
 });
 
 describe("entries of the audit log", () => {
-  test("are added once if the script is sent again after a lost connection", async () => {
+  test("are added once if the call is sent again after a lost connection", async () => {
     const redis = new Redis(redisUrl());
     const send: RedisClient["call"] = redis.call.bind(redis);
     const client = Object.assign(redis, {
       async call(command: string, ...args: (string | number)[]) {
         const reply = await send(command, ...args);
-        return args[0] === SCRIPTS.audit.digest ? send(command, ...args) : reply;
+        return toCalledFunction(String(args[0])) === "audit" ? send(command, ...args) : reply;
       },
     }) as unknown as RedisClient;
     const { store, storage } = openStore({ client, prefix: freshPrefix() });
@@ -229,7 +227,7 @@ describe("claims that an append could not return in time", () => {
     const times = { rememberMs: DAY_MS, now: clock.now() };
     const request = { events: [newEvent("clinic")], ...times, claim: claimOf(own) };
     const appended = guardWebhookStore(own.store, circuit).append(request);
-    await eventually(() => answered.includes("EVALSHA"), "the script has run");
+    await eventually(() => answered.includes("FCALL"), "the script has run");
     await clock.advance(2_000);
     const readPasses = hold(([command]) => command === "HMGET");
     scriptPasses();

@@ -92,7 +92,7 @@ describe("the changes after a commit of the same process", () => {
     const { storage, prefix } = storageOn(server.url);
     const [own, other] = [storage.content(context), storageOn(server.url, prefix).storage.content(context)];
     const scripts = async (): Promise<number> =>
-      Number(/cmdstat_evalsha:calls=(\d+)/.exec(await server.cli("INFO", "commandstats"))?.[1] ?? 0);
+      Number(/cmdstat_fcall:calls=(\d+)/.exec(await server.cli("INFO", "commandstats"))?.[1] ?? 0);
     await own.load();
     await own.commit([put("post/1", 0)]);
     const before = await scripts();

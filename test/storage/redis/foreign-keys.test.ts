@@ -1,14 +1,14 @@
 /**
  * Keys of a type that Postbell did not create (WRONGTYPE). Redis does not undo the writes of a
- * script that fails, so a script has to notice such a key before it writes anything.
+ * function that fails, so a function has to notice such a key before it writes anything.
  */
 
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { manualClock } from "../../../src/testing/manual-clock.js";
 import type { Claim, Settlement } from "../../../src/webhooks/store.js";
+import { toFunctionName } from "../../../storage/redis/library.js";
 import { createPartitions } from "../../../storage/redis/partition.js";
-import { SCRIPTS } from "../../../storage/redis/scripts.js";
 import { encodeOptions } from "../../../storage/redis/store-context.js";
 import { openStore } from "../../faults/support/redis-store.js";
 import { codeOf, newEvent } from "../../faults/support/store-driver.js";
@@ -148,7 +148,7 @@ const CALLS: Record<string, (filled: Filled) => PromiseLike<unknown>> = {
     const bounds = { perEndpoint: 1_000, retentionMs: HOUR, retentionEvents: 1 };
     const options = encodeOptions(bounds as never, filled.clock.now() + 2 * HOUR);
     return admin
-      .eval(SCRIPTS.tidy.text, keys.length, ...keys, options)
+      .call("FCALL", toFunctionName("tidy"), keys.length, ...keys, options)
       .catch(() => Promise.reject(Object.assign(new Error(), { code: "storage_unavailable" })));
   },
 };

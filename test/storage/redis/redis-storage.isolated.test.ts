@@ -190,8 +190,7 @@ describe("warnings", () => {
   };
 
   test.each<[string, Partial<typeof healthy>, RegExp]>([
-    ["a version before 6.2", { version: "6.0.16" }, /6\.0\.16.*6\.2/],
-    ["a version before 6", { version: "5.9.1" }, /5\.9\.1.*6\.2/],
+    ["a version before 7", { version: "6.2.14" }, /6\.2\.14.*older than 7/],
     ["a replica", { role: "slave" }, /slave.*refuses writes/],
     ["a policy that evicts", { evictionPolicy: "allkeys-lru" }, /allkeys-lru.*noeviction/],
     [
@@ -214,7 +213,7 @@ describe("warnings", () => {
 
   test.each<[string, Partial<typeof healthy>]>([
     ["a server as it should be", {}],
-    ["version 6.2", { version: "6.2.0" }],
+    ["version 7", { version: "7.0.0" }],
     ["version 10.0", { version: "10.0.1" }],
     ["a setting of fsync that cannot be read", { persistence: { aof: true, fsync: "unknown", rdb: false } }],
     ["a clock that is 5 s ahead", { clockSkewMs: 5_000 }],

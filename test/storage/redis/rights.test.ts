@@ -50,7 +50,10 @@ describe("as a user with the rights of docs/redis.md", () => {
     expect(new Set(created.map(({ status }) => status))).toEqual(new Set([201]));
     await opened.register();
     await opened.append(newEvent("clinic"));
+    const older = "#!lua name=postbell_older\nredis.register_function('older', function() return 1 end)";
+    await redis.cli("FUNCTION", "LOAD", older);
     expect(await opened.storage.check()).toMatchObject({ ok: true, role: "master", repaired: 0 });
+    expect(await redis.cli("FUNCTION", "LIST")).not.toContain("postbell_older");
     await opened.storage.close();
   });
 

@@ -88,19 +88,19 @@ describe("check()", () => {
   });
 });
 
-describe("the scripts", () => {
-  const folder = resolve(import.meta.dirname, "../../../storage/redis/scripts");
+describe("the library", () => {
+  const folder = resolve(import.meta.dirname, "../../../storage/redis/library");
   /** Reads without LIMIT, which are bounded in another way. */
   const BOUNDED_OTHERWISE: Readonly<Record<string, readonly string[]>> = {
     // One member, the first or the one at an index.
-    "content-commit.lua": ["ZRANGE key over - 1 over - 1 WITHSCORES"],
-    "lib/claim.lua": ["ZRANGE key 0 0 WITHSCORES"],
-    "claim-health-notifications.lua": ["ZRANGE HEALTH 0 0 WITHSCORES"],
+    "content.lua": ["ZRANGE key over - 1 over - 1 WITHSCORES"],
+    "claim.lua": ["ZRANGE keys[name] 0 0 WITHSCORES"],
+    "registrations.lua": ["ZRANGE keys.healthNotifications 0 0 WITHSCORES"],
     // Read only if there are at most 1 000.
-    "erase-account.lua": ["HGETALL REMOVALS"],
-    "read.lua": ["HVALS ACCOUNTS", "ZRANGE HEALTH 0 -1"],
+    "erasure.lua": ["HGETALL keys.removals"],
+    "read.lua": ["HVALS keys.accounts", "ZRANGE keys.healthNotifications 0 -1"],
     // Read only if there are at most 2 000. Removals end by themselves.
-    "repair.lua": ["HGETALL IN_FLIGHT", "HVALS REMOVALS", "ZRANGE LEASES 0 -1"],
+    "repair.lua": ["HGETALL keys.inFlight", "HVALS keys.removals", "ZRANGE keys.leases 0 -1"],
   };
   const WHOLE = /call\('((?:Z(?:REV)?RANGE\w*|HGETALL|HVALS|HKEYS|SMEMBERS|LRANGE|KEYS)\b.*)/g;
 

@@ -40,7 +40,7 @@ function sendsTwice(): RedisClient {
   const once: RedisClient["call"] = client.call.bind(client);
   return Object.assign(client, {
     async call(command: string, ...args: (string | number)[]) {
-      if (command.startsWith("EVAL")) await once(command, ...args);
+      if (command === "FCALL") await once(command, ...args);
       return once(command, ...args);
     },
   });

@@ -1,0 +1,67 @@
+-- Functions on one key that no other function has to name: the audit log, and the data keys.
+
+-- Beyond the entries that were added, so many more may be removed after `keep` was lowered.
+local MORE_REMOVED = 200
+local ERASED_PER_CALL = 500
+-- The entries of an account in one millisecond are numbered with four digits. Later ones share the
+-- last number.
+local LAST_NUMBER = 0xffff
+
+-- The next number of an account and a millisecond; nil if the newest entry is of this call.
+local function firstNumber(prefix)
+  -- 'g' is the character after the hexadecimal digits.
+  local newest = call('ZREVRANGEBYLEX', keys.audit, '(' .. prefix .. 'g', '[' .. prefix, 'LIMIT', 0, 1)[1]
+  if not newest then return 0 end
+  local number = #prefix + 1
+  if string.sub(newest, number + 5, number + 4 + #options.nonce) == options.nonce then return nil end
+  return tonumber(string.sub(newest, number, number + 3), 16) + 1
+end
+
+-- Adds entries, and removes the oldest ones of each account beyond those that it may have.
+--
+-- Options: keep, how many entries, and nonce, which tells a repetition of the call: that adds nothing.
+-- Items, three for each entry: account, time and text.
+define('audit', AUDIT_KEYS, MAY_GROW, function(arguments)
+  local members, added, numbers = {}, {}, {}
+  for i = 2, #arguments, 3 do
+    local account, at, entry = arguments[i], tonumber(arguments[i + 1]), arguments[i + 2]
+    local prefix = account .. '/' .. hex(at)
+    local number = numbers[prefix] or firstNumber(prefix)
+    if not number then return 0 end
+    numbers[prefix] = number + 1
+    members[#members + 1] = 0
+    members[#members + 1] = prefix .. string.format('%04x', math.min(number, LAST_NUMBER)) .. '/' .. options.nonce .. '/' .. entry
+    added[account] = (added[account] or 0) + 1
+  end
+  callMany('ZADD', keys.audit, members)
+  for account, count in pairs(added) do
+    local from, to = below(account)
+    local excess = call('ZLEXCOUNT', keys.audit, from, to) - options.keep
+    if excess > 0 then callMany('ZREM', keys.audit, listBelow(keys.audit, account, '', math.min(excess, count + MORE_REMOVED))) end
+  end
+  return 1
+end)
+
+-- Erases a part of the audit log of an account. Options: account. Replies with how many entries were
+-- erased.
+define('eraseAudit', AUDIT_KEYS, GOES_ON_WHEN_FULL, function()
+  local entries = listBelow(keys.audit, options.account, '', ERASED_PER_CALL)
+  callMany('ZREM', keys.audit, entries)
+  return #entries
+end)
+
+-- Stores the data key of an account, unless it has one. Options: account and key. Replies with the key
+-- that the account has.
+define('addDataKey', DATA_KEYS, MAY_GROW, function()
+  call('HSETNX', keys.dataKeys, options.account, options.key)
+  return call('HGET', keys.dataKeys, options.account)
+end)
+
+-- Stores `key` in place of `stored`, unless others have changed that.
+define('replaceDataKey', DATA_KEYS, MAY_GROW, function()
+  if call('HGET', keys.dataKeys, options.account) ~= options.stored then return 0 end
+  call('HSET', keys.dataKeys, options.account, options.key)
+  return 1
+end)
+
+define('eraseDataKey', DATA_KEYS, GOES_ON_WHEN_FULL, function() return call('HDEL', keys.dataKeys, options.account) end)
