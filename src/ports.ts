@@ -54,8 +54,13 @@ export type {
 } from "./webhooks/accounts.js";
 export type { SubscriberHandler } from "./webhooks/api/api-handler.js";
 export type { EndpointFailure, ExhaustedDelivery } from "./webhooks/config/webhooks-options.js";
-export type { Emittable, EventAbout, EventHint, ResourceOf } from "./webhooks/emit/event-input.js";
-export type { EmitResult } from "./webhooks/emit/prepare-event.js";
+export type {
+  EmitResult,
+  Emittable,
+  EventAbout,
+  EventHint,
+  ResourceOf,
+} from "./webhooks/emit/event-input.js";
 export { subscribes } from "./webhooks/event-types/catalogue.js";
 export type { EventName, ResourceTypeOf } from "./webhooks/event-types/event-data.js";
 export type { EventFilter, FilterCondition } from "./webhooks/event-types/event-filter.js";

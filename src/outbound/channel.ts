@@ -1,7 +1,7 @@
 /** One vetted connection to an origin, which carries one exchange at a time. */
 
 import type { Socket } from "node:net";
-import type { Deadlines } from "../core/deadlines.js";
+import type { Deadlines } from "../core/clock.js";
 import type { AllowedTarget } from "./address-policy.js";
 import { type ConnectionSettings, type Opening, openConnection } from "./connection.js";
 import { classifyError, deadlineFailure, unsendableHeader } from "./failure.js";

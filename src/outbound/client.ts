@@ -6,7 +6,7 @@
 import tls from "node:tls";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../core/clock.js";
-import { createDeadlines } from "../core/deadlines.js";
+import { createDeadlines } from "../core/clock.js";
 import { type AddressPolicy, type AllowedTarget, checkUrl, type UrlCheck } from "./address-policy.js";
 import { type Channel, createChannel } from "./channel.js";
 import type { ClientCertificate } from "./destination-options.js";

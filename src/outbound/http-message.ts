@@ -4,7 +4,7 @@
  */
 
 import { allocateBriefly } from "../core/bytes.js";
-import type { Deadline } from "../core/deadlines.js";
+import type { Deadline } from "../core/clock.js";
 import type { AllowedTarget } from "./address-policy.js";
 import type { OutboundRequest, OutboundResponse, OutboundResult, ResponseReceiver } from "./types.js";
 

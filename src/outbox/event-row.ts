@@ -2,7 +2,7 @@
 
 import { PostbellError } from "../core/errors.js";
 import { checkName, parseEventTime } from "../webhooks/call-arguments.js";
-import { checkKeepMs, readTags, toEventId } from "../webhooks/emit/event-keys.js";
+import { checkKeepMs, readTags, toEventId } from "../webhooks/emit/prepare-event.js";
 import type { AnyEventInput, EventInput, PlainEventInput } from "../webhooks/service.js";
 import type { OutboxClaim } from "./outbox-source.js";
 

@@ -24,8 +24,7 @@ import { createHealthSteps } from "./delivery/endpoint-health.js";
 import { buildSchedule } from "./delivery/retry-schedule.js";
 import { DeliveryWorker } from "./delivery/worker.js";
 import { createAppendEvents, createEmit } from "./emit/emit.js";
-import type { Emittable, EventHint } from "./emit/event-input.js";
-import type { EmitOptions, EmitResult } from "./emit/prepare-event.js";
+import type { EmitOptions, EmitResult, Emittable, EventHint } from "./emit/event-input.js";
 import { type AnyCatalogue, type EventCatalogue, readCatalogue } from "./event-types/catalogue.js";
 import type {
   CatalogueEntries,
@@ -45,8 +44,14 @@ import { createStartReminder } from "./start-reminder.js";
 import type { AuditLogStore, WebhookStore } from "./store.js";
 import type { AuditLog } from "./webhook.js";
 
-export type { AnyEventInput, CatalogueEvent, EventInput, PlainEventInput } from "./emit/event-input.js";
-export type { EmitOptions, Emitted } from "./emit/prepare-event.js";
+export type {
+  AnyEventInput,
+  CatalogueEvent,
+  EmitOptions,
+  Emitted,
+  EventInput,
+  PlainEventInput,
+} from "./emit/event-input.js";
 
 /** The webhook service for one subscriber: `webhooks.as(subscriber)`. An adapter can mount it. */
 export interface SubscriberWebhooks extends SubscriberCalls {

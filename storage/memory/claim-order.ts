@@ -8,12 +8,14 @@ import {
   addClaimed,
   countFreeSlots,
   countLeft,
+  divideRoom,
   findOpenTime,
+  findQueueTime,
   findReadyTime,
   isEarlier,
   keepsTurn,
+  LANES,
 } from "../queue/endpoint.js";
-import { divideRoom, findQueueTime, LANES } from "../queue/turns.js";
 import { FifoTimeQueue } from "./collections.js";
 import type { Lease, MemoryDelivery, MemoryEndpoint } from "./records.js";
 import { deliveryId, type MemoryStoreContext, notifyWorkers, type State } from "./state.js";

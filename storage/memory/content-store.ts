@@ -12,8 +12,7 @@ import type {
   ContentWrite,
 } from "../../src/content/store.js";
 import { PostbellError } from "../../src/core/errors.js";
-import { textBytes } from "./event-index.js";
-import { createTime, type Epoch } from "./state.js";
+import { createTime, type Epoch, textBytes } from "./state.js";
 
 /** The heap that a record takes besides text, with its entries in maps: rounded up. */
 const RECORD_BYTES = 500;

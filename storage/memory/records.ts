@@ -7,6 +7,7 @@ import type {
   Attempt,
   AuditRecord,
   DeliveryState,
+  EventKey,
   EventRecord,
   Lane,
   WebhookRecord,
@@ -14,7 +15,6 @@ import type {
 import type { ClaimedSecond, SlowStart } from "../queue/endpoint.js";
 import type { PastHour, RecentHour } from "../queue/recent-attempts.js";
 import type { FifoTimeQueue, OrderedRows, Queued, Rows } from "./collections.js";
-import type { EventIndex } from "./event-index.js";
 
 /**
  * Queue entry, claim and log record in one object. It is in the queue of its endpoint, or in that
@@ -127,7 +127,7 @@ export interface MemoryAccount {
   endpoints: Rows<MemoryEndpoint>;
   events: Rows<MemoryEvent>;
   /** The same ones by subject and tags. */
-  index: EventIndex<MemoryEvent>;
+  index: EventIndex;
   /** The completed ones of `events`, by `findFreePlace`. */
   ended: FifoTimeQueue<CompletedEvent>;
   pending: number;
@@ -137,6 +137,15 @@ export interface MemoryAccount {
   failingEndpoints: number;
   /** Its entry in the list of failing accounts. */
   failing: FailingAccount | null;
+}
+
+/** The events of an account by their subject and by their tags. */
+export interface EventIndex {
+  /** Adds an event that comes after all others. */
+  add(event: MemoryEvent): void;
+  delete(event: MemoryEvent): void;
+  /** Lists the events with a key before `order`, newest first. */
+  before(key: EventKey, order: number): Iterable<MemoryEvent>;
 }
 
 export interface FailingAccount {

@@ -1,7 +1,7 @@
 /** Completing deliveries and events, and freeing them when their retention is over. */
 
 import { type DeliveryState, TEST_FAILED } from "../../src/webhooks/store.js";
-import { findFreePlace } from "../queue/turns.js";
+import { findFreePlace } from "../queue/append.js";
 import { releaseLease } from "./claim-order.js";
 import type { CompletedEvent, MemoryDelivery, MemoryEndpoint, MemoryEvent } from "./records.js";
 import { deliveryBytes, dropIfEmpty, type MemoryStoreContext, resize, type State, scoped } from "./state.js";

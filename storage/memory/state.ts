@@ -7,11 +7,18 @@ import type { Clock } from "../../src/core/clock.js";
 import { PostbellError } from "../../src/core/errors.js";
 import { createTimeQueue, type TimeQueue } from "../../src/core/time-queue.js";
 import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/store/records.js";
-import type { Attempt, EventRecord, Lane, Retention, WebhookRecord } from "../../src/webhooks/store.js";
+import type {
+  Attempt,
+  EventKey,
+  EventRecord,
+  Lane,
+  Retention,
+  WebhookRecord,
+} from "../../src/webhooks/store.js";
 import { ExpiringMap, FifoTimeQueue, OrderedRows, Rows } from "./collections.js";
-import { EventIndex, indexBytes, textBytes } from "./event-index.js";
 import type {
   AuditLogs,
+  EventIndex,
   FailingAccount,
   Lease,
   MemoryAccount,
@@ -113,6 +120,60 @@ export function createState(limits: MemoryLimits): State {
   };
 }
 
+// Finds the events of an account by their subject and by their tags.
+
+const toKey = ({ subject, tag }: EventKey): string => (subject === undefined ? `t${tag}` : `s${subject}`);
+
+function listKeys({ subject, tags }: EventRecord): string[] {
+  const keys = subject === undefined ? [] : [toKey({ subject })];
+  if (tags !== undefined) for (const tag of tags) keys.push(toKey({ tag }));
+  return keys;
+}
+
+/** The most bytes that V8 uses for a text: one per character if all are ASCII, else two. */
+export const textBytes = (text: string): number =>
+  Buffer.byteLength(text) === text.length ? text.length : 2 * text.length;
+
+/** The heap that an entry takes besides the text of its key, rounded up. */
+const ENTRY_BYTES = 300;
+
+/** Returns the counted size of the entries of an event. */
+const indexBytes = (record: EventRecord): number =>
+  listKeys(record).reduce((sum, key) => sum + ENTRY_BYTES + textBytes(key), 0);
+
+class KeyIndex implements EventIndex {
+  /** A single event stands for itself: most subjects have one, and rows take more of the heap. */
+  #byKey = new Map<string, MemoryEvent | OrderedRows<MemoryEvent>>();
+
+  add(event: MemoryEvent): void {
+    for (const key of listKeys(event.record)) {
+      const found = this.#byKey.get(key);
+      if (found === undefined) this.#byKey.set(key, event);
+      else if (found instanceof OrderedRows) found.add(event);
+      else {
+        const rows = new OrderedRows<MemoryEvent>();
+        rows.add(found);
+        rows.add(event);
+        this.#byKey.set(key, rows);
+      }
+    }
+  }
+
+  delete(event: MemoryEvent): void {
+    for (const key of listKeys(event.record)) {
+      const found = this.#byKey.get(key);
+      if (found instanceof OrderedRows) found.delete(event);
+      if (found === event || (found instanceof OrderedRows && found.size === 0)) this.#byKey.delete(key);
+    }
+  }
+
+  before(key: EventKey, order: number): Iterable<MemoryEvent> {
+    const found = this.#byKey.get(toKey(key));
+    if (found instanceof OrderedRows) return found.before(order);
+    return found !== undefined && found.order < order ? [found] : [];
+  }
+}
+
 /** Returns the key for a map over all accounts, whose names may hold any character. */
 export const scoped = (account: string, id: string): string => `${account.length} ${account}${id}`;
 
@@ -124,7 +185,7 @@ export function getAccount(state: State, name: string): MemoryAccount {
       name,
       endpoints: new Rows(),
       events: new Rows(),
-      index: new EventIndex(),
+      index: new KeyIndex(),
       ended: new FifoTimeQueue(),
       pending: 0,
       lastEventAt: null,

@@ -15,7 +15,6 @@ import { createMemoryAccounts } from "./accounts.js";
 import { parsePageStart } from "./collections.js";
 import { createMemoryDeliveryLog } from "./delivery-log.js";
 import { createMemoryDeliveryQueue } from "./delivery-queue.js";
-import { textBytes } from "./event-index.js";
 import type { AuditRow } from "./records.js";
 import { createMemoryRegistry } from "./registry.js";
 import { makeRoom } from "./retention.js";
@@ -26,6 +25,7 @@ import {
   type MemoryStoreContext,
   memoryFull,
   type State,
+  textBytes,
   updateRecord,
 } from "./state.js";
 

@@ -8,6 +8,7 @@ import { subscribes } from "../../src/webhooks/event-types/catalogue.js";
 import type { EventFilter } from "../../src/webhooks/event-types/event-filter.js";
 import { createFilterTest } from "../../src/webhooks/events/notification.js";
 import type { AppendRequest, EventRecord, WebhookStatus } from "../../src/webhooks/store.js";
+import { KEPT_FROM } from "./constants.js";
 
 /** The fields of a webhook that decide if it gets an event. */
 interface Subscription {
@@ -96,3 +97,14 @@ export function copyEvent({ id, account, type, subject, tags, digest, payload }:
       : { id, account, type, subject, digest, payload },
   );
 }
+
+/**
+ * Returns the place of an event, completed now, among those of its account: the first is freed
+ * first if there are too many. One that is kept as long as most has the time as its place. One with
+ * a `keepMs` of its own follows all of those, in the order of the ends, and its place tells when it
+ * ends: {@link KEPT_FROM} plus that time.
+ *
+ * @param keepMs `null` for the retention of all
+ */
+export const findFreePlace = (now: number, keepMs: number | null): number =>
+  keepMs === null ? now : KEPT_FROM + now + keepMs;

@@ -13,7 +13,7 @@ import type {
   SettleResult,
   WebhookStatus,
 } from "../../src/webhooks/store.js";
-import { MAX_SECONDS_AHEAD, MS_PER_SECOND } from "./constants.js";
+import { HEAD_START_MS, MAX_SECONDS_AHEAD, MS_PER_SECOND } from "./constants.js";
 
 // Slow start: after a failure an endpoint gets one attempt at a time, and with each success one
 // more, up to `perEndpoint`.
@@ -86,6 +86,38 @@ export const findReadyTime = (head: number | null, freeSlots: number, openTime: 
 /** True if sleeping workers must be notified: an endpoint is ready earlier than before. */
 export const isEarlier = (readyAt: number | null, before: number | null): readyAt is number =>
   readyAt !== null && (before === null || readyAt < before);
+
+// Whose turn it is: the order of deliveries within their endpoint, and the shares of endpoints in a
+// claim.
+
+export const LANES: readonly Lane[] = ["fast", "slow"];
+
+/** The times of a delivery that place it in the queue of its endpoint. */
+interface QueuedTimes {
+  startedAt: number | null;
+  dueAt: number;
+  /** When an extra attempt is due; `null` if none was requested. */
+  extraAt: number | null;
+}
+
+/**
+ * Returns the time by which a pending delivery is queued. Only one that is due already gets the
+ * head start of a first attempt: any other would be served too early.
+ */
+export function findQueueTime({ startedAt, dueAt, extraAt }: QueuedTimes, now: number): number {
+  const at = extraAt ?? dueAt;
+  return startedAt === null && at <= now ? at - HEAD_START_MS : at;
+}
+
+/**
+ * Returns how many deliveries an endpoint may get in one round of a claim: the room of the lane is
+ * divided equally among the endpoints that are ready, and the first in turn get what is left over.
+ * A round serves at most `room` endpoints. What some do not need is divided in the next round.
+ *
+ * @param index the endpoint's place among them, from 0
+ */
+export const divideRoom = (room: number, endpoints: number, index: number): number =>
+  Math.floor(room / endpoints) + (index < room % endpoints ? 1 : 0);
 
 // The report of an attempt on its endpoint.
 

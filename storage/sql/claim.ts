@@ -2,8 +2,7 @@
 
 import { PostbellError } from "../../src/core/errors.js";
 import type { Claim, ClaimRequest, ClaimResponse, EventRecord, Lane } from "../../src/webhooks/store.js";
-import { addClaimed, countLeft } from "../queue/endpoint.js";
-import { divideRoom, LANES } from "../queue/turns.js";
+import { addClaimed, countLeft, divideRoom, LANES } from "../queue/endpoint.js";
 import { catchUp } from "./changes.js";
 import type { LeasedRound, LeaseRoundRequest, NextTimes, SqlTransaction } from "./database.js";
 import { decodeEventRow, toDeliveryId } from "./delivery-rows.js";

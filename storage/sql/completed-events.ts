@@ -1,7 +1,7 @@
 /** Events without a pending delivery: when they become so, and freeing them. */
 
 import { type DeliveryState, TEST_FAILED } from "../../src/webhooks/store.js";
-import { findFreePlace } from "../queue/turns.js";
+import { findFreePlace } from "../queue/append.js";
 import { Changes } from "./changes.js";
 import type { SqlTransaction, SqlValues } from "./database.js";
 import type { SqlStoreContext } from "./store-context.js";

@@ -3,7 +3,7 @@
 import { formatDeliveryId } from "../../src/webhooks/store/records.js";
 import type { Attempt, EventRecord } from "../../src/webhooks/store.js";
 import { MAX_ATTEMPTS } from "../queue/constants.js";
-import { findQueueTime } from "../queue/turns.js";
+import { findQueueTime } from "../queue/endpoint.js";
 import { decodeStoredText, encodeStoredText } from "../stored-text.js";
 import type { SqlTransaction } from "./database.js";
 import { type DeliveryRow, deliveries, type EventTexts, queue } from "./webhook-tables.js";

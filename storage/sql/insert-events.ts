@@ -1,6 +1,6 @@
 /** Inserts events with their bodies, deliveries, tags and counts, table by table. */
 
-import { findFreePlace } from "../queue/turns.js";
+import { findFreePlace } from "../queue/append.js";
 import { Changes } from "./changes.js";
 import type { NewEvent, SqlTransaction } from "./database.js";
 import { addDeliveries, type NewDelivery } from "./delivery-rows.js";

@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createDeadlines, type Deadline } from "../../src/core/deadlines.js";
+import { createDeadlines, type Deadline } from "../../src/core/clock.js";
 import { manualClock } from "../../src/testing/index.js";
 
 const EVERY_MS = 50;

@@ -3,7 +3,7 @@ import net from "node:net";
 import tls from "node:tls";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterEach, assert, beforeAll, describe, expect, it, vi } from "vitest";
-import { createDeadlines } from "../../src/core/deadlines.js";
+import { createDeadlines } from "../../src/core/clock.js";
 import { checkUrl } from "../../src/outbound/address-policy.js";
 import { createChannel } from "../../src/outbound/channel.js";
 import {

@@ -11,8 +11,8 @@ beforeAll(async () => {
 /** The files that a reader has to open to follow a request, down to the helpers of helpers. */
 describe("the path of an event, from emit to its settlement", () => {
   it.each([
-    ["memory", 40],
-    ["redis", 51],
+    ["memory", 36],
+    ["redis", 48],
   ])("passes few files: %s", (storage, limit) => {
     const files = walks[storage] ?? [];
     expect(files).toContain("src/webhooks/delivery/worker.js");

@@ -4,8 +4,7 @@
  * are in the storage (`storage/queue/endpoint.ts`).
  */
 
-import type { Clock } from "../../core/clock.js";
-import type { Deadline } from "../../core/deadlines.js";
+import type { Clock, Deadline } from "../../core/clock.js";
 import type { Claim, ClaimRequest, ClaimResponse, Lane } from "../store.js";
 
 export interface SlotHolder {

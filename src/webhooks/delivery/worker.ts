@@ -11,8 +11,7 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { whenAborted, withTimeout } from "../../core/clock.js";
-import { createDeadlines } from "../../core/deadlines.js";
+import { createDeadlines, whenAborted, withTimeout } from "../../core/clock.js";
 import { PostbellError } from "../../core/errors.js";
 import type { ServiceBase } from "../config/config.js";
 import type { Claim, ClaimResponse } from "../store.js";

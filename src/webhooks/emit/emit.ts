@@ -18,8 +18,8 @@ import {
   type WebhookStore,
 } from "../store.js";
 import { requireTransactionValue } from "../transaction.js";
-import type { EventInput } from "./event-input.js";
-import { createPrepareEvent, type EmitOptions, type Emitted, readEmitOptions } from "./prepare-event.js";
+import type { EmitOptions, Emitted, EventInput } from "./event-input.js";
+import { createPrepareEvent, readEmitOptions } from "./prepare-event.js";
 import { createUnmatchedLog } from "./unmatched-webhooks.js";
 
 /** Emits one event, or several in order. */

@@ -3,6 +3,7 @@
 import type { PlainCatalogue } from "../event-types/catalogue.js";
 import type { DataOf, EventName, IsPlainType, ResourceTypeOf } from "../event-types/event-data.js";
 import type { FhirResource, ParsedResource } from "../fhir.js";
+import type { HostTransaction } from "../transaction.js";
 
 /**
  * An event: something happened to a record of an account.
@@ -205,3 +206,43 @@ export type Emittable<C, E> = [E, E] extends [OneOrList<CheckedBy<C>>, OneOrList
     : E extends readonly unknown[]
       ? { readonly [I in keyof E]: EmittableItem<C, E[I]> }
       : EmittableItem<C, E>;
+
+/** The result of `emit`: a list for a list of events, in the same order. */
+export type EmitResult<E> = unknown extends E
+  ? Emitted
+  : E extends readonly unknown[]
+    ? readonly Emitted[]
+    : Emitted;
+
+/** The options of one call of `emit`. */
+export interface EmitOptions {
+  /**
+   * The transaction that you have begun, in the database of the storage: a client of `pg`, an
+   * object with `query(text, values)`, `fromDrizzle(tx)` and its like of `postbell/orm`, or
+   * another open database of the same SQLite file. The event is written in it. It is delivered if
+   * you commit, and never existed if you roll back, also to a savepoint.
+   *
+   * If the connection ends, the next statement on it rejects. A client of `pg` gets a listener of
+   * `error`, so that this does not end the process.
+   */
+  transaction?: HostTransaction | undefined;
+}
+
+/** The result of emitting one event. */
+export interface Emitted {
+  /** The event's id, in lower case: a UUID, also if the event has an `idempotencyKey`. */
+  readonly id: string;
+  /** True if the id was emitted before: nothing was added, and `deliveries` are the first ones. */
+  readonly duplicate: boolean;
+  /** For storages that check it: true if a replica has the event too. */
+  readonly confirmed?: boolean | undefined;
+  /** One for each webhook that receives the event. */
+  readonly deliveries: readonly { readonly id: string; readonly webhookId: string }[];
+  /**
+   * How many webhooks the account has now, ENABLED or not and whatever they subscribe to. 0 often
+   * means that `account` is misspelt: `"A"` is not `"a"`. If it is more than 0 and there are no
+   * deliveries, all webhooks are DISABLED or want other types; a logger whose `debug` is on is told
+   * which.
+   */
+  readonly webhooks: number;
+}

@@ -1,40 +1,23 @@
-/** The event that a host passes to `emit`, and the record that is stored of it. */
+/**
+ * Turns the event that a host passes to `emit` into the record that is stored: its identity, its
+ * payload, the keys by which its host finds it again, and how long it is kept.
+ */
+
+import { hash } from "node:crypto";
 
 import { callHook } from "../../core/clock.js";
-import { PostbellError } from "../../core/errors.js";
+import { isPostbellError, PostbellError } from "../../core/errors.js";
 import { describeUnknownKey } from "../../core/known-names.js";
-import { checkName, parseEventTime, TAG_BOUNDS } from "../call-arguments.js";
+import { isUuid, nameUuid, randomUUID } from "../../core/uuid.js";
+import { checkName, checkTag, parseEventTime, TAG_BOUNDS } from "../call-arguments.js";
 import type { ServiceBase } from "../config/config.js";
 import { findEventType, isPlain } from "../event-types/catalogue.js";
 import type { PlainEntry } from "../event-types/plain-event-type.js";
 import { type BuiltPayload, buildPayload, type ResolveEntry } from "../events/bundle.js";
 import { buildPlainPayload, type DataCheck } from "../events/plain-event.js";
 import type { FhirResource } from "../fhir.js";
-import type { EventToAppend } from "../store.js";
-import type { HostTransaction } from "../transaction.js";
-import type { EventFields, EventInput, PlainEventInput } from "./event-input.js";
-import { addKeepMs, addKeys, addPlainKeys, checkKeepMs, readTags, toEventId } from "./event-keys.js";
-
-/** The result of `emit`: a list for a list of events, in the same order. */
-export type EmitResult<E> = unknown extends E
-  ? Emitted
-  : E extends readonly unknown[]
-    ? readonly Emitted[]
-    : Emitted;
-
-/** The options of one call of `emit`. */
-export interface EmitOptions {
-  /**
-   * The transaction that you have begun, in the database of the storage: a client of `pg`, an
-   * object with `query(text, values)`, `fromDrizzle(tx)` and its like of `postbell/orm`, or
-   * another open database of the same SQLite file. The event is written in it. It is delivered if
-   * you commit, and never existed if you roll back, also to a savepoint.
-   *
-   * If the connection ends, the next statement on it rejects. A client of `pg` gets a listener of
-   * `error`, so that this does not end the process.
-   */
-  transaction?: HostTransaction | undefined;
-}
+import { type EventRecord, type EventToAppend, MAX_KEEP_MS } from "../store.js";
+import type { EmitOptions, EventFields, EventInput, PlainEventInput } from "./event-input.js";
 
 /** Reads the options of a call. Throws `invalid_argument`. */
 export function readEmitOptions(options: EmitOptions | undefined): EmitOptions {
@@ -48,25 +31,6 @@ export function readEmitOptions(options: EmitOptions | undefined): EmitOptions {
       ? "The second argument of emit() is an object with options."
       : describeUnknownKey("emit() has no option", unknown, ["transaction"]),
   );
-}
-
-/** The result of emitting one event. */
-export interface Emitted {
-  /** The event's id, in lower case: a UUID, also if the event has an `idempotencyKey`. */
-  readonly id: string;
-  /** True if the id was emitted before: nothing was added, and `deliveries` are the first ones. */
-  readonly duplicate: boolean;
-  /** For storages that check it: true if a replica has the event too. */
-  readonly confirmed?: boolean | undefined;
-  /** One for each webhook that receives the event. */
-  readonly deliveries: readonly { readonly id: string; readonly webhookId: string }[];
-  /**
-   * How many webhooks the account has now, ENABLED or not and whatever they subscribe to. 0 often
-   * means that `account` is misspelt: `"A"` is not `"a"`. If it is more than 0 and there are no
-   * deliveries, all webhooks are DISABLED or want other types; a logger whose `debug` is on is told
-   * which.
-   */
-  readonly webhooks: number;
 }
 
 const EVENT_KEYS: readonly string[] = [
@@ -122,6 +86,119 @@ function readEventInput(input: EventInput | PlainEventInput): EventFields {
   if (unknown !== undefined)
     throw invalidEvent(unknown, describeUnknownKey("An event has no field", unknown, EVENT_KEYS));
   return event;
+}
+
+/** The namespace of the UUIDs of idempotency keys. It may never change. */
+const KEY_NAMESPACE = "5b5c1b0e-6e5f-4d0c-9a1f-3b8f6a2c7d41";
+
+/**
+ * Returns the id of an event, in lower case: `id`; or the name-based UUID of its account and
+ * `idempotencyKey`, the same in every process; or a new one.
+ *
+ * @throws `invalid_argument` if one of them cannot be used, or both are present.
+ */
+export function toEventId(
+  account: string,
+  { id, idempotencyKey }: { id?: unknown; idempotencyKey?: unknown },
+): string {
+  if (idempotencyKey === undefined) {
+    if (id === undefined) return randomUUID();
+    if (typeof id === "string" && isUuid(id)) return id.toLowerCase();
+    throw invalidEvent("id", "id must be a UUID; for any other text, use idempotencyKey.");
+  }
+  if (id !== undefined)
+    throw invalidEvent("idempotencyKey", "An event has either id or idempotencyKey: leave out one of them.");
+  checkName("idempotencyKey", idempotencyKey);
+  // Neither may contain NUL, so no two pairs have one name.
+  return nameUuid(KEY_NAMESPACE, `${account}\u0000${idempotencyKey}`);
+}
+
+/** Returns tags, each once; `undefined` for none. Throws `invalid_argument`. */
+export function readTags(tags: unknown): readonly string[] | undefined {
+  if (tags === undefined) return undefined;
+  const { tags: most } = TAG_BOUNDS;
+  if (!Array.isArray(tags) || tags.length > most) {
+    const seen = Array.isArray(tags) ? `a list of ${tags.length}` : typeof tags;
+    throw invalidEvent("tags", `tags must be a list of at most ${most} texts (got ${seen}).`);
+  }
+  const list = tags.map((tag: unknown, index) => {
+    checkTag(`tags[${index}]`, tag);
+    return tag;
+  });
+  return list.length === 0 ? undefined : [...new Set(list)];
+}
+
+/** Checks how long an event is to be kept. Throws `invalid_argument`. */
+export function checkKeepMs(keepMs: unknown): asserts keepMs is number | undefined {
+  if (keepMs === undefined) return;
+  if (Number.isInteger(keepMs) && Number(keepMs) >= 1 && Number(keepMs) <= MAX_KEEP_MS) return;
+  const seen = typeof keepMs === "number" ? keepMs : keepMs === null ? "null" : `a ${typeof keepMs}`;
+  throw invalidEvent(
+    "keepMs",
+    `keepMs must be a whole number of milliseconds from 1 to ${MAX_KEEP_MS}, which is a year (got ${seen}).`,
+  );
+}
+
+/** Returns the event to store. `keepMs` is no part of its digest: a repetition may have another. */
+export const addKeepMs = (record: EventRecord, keepMs: number | undefined): EventToAppend =>
+  keepMs === undefined ? record : { ...record, keepMs };
+
+/** Returns the subject that the type of a plain event gives it. Throws `invalid_argument`. */
+function deriveSubject(type: string, subjectOf: NonNullable<PlainEntry["subject"]>, data: unknown): string {
+  const place = `The subject of '${type}' in the events option`;
+  let subject: unknown;
+  try {
+    subject = subjectOf(data);
+  } catch (cause) {
+    const reason = cause instanceof Error ? `: ${cause.message.slice(0, 200)}` : "";
+    throw invalidEvent("subject", `${place} threw${reason}. Nothing was stored.`, cause);
+  }
+  try {
+    checkName("subject", subject);
+  } catch (cause) {
+    const reason = isPostbellError(cause) ? cause.message : "";
+    throw invalidEvent(
+      "subject",
+      `${place} returned no text that can be one: ${reason} Nothing was stored.`,
+      cause,
+    );
+  }
+  return subject;
+}
+
+/**
+ * Returns the record of an event with its keys. The same id with other keys is a conflict, so those
+ * that the host gave are part of the digest. A subject that the type gives follows from the data.
+ */
+export function addKeys(
+  record: EventRecord,
+  subject: string | undefined,
+  tags: readonly string[] | undefined,
+): EventRecord {
+  if (subject === undefined && tags === undefined) return record;
+  const { id, account, type, payload } = record;
+  const digest = hash("sha256", `${record.digest}\n${JSON.stringify([subject ?? null, tags ?? []])}`);
+  return {
+    id,
+    account,
+    type,
+    digest,
+    payload,
+    ...(subject === undefined ? record.subject !== undefined && { subject: record.subject } : { subject }),
+    ...(tags !== undefined && { tags }),
+  };
+}
+
+/** Returns the record of a plain event with its keys. Throws `invalid_argument`. */
+export function addPlainKeys(
+  record: EventRecord,
+  { subject, data }: { subject?: string | undefined; data: unknown },
+  tags: readonly string[] | undefined,
+  { subject: subjectOf }: PlainEntry,
+): EventRecord {
+  const keyed = addKeys(record, subject, tags);
+  if (subject !== undefined || subjectOf === undefined) return keyed;
+  return { ...keyed, subject: deriveSubject(record.type, subjectOf, data) };
 }
 
 /** Refuses a field that events of the other kind have. */

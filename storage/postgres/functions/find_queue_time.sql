@@ -1,5 +1,5 @@
 -- The time by which a pending delivery is queued: first attempts that are due come first.
--- `findQueueTime` of storage/queue/turns.ts.
+-- `findQueueTime` of storage/queue/endpoint.ts.
 CREATE FUNCTION find_queue_time(p_started_at bigint, p_due_at bigint, p_extra_at bigint, p_now bigint) RETURNS bigint
 LANGUAGE sql IMMUTABLE
 RETURN coalesce(p_extra_at, p_due_at)

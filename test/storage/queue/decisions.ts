@@ -5,9 +5,9 @@
  */
 
 import type { DeliveryState, Settlement, WebhookStatus } from "../../../src/webhooks/store.js";
-import { compareKnown, isKept, receives } from "../../../storage/queue/append.js";
+import { compareKnown, findFreePlace, isKept, receives } from "../../../storage/queue/append.js";
 import * as endpoint from "../../../storage/queue/endpoint.js";
-import { divideRoom, findFreePlace, findQueueTime } from "../../../storage/queue/turns.js";
+import { divideRoom, findQueueTime } from "../../../storage/queue/endpoint.js";
 
 /** One decision: what a rule is given, and what it returns. `null` stands for nothing. */
 export interface Vector {
