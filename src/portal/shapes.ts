@@ -6,6 +6,8 @@
 
 import type { Account } from "../webhooks/accounts.js";
 import type { Delivery, DeliveryAttempt, DeliveryCounts } from "../webhooks/delivery/deliveries.js";
+import type { Examination, ExaminationCheck } from "../webhooks/delivery/examination.js";
+import type { Explanation } from "../webhooks/delivery/explanation.js";
 import type { AuditEntry, Webhook } from "../webhooks/webhook.js";
 
 /** A value after `JSON.stringify` and `JSON.parse`. */
@@ -155,3 +157,11 @@ export interface AuditPageJson {
   entries: AuditEntryJson[];
   next: string | null;
 }
+
+export type ExaminationCheckJson = ExaminationCheck;
+
+export interface ExaminationJson extends Serialised<Omit<Examination, "checks">> {
+  checks: ExaminationCheckJson[];
+}
+
+export type ExplanationJson = Serialised<Explanation>;

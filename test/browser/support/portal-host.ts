@@ -6,9 +6,9 @@
 import { createServer } from "node:http";
 import { nodeAdapter } from "../../../adapters/node.js";
 import type { Service } from "../../../src/http/types.js";
-import { createWebhooks, type Webhooks } from "../../../src/index.js";
+import { createWebhooks, type Webhooks, type WebhooksOptions } from "../../../src/index.js";
 import { createPortal, type PortalOptions } from "../../../src/portal/index.js";
-import type { OutboundResult } from "../../../src/ports.js";
+import type { OutboundRequest, OutboundResult } from "../../../src/ports.js";
 import { type ManualClock, manualClock } from "../../../src/testing/manual-clock.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
 import { listen } from "../../support/hosts.js";
@@ -19,6 +19,8 @@ export const HOUR = 60 * MINUTE;
 const SUBSCRIBER = { id: "key-1", account: "clinic" };
 export const URL_A = "https://hooks.example.com/in";
 
+type Responder = (request: OutboundRequest) => Promise<OutboundResult>;
+
 export interface PortalHost {
   readonly origin: string;
   /** Where the portal is mounted. */
@@ -28,7 +30,7 @@ export interface PortalHost {
   /** Responses of the portal so far, such as `POST 403`. */
   readonly answers: readonly string[];
   /** Sets the response of every endpoint from now on. */
-  answer(result: OutboundResult | Promise<OutboundResult>): void;
+  answer(result: OutboundResult | Promise<OutboundResult> | Responder): void;
   /** Emits a change of a patient. */
   emit(): Promise<void>;
   /** Registers an endpoint for all events of patients, and returns its id. */
@@ -54,6 +56,7 @@ export async function startPortalHost({
   canReadRecords = false,
   auditEntries = 0,
   isOperator = false,
+  options = {},
   ...branding
 }: {
   excerptCharacters?: number;
@@ -61,16 +64,22 @@ export async function startPortalHost({
   canReadRecords?: boolean;
   auditEntries?: number;
   isOperator?: boolean;
+  /** Further options of the service. */
+  options?: object;
 } & Pick<PortalOptions, "language" | "texts" | "theme" | "frameAncestors"> = {}): Promise<PortalHost> {
   const clock = manualClock(START);
-  let result: OutboundResult | Promise<OutboundResult> = answered(204);
+  let result: OutboundResult | Promise<OutboundResult> | Responder = answered(204);
   const webhooks = createWebhooks({
     storage: memoryStorage(),
     access: { authenticate: () => null, canRead: () => true },
-    delivery: { send: async () => result, excerptCharacters },
+    delivery: {
+      send: async (request) => (typeof result === "function" ? result(request) : result),
+      excerptCharacters,
+    },
     limits: { webhooks: most, enabledWebhooks: most, auditEntries },
     clock,
-  });
+    ...options,
+  } as WebhooksOptions);
   const portal = createPortal({
     webhooks,
     title: "Clinic hooks",

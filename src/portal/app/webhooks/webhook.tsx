@@ -12,6 +12,7 @@ import { useResource } from "../use-resource.js";
 import type { ViewProps } from "../view.js";
 import { WEBHOOK_PARTS, webhookPath } from "./calls.js";
 import { DeliveriesTab } from "./deliveries.js";
+import { DiagnosisTab } from "./diagnosis.js";
 import {
   EnableButton,
   EndpointUrl,
@@ -33,6 +34,7 @@ const TABS = [
   ["", "overview", OverviewTab],
   ["/deliveries", "deliveries", DeliveriesTab],
   ["/settings", "settings", SettingsTab],
+  ["/diagnosis", "diagnosis", DiagnosisTab],
 ] as const;
 
 type TabName = (typeof TABS)[number][1];
@@ -49,6 +51,7 @@ function MoreMenu(tab: TabProps) {
         label={texts.webhook.more}
         class="icon-only"
         items={[
+          { text: `${texts.diagnosis.examine} …`, act: () => go(`/webhooks/${id}/diagnosis`) },
           { text: texts.webhook.rotate, act: openSetting("secret") },
           ...(status === "ENABLED"
             ? [{ text: texts.webhook.disable, act: () => void disable().catch(fail) }]
@@ -153,7 +156,7 @@ export function WebhookView({ params: { webhookId = "", tab = "" }, query }: Vie
           </a>
         ))}
       </nav>
-      <Tab webhook={data} reload={reload} />
+      <Tab webhook={data} reload={reload} query={query} />
     </>
   );
 }
