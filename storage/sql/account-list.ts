@@ -4,7 +4,7 @@ import type { AccountListStore, AccountSummary } from "../../src/webhooks/store.
 import { validateCursor } from "../cursor.js";
 import { firstHourOfDay } from "../queue/recent-attempts.js";
 import { decodeStoredText } from "../stored-text.js";
-import { readAllChanges } from "./changes.js";
+import { readFirstChanges } from "./changes.js";
 import type { SqlTransaction } from "./database.js";
 import type { SqlStoreContext } from "./store-context.js";
 
@@ -51,7 +51,7 @@ type Sums = Record<
 
 /** Sums up pending deliveries by account that no claim has added to their endpoints yet. */
 async function readAddedPending(transaction: SqlTransaction): Promise<Map<string, number>> {
-  const { byEndpoint } = await readAllChanges(transaction);
+  const { byEndpoint } = await readFirstChanges(transaction);
   const rows = await transaction.forEach<{ position: number; account: string }>(
     "SELECT position, account FROM {endpoints} WHERE position = $1",
     ["int"],

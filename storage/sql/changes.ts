@@ -67,6 +67,15 @@ export class Changes {
 export const readAllChanges = async (transaction: SqlTransaction): Promise<Changes> =>
   new Changes(await transaction.all<ChangeRow>("SELECT * FROM {changes}"));
 
+/** The most rows that a list reads. Workers leave fewer; without any, the rest is not counted. */
+const MAX_LISTED = 500;
+
+/** Sums the first changes that are not added up yet. */
+export const readFirstChanges = async (transaction: SqlTransaction): Promise<Changes> =>
+  new Changes(
+    await transaction.all<ChangeRow>(`SELECT * FROM {changes} ORDER BY position LIMIT ${MAX_LISTED}`),
+  );
+
 /** Sums the changes of one endpoint that are not added up yet. */
 export async function readChangesOf(
   transaction: SqlTransaction,

@@ -50,7 +50,9 @@ export interface AccountSummary {
   readonly account: string;
   /** Webhooks by their health: ENABLED and healthy, failing, failing and warned, DISABLED. */
   readonly endpoints: Readonly<Record<"ok" | "failing" | "warned" | "disabled", number>>;
-  /** Its pending deliveries. */
+  /**
+   * Its pending deliveries. While no process claims, those of the newest events may be missing.
+   */
   readonly waiting: number;
   /** The attempts of the last 24 whole hours and of the current hour, of all its webhooks. */
   readonly lastDay: { readonly succeeded: number; readonly failed: number };
