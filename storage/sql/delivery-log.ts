@@ -161,34 +161,54 @@ const EVENT_CURSOR = /^[0-9]{1,15}$/;
 /** The most deliveries that a page of found events has, and that one of them has. */
 const MAX_FOUND = 1_000;
 
-const BY_SUBJECT = `SELECT position, id FROM {events}
+const BY_SUBJECT = `SELECT position, id, deliveries FROM {events}
   WHERE account = $1 AND subject = $2 AND position < $3 ORDER BY position DESC LIMIT $4`;
 
-const BY_TAG = `SELECT ev.position, ev.id FROM {event_tags} t JOIN {events} ev ON ev.position = t.event
+const BY_TAG = `SELECT ev.position, ev.id, ev.deliveries FROM {event_tags} t JOIN {events} ev ON ev.position = t.event
   WHERE t.account = $1 AND t.tag = $2 AND t.event < $3 ORDER BY t.event DESC LIMIT $4`;
 
 /** The deliveries of an event to one webhook, or to all. */
 const OF_EVENT = `${SELECT} WHERE d.event = $1 AND ($2 = '' OR ep.id = $2) ORDER BY d.position DESC LIMIT ${MAX_FOUND}`;
+
+interface KeyedEvent {
+  position: number;
+  id: string;
+  /** How many deliveries it has had. */
+  deliveries: number;
+}
+
+/** Returns the first of these events, up to the one that fills the budget of deliveries. */
+function takeWithinBudget(events: KeyedEvent[]): KeyedEvent[] {
+  let count = 0;
+  const last = events.findIndex(({ deliveries }) => {
+    count += deliveries;
+    return count >= MAX_FOUND;
+  });
+  return last < 0 ? events : events.slice(0, last + 1);
+}
 
 async function findEvents(
   transaction: SqlTransaction,
   { account, key, webhookId = "", cursor, limit }: FindRequest,
 ): Promise<Awaited<ReturnType<WebhookStore["findEvents"]>>> {
   const before = Number(validateCursor(cursor, EVENT_CURSOR) || Number.MAX_SAFE_INTEGER);
-  const found = await transaction.all<{ position: number; id: string }>(
-    key.subject === undefined ? BY_TAG : BY_SUBJECT,
-    [encodeStoredText(account), encodeStoredText(key.subject ?? key.tag), before, limit + 1],
-  );
+  const found = await transaction.all<KeyedEvent>(key.subject === undefined ? BY_TAG : BY_SUBJECT, [
+    encodeStoredText(account),
+    encodeStoredText(key.subject ?? key.tag),
+    before,
+    limit + 1,
+  ]);
+  const taken = takeWithinBudget(found.slice(0, limit));
   const rows = await transaction.forEach<LoggedRow>(
     OF_EVENT,
     ["int", "text"],
-    found.slice(0, limit).map(({ position }) => [position, webhookId]),
+    taken.map(({ position }) => [position, webhookId]),
   );
-  const events = found.slice(0, limit).map(({ position, id }) => ({
+  const events = taken.map(({ position, id }) => ({
     id,
     deliveries: rows.filter(({ event }) => event === position).map(toRecord),
   }));
-  const next = found.length > limit ? String(found[limit - 1]?.position) : null;
+  const next = taken.length < found.length ? String(taken.at(-1)?.position) : null;
   return { events, next };
 }
 

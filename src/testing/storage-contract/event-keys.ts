@@ -176,6 +176,21 @@ export function testEventKeyRemoval(it: DeclareTest): void {
     { retention: { keepMs: DAY_MS, events: 5 } },
   );
 
+  it("a page of found events ends once it has a thousand deliveries, and no event is left out", async (s) => {
+    await repeat(12, () => s.register());
+    const emitted = await repeat(100, async () => (await s.emit({ tags: ["all"] })).event.id);
+    const found = await readAllPages(async (cursor) => {
+      const request = { account: "clinic", key: { tag: "all" }, cursor, limit: 100 } as const;
+      const { events, next } = await s.store.findEvents(request);
+      const count = events.reduce((sum, { deliveries }) => sum + deliveries.length, 0);
+      assert.ok(count < 1_012, `${count} deliveries in a page`);
+      for (const { deliveries } of events) assert.equal(deliveries.length, 12);
+      return { rows: events.map(({ id }) => id), next };
+    });
+    assert.equal(found.length, 100);
+    assert.deepEqual(new Set(found), new Set(emitted));
+  });
+
   it("erased events and accounts are not found", async (s) => {
     await s.register();
     const { event } = await s.emit(keyed);
