@@ -154,6 +154,7 @@ export function createAppend(
     const results: AppendResult[] = [];
     let { items, claim } = part;
     for (let tries = 0; tries < MAX_FILTER_TRIES; tries++) {
+      const { count } = filters;
       const { results: sent, claimed } = await sendOnce({ ...part, items, claim });
       const decided = sent.filter((result) => result !== UNDECIDED);
       results.push(...decided);
@@ -162,7 +163,7 @@ export function createAppend(
       if (decided.length > 0) claim = undefined;
       const [undecided, ...others] = items.slice(decided.length);
       if (undecided === undefined) break;
-      await filters.load(undecided.event.account);
+      await filters.load(undecided.event.account, count);
       items = [{ ...undecided, follows: false }, ...others];
     }
     if (results.length === 0) throw filtersChanged();

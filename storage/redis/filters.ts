@@ -33,10 +33,18 @@ export const filtersChanged = (): PostbellError =>
 /** Says for the names of filters if an event passes them. */
 type Decisions = Record<string, boolean>;
 
+interface KnownFilters {
+  byName: Map<string, EventFilter>;
+  /** `count` of the cache after they were read. */
+  readAt: number;
+}
+
 export class FilterCache {
   readonly #context: RedisStoreContext;
-  /** By account: filters by name. */
-  readonly #accounts = new LRUCache<string, ReadonlyMap<string, EventFilter>>({ max: MAX_ACCOUNTS });
+  readonly #accounts = new LRUCache<string, KnownFilters>({ max: MAX_ACCOUNTS });
+  /** The reads in progress, by account. */
+  readonly #reads = new Map<string, Promise<void>>();
+  #count = 0;
 
   constructor(context: RedisStoreContext) {
     this.#context = context;
@@ -44,19 +52,37 @@ export class FilterCache {
 
   /** Returns a filter of an account that is known. */
   get(account: string, name: string): EventFilter | undefined {
-    return this.#accounts.get(account)?.get(name);
+    return this.#accounts.get(account)?.byName.get(name);
+  }
+
+  /** How many reads have ended. Take it before a call whose filters may turn out to be unknown. */
+  get count(): number {
+    return this.#count;
   }
 
   /** Applies the filters that are known. `undefined` if the account is not known to have any. */
   decide(event: EventRecord, createTest: CreateFilterTest = createFilterTest): Decisions | undefined {
-    const filters = this.#accounts.get(event.account);
+    const filters = this.#accounts.get(event.account)?.byName;
     if (filters === undefined || filters.size === 0) return undefined;
     const passes = createTest(event);
     return Object.fromEntries(Array.from(filters, ([name, filter]) => [name, passes(filter)]));
   }
 
-  /** Reads the filters of an account. */
-  async load(account: string): Promise<void> {
+  /**
+   * Reads the filters of an account, unless they were read since `count` was taken. Calls at the
+   * same time share one read: after a change, many events wait for the same filters.
+   */
+  async load(account: string, count = this.#count): Promise<void> {
+    if ((this.#accounts.get(account)?.readAt ?? 0) > count) return;
+    let read = this.#reads.get(account);
+    if (read === undefined) {
+      read = this.#read(account).finally(() => this.#reads.delete(account));
+      this.#reads.set(account, read);
+    }
+    await read;
+  }
+
+  async #read(account: string): Promise<void> {
     const { partitions, run } = this.#context;
     const now = await this.#context.connect(0);
     const filters = new Map<string, EventFilter>();
@@ -71,6 +97,6 @@ export class FilterCache {
       }
       after = Number(next);
     } while (after > 0);
-    this.#accounts.set(account, filters);
+    this.#accounts.set(account, { byName: filters, readAt: ++this.#count });
   }
 }

@@ -101,6 +101,24 @@ describe("an event is stored", () => {
     await close();
   });
 
+  test("by many calls at once after its account has another filter, which is read once", async () => {
+    const { store, register, append, sent, close } = watched();
+    const { id } = await register();
+    const filters = Array.from({ length: 3 }, (_, index) => ({ "data.kind": { eq: `kind-${index}` } }));
+    for (const [index, filter] of filters.entries()) {
+      const change = { filter };
+      await store.updateWebhook({ id, account: "clinic", change, enabledLimit: 9, now: store.now() });
+      sent();
+      const payload = JSON.stringify({ data: { kind: `kind-${index}` } });
+      const stored = await Promise.all(
+        Array.from({ length: 100 }, () => append(newEvent("clinic", { payload }))),
+      );
+      expect(stored.every((result) => "deliveries" in result)).toBe(true);
+      expect(sent().filter((name) => name === "readWebhooks")).toEqual(["readWebhooks"]);
+    }
+    await close();
+  });
+
   test.each([
     ["whose id is met again", async ({ append }: OpenStore) => append(newEvent("clinic", { id: MET }))],
     ["that nobody subscribes to", async ({ append }: OpenStore) => append(newEvent("unknown"))],
