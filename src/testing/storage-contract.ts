@@ -130,11 +130,6 @@ export interface StorageContractOptions {
   create: () => StorageUnderTest | Promise<StorageUnderTest>;
   /** False for a storage whose `watch` never calls its listeners. Default true. */
   hints?: boolean | undefined;
-  /**
-   * True if each call of the backend is made twice and only the second reply is read, as after a
-   * lost connection. The numbers of erased records are then not compared. Default false.
-   */
-  losesReplies?: boolean | undefined;
   /** Seeds of the random runs, one test each. Default 1 to 5. */
   seeds?: number[] | undefined;
   /** Commands in each random run. Default 400. */
@@ -161,7 +156,6 @@ export function storageContract({
   test,
   create,
   hints = true,
-  losesReplies = false,
   seeds = [1, 2, 3, 4, 5],
   steps = 400,
 }: StorageContractOptions): void {
@@ -169,7 +163,7 @@ export function storageContract({
     test(name, async () => {
       const underTest = await create();
       try {
-        await run(createScenario(underTest, { ...options, losesReplies }));
+        await run(createScenario(underTest, options));
       } finally {
         await closeStorages(underTest);
       }

@@ -1,5 +1,6 @@
 /** Erases accounts and events on Redis. */
 
+import { randomUUID } from "node:crypto";
 import type { ErasureStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
 import type { RedisStoreContext } from "./store-context.js";
@@ -19,12 +20,13 @@ export function createRedisErasure(context: RedisStoreContext): ErasureStore {
       const partition = partitions.ofAccount(account);
       const name = encodeText(account);
       if (step === "audit") {
-        const auditEntries = Number(
-          await run("eraseAudit", partition.audit, { now: at, options: { account: name } }),
-        );
+        const erase = (options: { account: string; to?: string }) =>
+          run("eraseAudit", partition.audit, { now: at, options });
+        const [auditEntries, to] = (await erase({ account: name })) as [number, string];
+        if (auditEntries > 0) await erase({ account: name, to });
         return { erased: { ...NOTHING, auditEntries }, next: auditEntries === 0 ? null : "audit" };
       }
-      const options = { account: name, cursor: step === "records" ? "" : step };
+      const options = { account: name, nonce: randomUUID(), cursor: step === "records" ? "" : step };
       const reply = await run("eraseAccount", partition, { now: at, options });
       const [webhooks, events, deliveries, rememberedIds, next] = reply as [...number[], string] as [
         number,
@@ -39,12 +41,13 @@ export function createRedisErasure(context: RedisStoreContext): ErasureStore {
 
     async eraseEvents({ account, ids, now }) {
       const at = await context.connect(now);
-      const options = { account: encodeText(account), events: [...new Set(ids)].map(encodeUuid) };
-      if (options.events.length === 0) return { events: 0, deliveries: 0, left: [] };
+      const events = [...new Set(ids)].map(encodeUuid);
+      const options = { account: encodeText(account), nonce: randomUUID(), events };
+      if (events.length === 0) return { events: 0, deliveries: 0, left: [] };
       const reply = await run("eraseEvents", partitions.ofAccount(account), { now: at, options });
-      const [events, deliveries, left, notifyAt] = reply as [number, number, string[], string];
+      const [erased, deliveries, left, notifyAt] = reply as [number, number, string[], string];
       notifyWorkers(notifyAt);
-      return { events, deliveries, left: left.map(decodeUuid) };
+      return { events: erased, deliveries, left: left.map(decodeUuid) };
     },
   };
 }

@@ -43,8 +43,6 @@ export interface ScenarioOptions {
   retention?: Retention | undefined;
   /** Default: silent. */
   logger?: Logger | undefined;
-  /** True if the first reply of each call is lost and the call is made again. Default false. */
-  losesReplies?: boolean | undefined;
 }
 
 /** Declares one test, which gets a separate fixture. */
@@ -66,7 +64,6 @@ export function createScenario(
     perSecond,
     retention = RETENTION,
     logger = silentLogger,
-    losesReplies = false,
   }: ScenarioOptions = {},
 ) {
   const clock = manualClock(START_MS, { seed });
@@ -92,7 +89,6 @@ export function createScenario(
     ...calls,
     ...createSteps(calls),
     alternate,
-    losesReplies,
     /** Makes `count` calls at once, alternating between the two processes. */
     callConcurrently: <T>(count: number, call: (by: WebhookStore) => Promise<T>): Promise<T[]> =>
       Promise.all(Array.from({ length: count }, (_, index) => call(alternate(index)))),

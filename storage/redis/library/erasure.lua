@@ -7,12 +7,14 @@ local WEBHOOKS_PER_CALL, ENTRIES_PER_CALL, SEARCHED_PER_CALL = 50, 100, 500
 local MAX_REMOVALS = 1000
 
 -- Erases events of an account with their deliveries in every state, and remembers their ids. Options:
--- account and events, their encoded ids.
+-- account, nonce, and events, their encoded ids.
 --
 -- Replies with how many events and deliveries were erased, the events that are left for another call,
 -- and the time that workers are notified of.
 define('eraseEvents', PARTITION_KEYS, GOES_ON_WHEN_FULL, function()
   checkAllTypes()
+  local repeated = findReply()
+  if repeated then return cjson.decode(repeated) end
   local account = readAccount(options.account)
   local erased, deliveryCount, left = 0, 0, {}
   for _, event in ipairs(options.events) do
@@ -26,8 +28,12 @@ define('eraseEvents', PARTITION_KEYS, GOES_ON_WHEN_FULL, function()
     end
   end
   flush()
-  if erased > 0 then deleteIfEmpty(account.number, options.account) end
-  return { erased, deliveryCount, left, text(notifyAt) }
+  local reply = { erased, deliveryCount, left, text(notifyAt) }
+  if erased > 0 then
+    deleteIfEmpty(account.number, options.account)
+    rememberReply(cjson.encode(reply))
+  end
+  return reply
 end)
 
 local function eraseWebhooks(account, erased)
@@ -110,13 +116,15 @@ local function eraseRecords(account, erased)
 end
 
 -- Erases a part of an account: its webhooks, then its events with their deliveries in every state,
--- then what is remembered of it. Options: account, and cursor, from which the remembered values are
--- searched; empty while there may be webhooks or events.
+-- then what is remembered of it. Options: account; nonce; and cursor, from which the remembered values
+-- are searched; empty while there may be webhooks or events.
 --
 -- Replies with how many webhooks, events, deliveries and remembered values were erased, and the cursor
 -- of the next call: empty if that starts with webhooks and events again, `-` once nothing is left.
 define('eraseAccount', PARTITION_KEYS, GOES_ON_WHEN_FULL, function()
   checkAllTypes()
+  local repeated = findReply()
+  if repeated then return cjson.decode(repeated) end
   local erased = { webhooks = 0, events = 0, deliveries = 0, remembered = 0 }
   local account, cursor = readAccount(options.account), ''
   local isLeft = account and eraseRecords(account, erased)
@@ -131,5 +139,7 @@ define('eraseAccount', PARTITION_KEYS, GOES_ON_WHEN_FULL, function()
     cursor = forgetRemembered(options.cursor == '' and '0' or options.cursor, erased)
     if cursor == '0' then cursor = '-' end
   end
-  return { erased.webhooks, erased.events, erased.deliveries, erased.remembered, cursor }
+  local reply = { erased.webhooks, erased.events, erased.deliveries, erased.remembered, cursor }
+  if erased.webhooks + erased.events + erased.deliveries + erased.remembered > 0 then rememberReply(cjson.encode(reply)) end
+  return reply
 end)

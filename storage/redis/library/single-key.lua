@@ -42,12 +42,14 @@ define('audit', AUDIT_KEYS, MAY_GROW, function(arguments)
   return 1
 end)
 
--- Erases a part of the audit log of an account. Options: account. Replies with how many entries were
--- erased.
+-- Erases a part of the audit log of an account, in two steps, so that a step whose reply was lost can be
+-- made again. Options: account, and to, the last entry to erase. Without `to`, it erases nothing, and
+-- replies with how many entries come next, and the last of them.
 define('eraseAudit', AUDIT_KEYS, GOES_ON_WHEN_FULL, function()
+  local from = below(options.account)
+  if options.to then return call('ZREMRANGEBYLEX', keys.audit, from, '[' .. options.to) end
   local entries = listBelow(keys.audit, options.account, '', ERASED_PER_CALL)
-  callMany('ZREM', keys.audit, entries)
-  return #entries
+  return { #entries, entries[#entries] or '' }
 end)
 
 -- Stores the data key of an account, unless it has one. Options: account and key. Replies with the key
