@@ -30,4 +30,4 @@ local READS, GOES_ON_WHEN_FULL, MAY_GROW = { 'no-writes' }, { 'allow-oom' }, {}
 
 -- What claim.lua and retention.lua define for other files.
 local claim
-local deleteIfEmpty, rememberEvent, removeWebhook, deleteDelivery, deleteRecord, deleteEvent, describeRemoval, cleanRemoved
+local deleteIfEmpty, rememberEvent, deleteWebhook, removeWebhook, deleteDelivery, deleteRecord, deleteEvent, describeRemoval, cleanRemoved

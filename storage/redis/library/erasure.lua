@@ -5,6 +5,9 @@ local COST_PER_CALL = 200
 local WEBHOOKS_PER_CALL, ENTRIES_PER_CALL, SEARCHED_PER_CALL = 50, 100, 500
 -- Reading all removals is cheap up to this number. More are left to `tidy`.
 local MAX_REMOVALS = 1000
+-- Failing webhooks among which that of an unreadable record is searched. Beyond them its entry stays: a
+-- time and a number.
+local MAX_FAILING = 1000
 
 -- Erases events of an account with their deliveries in every state, and remembers their ids. Options:
 -- account, nonce, and events, their encoded ids.
@@ -36,14 +39,45 @@ define('eraseEvents', PARTITION_KEYS, GOES_ON_WHEN_FULL, function()
   return reply
 end)
 
-local function eraseWebhooks(account, erased)
-  for webhook in string.gmatch(account.subscriptions, SUBSCRIPTION) do
-    if erased.webhooks == WEBHOOKS_PER_CALL then break end
-    -- If nobody goes on with the erasure, `tidy` frees the deliveries. Its end deletes this.
-    call('HSET', keys.removals, webhook, describeRemoval(account.number, options.account, endpoints:get(webhook)))
-    removeWebhook(options.account, webhook)
-    erased.webhooks = erased.webhooks + 1
+local BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+
+-- Returns the UUID of an encoded id (text-codec.ts).
+local function decodeUuid(short)
+  local digits = {}
+  for first, second in string.gmatch(short, '(.)(.)') do
+    local high, low = string.find(BASE64URL, first, 1, true), string.find(BASE64URL, second, 1, true)
+    digits[#digits + 1] = string.format('%03x', 64 * ((high or 1) - 1) + (low or 1) - 1)
   end
+  local all, parts = table.concat(digits), { { 1, 8 }, { 9, 12 }, { 13, 16 }, { 17, 20 }, { 21, 32 } }
+  for i, part in ipairs(parts) do parts[i] = string.sub(all, part[1], part[2]) end
+  return table.concat(parts, '-')
+end
+
+-- Deletes the entries of a webhook that only its record tells, which cannot be read. `short`: its
+-- encoded id.
+local function deleteUnreadable(webhook, short)
+  call('HDEL', keys.ids, decodeUuid(short))
+  for _, member in ipairs(call('ZRANGE', keys.failing, 0, MAX_FAILING - 1)) do
+    if string.match(member, '/(%d+)$') == webhook then failing:remove(member) end
+  end
+end
+
+-- Writes the subscriptions once for all webhooks of a call, since an account may have thousands.
+local function eraseWebhooks(account, erased)
+  local leftAt = #account.subscriptions + 1
+  for webhook, _, id, _, nextAt in string.gmatch(account.subscriptions, SUBSCRIPTION .. '()') do
+    local endpoint = endpoints:get(webhook)
+    -- If nobody goes on with the erasure, `tidy` frees the deliveries. Its end deletes this.
+    call('HSET', keys.removals, webhook, describeRemoval(account.number, options.account, endpoint))
+    deleteWebhook(webhook)
+    if not endpoint then deleteUnreadable(webhook, id) end
+    erased.webhooks = erased.webhooks + 1
+    if erased.webhooks == WEBHOOKS_PER_CALL then
+      leftAt = nextAt
+      break
+    end
+  end
+  call('HSET', keys.accounts, options.account, account.number .. '\n' .. string.sub(account.subscriptions, leftAt))
 end
 
 -- Erases what is left of an event whose record is missing or cannot be read.

@@ -26,12 +26,11 @@ function rememberEvent(event, name, stored)
   remember('e/' .. event .. '/' .. name, value, stored.rememberUntil)
 end
 
--- Deletes a webhook of an account, so that other functions no longer see it. Its deliveries stay.
-function removeWebhook(name, webhook)
+-- Deletes the records of a webhook. Its deliveries stay, and its line among the subscriptions.
+function deleteWebhook(webhook)
   local endpoint = endpoints:get(webhook)
   local id = endpoint and string.match(getConfig(endpoint) or '', '"id":"([^"]*)"')
   call('HDEL', keys.rates, webhook)
-  changeSubscription(name, webhook, function() return nil end)
   if id then call('HDEL', keys.ids, id) end
   if endpoint then setFailingSince(webhook, endpoint, '') end
   endpoints:delete(webhook)
@@ -41,6 +40,12 @@ function removeWebhook(name, webhook)
   call('ZREM', keys.readyFast, webhook)
   call('ZREM', keys.readySlow, webhook)
   call('ZREM', keys.healthNotifications, webhook)
+end
+
+-- Deletes a webhook of an account, so that other functions no longer see it. Its deliveries stay.
+function removeWebhook(name, webhook)
+  changeSubscription(name, webhook, function() return nil end)
+  deleteWebhook(webhook)
 end
 
 -- Deletes a delivery in any state. Returns it; nil if it does not exist. The caller counts an open one
