@@ -103,6 +103,7 @@ function parts.deliveries(ref)
 end
 
 define('repair', PARTITION_KEYS, GOES_ON_WHEN_FULL, function()
+  checkAllTypes()
   repaired, cleaned = 0, {}
   for _, removal in ipairs(call('HVALS', keys.removals)) do cleaned[string.match(removal, '^%d+') or ''] = true end
   if options.part == 'inFlight' then parts.inFlight() end
@@ -120,6 +121,7 @@ local MAX_EXAMINED = 500
 -- Options: account, after: the order to continue after or empty, and counted: the counts of the pages
 -- before. Replies: where to continue or empty, the counts so far, and how many were corrected.
 define('repairCounts', PARTITION_KEYS, GOES_ON_WHEN_FULL, function()
+  checkAllTypes()
   local isReadable, account = pcall(readAccount, options.account)
   if not isReadable or not account then return { '', '', 0 } end
 

@@ -153,15 +153,27 @@ const CALLS: Record<string, (filled: Filled) => PromiseLike<unknown>> = {
   },
 };
 
+/** Sets counters wrong and removes entries, so that each part of a repair has much to write. */
+const DAMAGE: Record<string, (filled: Filled) => Promise<unknown>> = {
+  "repair of slots": ({ key }) => admin.hset(key("in-flight"), "1", "9"),
+  "repair of accounts": ({ key }) => admin.hset(key("account-counts"), "1", "99,99,"),
+  "repair of deliveries": ({ key }) => admin.del(key("leases")),
+  "repair of the log": ({ key }) => admin.del(key("queue")),
+  "repair of counts": ({ key }) => admin.hset(key("webhook-counts"), "1", "9,9,9,0,0\n\n"),
+};
+
+for (const name of Object.keys(DAMAGE)) CALLS[name] = ({ storage }) => storage.check();
+
 describe("a key of a foreign type", () => {
   test.each(Object.entries(CALLS))(
     "%s: a call that is rejected has written nothing, and succeeds once the key is gone",
-    async (_, run) => {
+    async (call, run) => {
       const [sample] = createPartitions("p", 1).all;
       const names = (sample?.keys ?? []).map((key) => key.slice("{p:0}:".length));
       const wrong: string[] = [];
       for (const name of names) {
         const filled = await fill();
+        await DAMAGE[call]?.(filled);
         const foreign = filled.key(name);
         const others = partitionOf(filled).keys.filter((key) => key !== foreign);
         const dump = () => Promise.all(others.map(readKey));
