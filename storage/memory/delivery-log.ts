@@ -11,6 +11,7 @@ import type {
   DeliveryState,
   EventStanding,
 } from "../../src/webhooks/store.js";
+import { countFreeSlots, findOpenTime } from "../queue/endpoint.js";
 import { summariseAttempts } from "../queue/recent-attempts.js";
 import { findStanding, isMovable } from "../queue/standing.js";
 import { enqueue, offer } from "./claim-order.js";
@@ -54,6 +55,7 @@ const toRecord = (delivery: MemoryDelivery): DeliveryRecord => ({
   createdAt: delivery.createdAt,
   startedAt: delivery.startedAt,
   step: delivery.step,
+  isInFlight: delivery.lease !== null,
   dueAt: isPending(delivery) ? delivery.dueAt : null,
   endedAt: delivery.endedAt,
   attempts: delivery.attempts.map((attempt) => ({ ...attempt })),
@@ -194,7 +196,7 @@ function checkRoom(state: State, account: MemoryAccount, events: MemoryEvent[], 
 }
 
 export function createMemoryDeliveryLog(context: MemoryStoreContext): DeliveryLogStore {
-  const { state } = context;
+  const { state, perEndpoint, perSecond } = context;
   return {
     async getDelivery(id) {
       const delivery = findDelivery(state, id);
@@ -263,6 +265,9 @@ export function createMemoryDeliveryLog(context: MemoryStoreContext): DeliveryLo
         filtered,
         ...summariseAttempts(recent, pastHours, now),
         nextDueAt: head ? (head.extraAt ?? head.dueAt) : null,
+        inFlight: endpoint.inFlight,
+        slots: countFreeSlots(endpoint.slowStart, 0, perEndpoint),
+        openAt: findOpenTime(endpoint.record.perSecond ?? perSecond, endpoint.claimed, now),
         lastAttempt: lastAttempt && toSummary(lastAttempt),
       };
     },

@@ -74,6 +74,7 @@ function parseLine(line: string) {
   const [extraAt, recovered, reason] = fields.slice(8);
   return {
     state: STATES[state ?? ""] ?? "failed",
+    isInFlight: state === "l",
     token: token ?? "",
     startedAt: decodeNumber(startedAt),
     completedAt: decodeNumber(completedAt),
@@ -103,7 +104,7 @@ export function decodeDelivery(
   about: Pick<DeliveryRecord, "id" | "webhookId" | "eventId" | "type" | "subject" | "tags">,
 ): DeliveryRecord {
   const [line = "", ...attempts] = (record || "p").split("\n");
-  const { state, reason, startedAt, step, dueAt, completedAt } = parseLine(line);
+  const { state, isInFlight, reason, startedAt, step, dueAt, completedAt } = parseLine(line);
   return {
     ...about,
     state,
@@ -111,6 +112,7 @@ export function decodeDelivery(
     createdAt,
     startedAt,
     step,
+    isInFlight,
     dueAt: state === "pending" ? (dueAt ?? createdAt) : null,
     endedAt: completedAt,
     attempts: attempts.map(decodeAttempt),

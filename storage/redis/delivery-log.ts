@@ -183,7 +183,8 @@ export function createRedisDeliveryLog(context: RedisStoreContext): DeliveryLogS
       const row = await run("readCounts", partitions.ofWebhook(webhookId), { now: at, options });
       const [counts, ...texts] = row as unknown as [counts: number[], ...texts: string[]] | [];
       if (counts === undefined) return undefined;
-      const [nextAt = "", last, recent = "", past = ""] = texts;
+      const [nextAt = "", last, recent = "", past = "", room = ""] = texts;
+      const [inFlight = 0, slots = 0, openAt = 0] = room.split(",").map(Number);
       const [pending = 0, delivered = 0, failed = 0, withheld = 0, failedTests = 0, filtered = 0] = counts;
       return {
         pending,
@@ -194,6 +195,9 @@ export function createRedisDeliveryLog(context: RedisStoreContext): DeliveryLogS
         filtered,
         ...summariseAttempts(decodeRecent(recent), decodePast(past), at),
         nextDueAt: decodeNumber(nextAt),
+        inFlight,
+        slots,
+        openAt,
         lastAttempt: last ? decodeAttemptSummary(last) : null,
       };
     },

@@ -11,12 +11,13 @@ import type {
   WebhookStore,
 } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
+import { countFreeSlots, findOpenTime } from "../queue/endpoint.js";
 import { summariseAttempts } from "../queue/recent-attempts.js";
 import { decodeStoredText, encodeStoredText } from "../stored-text.js";
 import { readChangesOf } from "./changes.js";
 import type { SqlTransaction, SqlValue } from "./database.js";
 import { decodeEventRow, decodeTags, toDeliveryId } from "./delivery-rows.js";
-import { getRecentHour } from "./endpoint-rows.js";
+import { getClaimed, getPerSecond, getRecentHour } from "./endpoint-rows.js";
 import type { SqlStoreContext } from "./store-context.js";
 import type { DeliveryRow, EndpointRow, EventTexts, HourRow } from "./webhook-tables.js";
 
@@ -26,10 +27,16 @@ const MAX_EXAMINED = 1_000;
 /** The time and the position of the last delivery of the page before. */
 const CURSOR = /^[0-9]{1,15}\.[0-9]{1,15}$/;
 
-const SELECT = `SELECT d.*, ep.id AS webhook_id, ev.id AS event_id, ev.type, ev.subject, ev.tags
+/** A pending delivery that is not in the queue is in flight. */
+const IN_FLIGHT = `CASE WHEN d.state = 'pending' AND NOT EXISTS (
+  SELECT 1 FROM {queue} q WHERE q.endpoint = d.endpoint AND q.at = d.queued_at AND q.delivery = d.position
+) THEN 1 ELSE 0 END`;
+
+const SELECT = `SELECT d.*, ${IN_FLIGHT} AS in_flight, ep.id AS webhook_id, ev.id AS event_id, ev.type, ev.subject, ev.tags
   FROM {deliveries} d JOIN {events} ev ON ev.position = d.event JOIN {endpoints} ep ON ep.position = d.endpoint`;
 
 type LoggedRow = DeliveryRow & {
+  in_flight: number;
   webhook_id: string;
   event_id: string;
   type: string;
@@ -52,6 +59,7 @@ const toRecord = (row: LoggedRow): DeliveryRecord => ({
   createdAt: row.created_at,
   startedAt: row.started_at,
   step: row.step,
+  isInFlight: Number(row.in_flight) === 1,
   dueAt: row.state === "pending" ? row.due_at : null,
   endedAt: row.ended_at,
   attempts: decodeAttempts(row.attempts),
@@ -218,6 +226,7 @@ async function readStats(
   transaction: SqlTransaction,
   webhookId: string,
   now: number,
+  { perEndpoint, perSecond }: SqlStoreContext,
 ): Promise<DeliveryStats | undefined> {
   const [endpoint] = await transaction.all<EndpointRow>("SELECT * FROM {endpoints} WHERE id = $1", [
     webhookId,
@@ -242,6 +251,9 @@ async function readStats(
     filtered: endpoint.filtered + (added?.filtered ?? 0),
     ...summariseAttempts(getRecentHour(endpoint), past, now),
     nextDueAt: head ? (head.extra_at ?? head.due_at) : null,
+    inFlight: endpoint.in_flight,
+    slots: countFreeSlots(endpoint.slow_start, 0, perEndpoint),
+    openAt: findOpenTime(getPerSecond(endpoint, perSecond), getClaimed(endpoint), now),
     lastAttempt: last && toSummary(last),
   };
 }
@@ -259,12 +271,13 @@ async function readEvent(
   return row && { ...decodeEventRow(id, account, row), storedAt: row.stored_at };
 }
 
-export function createSqlDeliveryLog({
-  database,
-}: SqlStoreContext): Pick<
+export function createSqlDeliveryLog(
+  context: SqlStoreContext,
+): Pick<
   WebhookStore,
   "getDelivery" | "getEvent" | "listDeliveries" | "readDeliveriesAfter" | "findEvents" | "deliveryStats"
 > {
+  const { database } = context;
   return {
     async getDelivery(id) {
       const row = await database.read((transaction) => findLoggedDelivery(transaction, id));
@@ -275,6 +288,7 @@ export function createSqlDeliveryLog({
     readDeliveriesAfter: (request) =>
       database.read((transaction) => readDeliveriesAfter(transaction, request)),
     findEvents: (request) => database.read((transaction) => findEvents(transaction, request)),
-    deliveryStats: (webhookId, now) => database.read((transaction) => readStats(transaction, webhookId, now)),
+    deliveryStats: (webhookId, now) =>
+      database.read((transaction) => readStats(transaction, webhookId, now, context)),
   };
 }

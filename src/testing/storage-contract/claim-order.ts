@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import type { Claim } from "../../webhooks/store.js";
 import { only, repeat } from "./assertions.js";
 import { buildEndpointReport, HOUR_MS, MINUTE_MS, PER_ENDPOINT } from "./builders.js";
-import type { DeclareTest } from "./fixture.js";
+import { type DeclareTest, readDeliveryLog } from "./fixture.js";
 
 const listWebhookIds = (claims: readonly Claim[]): string[] => claims.map(({ webhook }) => webhook.id);
 const listEventIds = (claims: readonly Claim[]): string[] => claims.map(({ event }) => event.id);
@@ -93,6 +93,31 @@ export function testEndpointLimit(it: DeclareTest): void {
     for (const claim of three) await s.deliver(claim);
     assert.equal((await take()).length, PER_ENDPOINT);
     assert.deepEqual(await take(), []);
+  });
+
+  it("a leased delivery is in flight until it is settled, and takes one of the slots", async (s) => {
+    const { id } = await s.register();
+    await repeat(3, () => s.emit());
+    const room = async () => {
+      const stats = await s.peer.deliveryStats(id, s.now());
+      const log = await readDeliveryLog(s, { webhookId: id }, 10);
+      const listed = log.filter(({ isInFlight }) => isInFlight).length;
+      assert.equal(listed, stats?.inFlight);
+      return [stats?.inFlight, stats?.slots, stats?.openAt === s.now()];
+    };
+    assert.deepEqual(await room(), [0, PER_ENDPOINT, true]);
+    const [a, b] = await s.claim({ room: { slow: 2 } });
+    assert.ok(a && b);
+    const isInFlight = async (deliveryId: string) => (await s.readDelivery(deliveryId)).isInFlight;
+    assert.deepEqual([await isInFlight(a.id), await isInFlight(b.id)], [true, true]);
+    assert.deepEqual(await room(), [2, PER_ENDPOINT, true]);
+    await s.deliver(a);
+    assert.deepEqual([await isInFlight(a.id), await isInFlight(b.id)], [false, true]);
+    await s.retry(b, HOUR_MS);
+    assert.equal(await isInFlight(b.id), false);
+    assert.deepEqual(await room(), [0, 1, true]);
+    await s.resend(b.id);
+    assert.equal(await isInFlight(b.id), false);
   });
 
   it("another failure restarts the slow start at 1 once nothing is in flight", async (s) => {

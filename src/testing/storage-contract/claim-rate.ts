@@ -48,15 +48,19 @@ export function testClaimRate(it: DeclareTest): void {
   it(
     "in one second two processes claim no more than the rate, and the rest in the next ones, in order",
     async (s) => {
-      await s.register();
+      const { id } = await s.register();
+      const openAt = async () => (await s.peer.deliveryStats(id, s.now()))?.openAt;
       const emitted = await emitInTurn(s, 25);
+      assert.equal(await openAt(), s.now());
       assert.deepEqual(listEventIds(await claimAll(s)), emitted.slice(0, 10));
       emitted.push(...(await emitInTurn(s, 2)));
       await assertWaits(s);
       await s.advance(SECOND_MS - (s.now() % SECOND_MS) - 1);
       await assertWaits(s);
       await s.advance(1);
+      assert.equal(await openAt(), s.now());
       assert.deepEqual(listEventIds(await claimAll(s)), emitted.slice(10, 20));
+      assert.equal(await openAt(), s.now() - (s.now() % SECOND_MS) + SECOND_MS);
       await assertWaits(s);
       await advanceToNextSecond(s);
       assert.deepEqual(listEventIds(await claimAll(s)), emitted.slice(20));

@@ -178,7 +178,7 @@ export function testAccountLog(it: DeclareTest): void {
   });
 }
 
-/** The statistics of a webhook without deliveries. */
+/** The statistics of a webhook without deliveries, but for the room of its endpoint. */
 const NO_DELIVERIES = {
   pending: 0,
   delivered: 0,
@@ -197,7 +197,13 @@ export function testDeliveryLookup(it: DeclareTest): void {
   it("the deliveries of a webhook are counted by state, completed ones while they are kept", async (s) => {
     const { id } = await s.register();
     const { id: other } = await s.register({ eventTypes: ["consent.*"] });
-    const count = () => s.store.deliveryStats(id, s.now());
+    const countOf = async (webhookId: string, store = s.store) => {
+      const counted = await store.deliveryStats(webhookId, s.now());
+      if (counted === undefined) return undefined;
+      const { inFlight: _, slots: __, openAt: ___, ...counts } = counted;
+      return counts;
+    };
+    const count = () => countOf(id);
     const nothing = NO_DELIVERIES;
     assert.deepEqual(await count(), nothing);
     await repeat(5, () => s.emit());
@@ -206,7 +212,7 @@ export function testDeliveryLookup(it: DeclareTest): void {
     await s.advance(SECOND_MS);
     const [a, b, c, d, e] = await s.claim();
     assert.ok(a && b && c && d && e);
-    assert.deepEqual(await s.peer.deliveryStats(id, s.now()), { ...nothing, pending: 5 });
+    assert.deepEqual(await countOf(id, s.peer), { ...nothing, pending: 5 });
     await s.settle(c, { state: "withheld", reason: "access_denied" });
     assert.equal((await count())?.lastAttempt, null);
     await s.deliver(a);
@@ -225,7 +231,7 @@ export function testDeliveryLookup(it: DeclareTest): void {
     await s.deliver(b);
     const counted = await count();
     assert.deepEqual([counted?.delivered, counted?.failed, counted?.lastAttempt?.kind], [2, 0, "delivered"]);
-    assert.deepEqual(await s.store.deliveryStats(other, s.now()), nothing);
+    assert.deepEqual(await countOf(other), nothing);
     await s.advance(RETENTION.keepMs);
     await s.tidy();
     const retained = await count();

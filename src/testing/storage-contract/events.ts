@@ -46,6 +46,7 @@ export function testFanOut(it: DeclareTest): void {
         createdAt: s.now(),
         startedAt: null,
         step: 0,
+        isInFlight: false,
         dueAt: s.now(),
         endedAt: null,
         attempts: [],

@@ -1,7 +1,6 @@
 /** Reads the delivery log: deliveries, their statistics, and what an attempt would send. */
 
 import { isPostbellError, PostbellError } from "../../core/errors.js";
-import { isUuid } from "../../core/uuid.js";
 import type { Send } from "../../outbound/types.js";
 import { type Actor, hasAuthority } from "../access.js";
 import {
@@ -17,12 +16,12 @@ import {
 } from "../call-arguments.js";
 import type { ServiceBase, WebhooksConfig } from "../config/config.js";
 import { requireLoggedType, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
-import { createFilterTest, type PreparedEvent, readPayload } from "../events/notification.js";
+import { type PreparedEvent, readPayload } from "../events/notification.js";
 import { PagedList } from "../list.js";
 import type { Entitlement } from "../registrations/entitlement.js";
 import { listHeaders } from "../sender.js";
 import type { StartReminder } from "../start-reminder.js";
-import { getRotation, MAX_RESENT } from "../store/records.js";
+import { getRotation } from "../store/records.js";
 import type {
   DeliveryRecord,
   DeliveryState,
@@ -44,11 +43,8 @@ import { type AppendForWebhook, createDeliveryRepairs } from "./delivery-repairs
 import { endpointHealth } from "./endpoint-health.js";
 import { createEventFeed } from "./event-feed.js";
 import { createExaminations } from "./examine.js";
-import { explainDelivery } from "./explanation.js";
+import { createExplain, readEventId } from "./explanation.js";
 import { listByKey } from "./key-search.js";
-
-/** The deliveries of an event that explain it: all that it may have to one webhook. */
-const MAX_EXPLAINED = MAX_RESENT + 1;
 
 const STATES: DeliveryState[] = ["pending", "delivered", "failed", "withheld"];
 
@@ -162,6 +158,7 @@ export function createDeliveryLog(
     return { items: await toVisible(rows, actor), next };
   };
 
+  const explain = createExplain(base, entitlement, mayKnow);
   const feed = createEventFeed(base, entitlement);
   const repairs = createDeliveryRepairs(base, entitlement, append, reminder);
   const examinations = createExaminations(base, entitlement, send);
@@ -197,28 +194,7 @@ export function createDeliveryLog(
         };
       },
 
-      async explain(request) {
-        const input = readCallArguments("explain", request, ["eventId", "webhookId"]);
-        const eventId = readEventId(input.eventId);
-        const webhook = await entitlement.find(input.webhookId, actor);
-        await entitlement.requireManager(webhook, actor);
-        const { rows } = await listEventDeliveries(store, eventId, [webhook], { limit: MAX_EXPLAINED });
-        const stored = await store.getEvent({ account: webhook.account, id: eventId });
-        const isHidden =
-          stored !== undefined &&
-          rows.length === 0 &&
-          !hasAuthority(actor) &&
-          !(await mayKnow(webhook, stored));
-        const { filter, perSecond = config.delivery.perSecond } = webhook;
-        return explainDelivery({
-          now: store.now(),
-          webhook,
-          event: isHidden ? undefined : stored,
-          deliveries: rows.map(({ delivery }) => delivery),
-          isFiltered: stored !== undefined && filter != null && !createFilterTest(stored)(filter),
-          perSecond: perSecond ?? null,
-        });
-      },
+      explain: (request) => explain(request, actor),
 
       async stats(webhookId) {
         const webhook = await entitlement.find(webhookId, actor);
@@ -261,12 +237,6 @@ function requireState(state: DeliveryState): void {
 const readOptionalTime = (field: string, time: Date | string | undefined): number | undefined =>
   time === undefined ? undefined : parseEventTime(field, time);
 
-/** @throws `invalid_argument` for a text that is not a UUID. */
-function readEventId(eventId: string): string {
-  if (typeof eventId === "string" && isUuid(eventId)) return eventId.toLowerCase();
-  throw new PostbellError("invalid_argument", "The id of an event must be a UUID.", { field: "eventId" });
-}
-
 function readEvent({ payload }: EventRecord): PreparedEvent {
   try {
     return readPayload(payload);
@@ -283,12 +253,14 @@ function toCounts(
   webhook: WebhookRecord,
   { config: { endpoints, registrations }, now }: { config: WebhooksConfig; now: number },
 ): DeliveryCounts {
-  const { nextDueAt, lastAttempt, failedTests, filtered, lastDay, hours, ...counts } = stats;
+  const { nextDueAt, lastAttempt, failedTests, filtered, lastDay, hours } = stats;
   const { succeeded, failed, durationMs } = lastDay;
   const { status, failingSince, warnAt, disableAt } = endpointHealth(webhook, endpoints);
   return {
-    ...counts,
-    failed: counts.failed - failedTests,
+    pending: stats.pending,
+    delivered: stats.delivered,
+    failed: stats.failed - failedTests,
+    withheld: stats.withheld,
     ...(registrations.filters && { filtered }),
     eventTypes: webhook.eventTypes,
     lastDay: {

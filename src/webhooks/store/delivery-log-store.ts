@@ -27,6 +27,12 @@ export interface DeliveryStats extends Readonly<Record<DeliveryState, number>> {
   readonly hours: readonly HourStats[];
   /** When the delivery at the head of its queue is due; `null` if the queue is empty. */
   readonly nextDueAt: number | null;
+  /** How many deliveries are in flight. */
+  readonly inFlight: number;
+  /** How many may be: `perEndpoint`, or fewer after a failure (slow start). */
+  readonly slots: number;
+  /** When the rate lets the next delivery be claimed: now, or when the next second begins. */
+  readonly openAt: number;
   /** The attempt that was recorded last, of any delivery. */
   readonly lastAttempt: AttemptSummary | null;
 }

@@ -183,8 +183,15 @@ define('readEvents', PARTITION_KEYS, READS, function()
   return { events, #members == options.limit and last or '' }
 end)
 
+-- How many deliveries are in flight, how many may be, and when the rate lets the next be claimed.
+local function describeRoom(webhook, endpoint)
+  local slots = countFreeSlots(tonumber(endpoint.slowStart), 0, perEndpoint)
+  local openTime = findOpenTime(getPerSecond(endpoint), getRate(webhook, endpoint), now)
+  return (inFlight:get(webhook) or 0) .. ',' .. slots .. ',' .. text(openTime)
+end
+
 define('readCounts', PARTITION_KEYS, READS, function()
-  local webhook = getWebhook(options.id)
+  local webhook, endpoint = getWebhook(options.id)
   if not webhook then return {} end
   local counts, head, nextAt = getWebhookCounts(webhook), firstBelow(keys.queue, webhook), ''
   local headAt = head and readQueueTime(head)
@@ -194,7 +201,7 @@ define('readCounts', PARTITION_KEYS, READS, function()
     nextAt = text(dueAt or headAt + HEAD_START_MS)
   end
   local past = call('HGET', keys.webhookCounts, webhook .. '/h') or ''
-  return { { countPending(webhook), counts.d, counts.f, counts.w, counts.tests, counts.filtered }, nextAt, counts.last, counts.recent, past }
+  return { { countPending(webhook), counts.d, counts.f, counts.w, counts.tests, counts.filtered }, nextAt, counts.last, counts.recent, past, describeRoom(webhook, endpoint) }
 end)
 
 -- Counting more would hold up other calls for too long.

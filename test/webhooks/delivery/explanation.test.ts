@@ -1,10 +1,19 @@
 /** Why an endpoint did or did not get an event. */
 
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { Subscriber, WebhooksOptions } from "../../../src/index.js";
+import type { OutboundResult } from "../../../src/outbound/types.js";
 import { type ExplainedRecords, explainDelivery } from "../../../src/webhooks/delivery/explanation.js";
 import type { DeliveryRecord, WebhookRecord } from "../../../src/webhooks/store.js";
-import { HOUR, MINUTE, SECOND, START, SUBSCRIBER, startHarness } from "../../support/webhook-harness.js";
+import {
+  HOUR,
+  MINUTE,
+  response,
+  SECOND,
+  START,
+  SUBSCRIBER,
+  startHarness,
+} from "../../support/webhook-harness.js";
 
 const COLLEAGUE: Subscriber = { id: "key-2", account: SUBSCRIBER.account };
 const STRANGER: Subscriber = { id: "key-1", account: "hospital" };
@@ -40,6 +49,7 @@ const delivery = (fields: Partial<DeliveryRecord> = {}): DeliveryRecord => ({
   createdAt: START,
   startedAt: START,
   step: 1,
+  isInFlight: false,
   dueAt: null,
   endedAt: null,
   attempts: [],
@@ -63,6 +73,10 @@ const pending = (dueAt: number) => delivery({ dueAt, attempts: [failedAttempt] }
 const ended = (state: DeliveryRecord["state"], reason: string | null = null) =>
   delivery({ state, reason, endedAt: NOW, id: `w.e.${state}` });
 
+const leased = () => delivery({ dueAt: NOW, isInFlight: true, id: "w.e.leased" });
+const FREE = { inFlight: 3, slots: 4, openAt: NOW };
+const FULL = { inFlight: 4, slots: 4, openAt: NOW + 500 };
+
 type Case = [reason: string, name: string, records: Partial<ExplainedRecords>, text: RegExp];
 
 const CASES: Case[] = [
@@ -77,13 +91,39 @@ const CASES: Case[] = [
     /due at 2026-01-01T01:00:00.001Z.*HTTP_500/,
   ],
   ["waiting", "one that was sent again", { deliveries: [pending(NOW + 1), ended("failed")] }, /due at/],
-  ["due", "an attempt in flight", { deliveries: [pending(NOW)] }, /in flight, or waits for a free slot/],
+  ["in_flight", "an attempt in flight", { deliveries: [leased()] }, /in flight: a process makes it now/],
+  [
+    "in_flight",
+    "one of several in flight",
+    { deliveries: [pending(NOW + 1), leased()], room: FULL },
+    /in flight: a process/,
+  ],
+  [
+    "endpoint_busy",
+    "an endpoint whose slots are taken",
+    { deliveries: [pending(NOW)], room: FULL, perSecond: 5 },
+    /free slot of the endpoint: 4 of 4 are in flight\. Its last attempt/,
+  ],
+  [
+    "endpoint_busy",
+    "slots beyond the limit",
+    { deliveries: [pending(NOW)], room: { ...FULL, slots: 1 } },
+    /4 of 1/,
+  ],
   [
     "rate",
-    "a due delivery under a rate",
-    { deliveries: [pending(NOW)], perSecond: 5 },
-    /at most 5 deliveries/,
+    "a rate that is used up",
+    { deliveries: [pending(NOW)], room: { ...FREE, openAt: NOW + 500 }, perSecond: 5 },
+    /until 2026-01-01T01:00:00.500Z.*at most 5 deliveries/,
   ],
+  [
+    "due",
+    "a rate that is not used up",
+    { deliveries: [pending(NOW)], room: FREE, perSecond: 5 },
+    /a process/,
+  ],
+  ["due", "free slots", { deliveries: [pending(NOW)], room: FREE }, /waits for a process with a free slot/],
+  ["due", "a webhook that is gone", { deliveries: [pending(NOW)] }, /waits for a process/],
   ["waiting", "a planned retry under a rate", { deliveries: [pending(NOW + 1)], perSecond: 5 }, /due at/],
   [
     "disabled",
@@ -126,14 +166,17 @@ describe("explainDelivery()", () => {
       deliveries: [],
       isFiltered: false,
       perSecond: null,
+      room: undefined,
       ...records,
     });
     expect(found.reason).toBe(reason);
     expect(found.text).toMatch(text);
     const [first] = records.deliveries ?? [];
-    const decides = records.deliveries?.find(({ state }) => state === "delivered") ?? first;
+    const decides =
+      records.deliveries?.find(({ state, isInFlight }) => state === "delivered" || isInFlight) ?? first;
     expect(found.deliveryId).toBe(decides?.id ?? null);
-    expect(found.nextAttemptAt).toEqual(decides?.dueAt == null ? null : new Date(decides.dueAt));
+    const at = reason === "rate" ? NOW + 500 : reason === "in_flight" ? null : (decides?.dueAt ?? null);
+    expect(found.nextAttemptAt).toEqual(at === null ? null : new Date(at));
   });
 });
 
@@ -171,6 +214,31 @@ describe("deliveries.explain()", () => {
     await run(HOUR);
     expect(await explain(id)).toBe("delivered");
     expect(await explain(UNKNOWN)).toBe("event_unknown");
+  });
+
+  it("tells an attempt in flight from one that waits for it, for the rate or for a process", async () => {
+    const delivery = { perEndpoint: 1 };
+    const { emit, webhooks, webhookId, respond, run, explain } = await start({ delivery });
+    const rates = await start({ delivery: { perSecond: 1 } });
+    let finish = (): void => {};
+    respond(() => new Promise<OutboundResult>((resolve) => (finish = () => resolve(response(200)))));
+    const sent = await emit();
+    const waits = await emit();
+    await vi.waitFor(async () => expect(await explain(sent)).toBe("in_flight"));
+    expect(await explain(waits)).toBe("endpoint_busy");
+    expect((await webhooks.deliveries.explain({ eventId: waits, webhookId })).text).toMatch(
+      /1 of 1 are in flight/,
+    );
+    respond(() => 200);
+    finish();
+    await run(SECOND);
+    expect([await explain(sent), await explain(waits)]).toEqual(["delivered", "delivered"]);
+
+    await rates.emit();
+    const second = await rates.emit();
+    expect(await rates.explain(second)).toBe("rate");
+    await webhooks.stop();
+    expect(await explain(await emit())).toBe("due");
   });
 
   it("explains what the webhook missed, and what it does not want", async () => {
