@@ -3,9 +3,9 @@
 import type { AccountListStore, AccountSummary } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
 import { getEndpointState, sumWebhooks } from "../queue/account-summary.js";
+import { decodeNumber, decodeText } from "./codec.js";
 import { decodePast, decodeRecent } from "./delivery-log.js";
-import type { RedisStoreContext } from "./store-context.js";
-import { decodeNumber, decodeText } from "./text-codec.js";
+import type { RedisStoreContext } from "./session.js";
 
 /** The number of a partition, and the last account or failing webhook of the page before. */
 const CURSORS = { all: /^[0-9]{1,4}:[0-9]{1,15}$/, failing: /^[0-9]{1,4}:(?:[0-9a-f]{11}\/[0-9]{1,15})?$/ };

@@ -20,15 +20,16 @@ import {
   CLAIM_WITHIN_MS,
   type ClaimReply,
   decodeClaimReply,
+  type EventCache,
   encodeClaim,
   type Leased,
+  type Origin,
 } from "./claim-reader.js";
-import { decodeOrderTime, type EventCache, encodeLabel, type Origin } from "./event-codec.js";
+import { decodeOrderTime, decodeUuid, encodeLabel, encodeText, encodeUuid } from "./codec.js";
 import { FilterCache, filtersChanged, MAX_FILTER_TRIES } from "./filters.js";
 import type { Partition } from "./partition.js";
 import { partitionFull, resultUnknown } from "./redis-errors.js";
-import type { RedisStoreContext } from "./store-context.js";
-import { decodeUuid, encodeText, encodeUuid } from "./text-codec.js";
+import type { RedisStoreContext } from "./session.js";
 import type { Upkeep } from "./upkeep.js";
 
 /** The most events in a script: more would hold Redis up for more than a few milliseconds. */

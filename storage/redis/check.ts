@@ -8,8 +8,7 @@ import type { LayoutGuard } from "./layout.js";
 import type { RedisFunction } from "./library.js";
 import { type ContentKeys, listContentWarnings, type Partition, type Partitions } from "./partition.js";
 import type { StorageReport } from "./server-report.js";
-import type { Session } from "./session.js";
-import { encodeOptions, type ScriptLimits } from "./store-context.js";
+import { encodeOptions, type FunctionLimits, type Session } from "./session.js";
 
 /** If no service has told its limits, the repair does not change which endpoints are ready. */
 const UNKNOWN_LIMITS = { perEndpoint: 1, perSecond: undefined, retentionMs: 1, retentionEvents: 0 };
@@ -19,12 +18,12 @@ export interface CheckOptions {
   readonly contentKeys: ContentKeys;
   readonly layout: LayoutGuard;
   /** `undefined` before a service was created on the storage. */
-  readonly scriptLimits: ScriptLimits | undefined;
+  readonly functionLimits: FunctionLimits | undefined;
 }
 
 export async function checkStorage(
   session: Session,
-  { partitions, contentKeys, layout, scriptLimits }: CheckOptions,
+  { partitions, contentKeys, layout, functionLimits }: CheckOptions,
 ): Promise<StorageReport> {
   const reports = await session.inspect();
   const [worst] = [...reports].sort((a, b) => b.warnings.length - a.warnings.length);
@@ -38,8 +37,8 @@ export async function checkStorage(
   for (const partition of partitions.all) {
     const run: RunFunction = (name, options) =>
       connection.run(name, partition, [
-        encodeOptions(scriptLimits ?? UNKNOWN_LIMITS, session.time.now(), {
-          isUnlimited: scriptLimits === undefined,
+        encodeOptions(functionLimits ?? UNKNOWN_LIMITS, session.time.now(), {
+          isUnlimited: functionLimits === undefined,
           ...options,
         }),
       ]);

@@ -5,11 +5,16 @@
 
 import { LRUCache } from "lru-cache";
 import type { Claim, ClaimRequest, Lane, WebhookRecord } from "../../src/webhooks/store.js";
-import { decodeClaimLine, decodeDeliveryId } from "./delivery-codec.js";
-import { decodeEvent, type EventCache, type StoredEvent } from "./event-codec.js";
+import {
+  decodeClaimLine,
+  decodeDeliveryId,
+  decodeEvent,
+  decodeUuid,
+  encodeText,
+  type StoredEvent,
+} from "./codec.js";
 import type { Partition } from "./partition.js";
-import type { RedisStoreContext } from "./store-context.js";
-import { decodeUuid, encodeText } from "./text-codec.js";
+import type { RedisStoreContext } from "./session.js";
 import { decodeLane, decodeWebhook } from "./webhook-codec.js";
 
 /**
@@ -101,6 +106,75 @@ export function decodeClaimReply(reply: ClaimReply, token: string): Leased {
 
 /** Returns the partition's number of the webhook that a reference begins with. */
 export const parseWebhookNumber = (ref: string): string => ref.slice(0, ref.indexOf("/"));
+
+/**
+ * The bound of the cache, for all partitions together. Most payloads are ASCII, so that a character takes a byte.
+ */
+const MAX_CHARACTERS = 16 * 1_024 * 1_024;
+/**
+ * The approximate size of an entry besides its texts, so that many small events stay within the
+ * bound.
+ */
+const ENTRY_CHARACTERS = 500;
+
+interface Entry {
+  stored: StoredEvent;
+  origin: Origin;
+  until: number;
+}
+
+/**
+ * Where an event was stored: the data set, and the connection. A Redis that comes back with older
+ * data, from a file or by a failover, is the same data set. It may have lost the event and stored
+ * another one with its id.
+ */
+export interface Origin {
+  readonly dataSet: string;
+  readonly connection: number;
+}
+
+export interface EventCache {
+  /**
+   * `short`: the encoded id. `account`: the number of its account. `until`: from then on, another
+   * event may have the id.
+   */
+  add(
+    short: string,
+    account: string,
+    stored: StoredEvent,
+    { origin, until }: { origin: Origin; until: number },
+  ): void;
+  /**
+   * Returns the event of an account if it was stored there. `field`: the number of the account, a
+   * slash and the encoded id.
+   */
+  get(account: string, field: string, origin: Origin, now: number): StoredEvent | undefined;
+  clear(): void;
+}
+
+/**
+ * The key has the name of the account and its number. Once Redis was emptied, another account may
+ * get the number. Once an account was erased, its ids may be used again, under another number.
+ */
+const toKey = (account: string, field: string): string => `${field} ${account}`;
+
+export function createEventCache(maxCharacters = MAX_CHARACTERS): EventCache {
+  const entries = new LRUCache<string, Entry>({ maxSize: maxCharacters });
+  return {
+    add(short, number, stored, { origin, until }) {
+      const { account, type, digest, payload } = stored.event;
+      const size = payload.length + digest.length + type.length + account.length + ENTRY_CHARACTERS;
+      entries.set(toKey(account, `${number}/${short}`), { stored, origin, until }, { size });
+    },
+    get(account, field, { dataSet, connection }, now) {
+      const entry = entries.get(toKey(account, field));
+      if (entry === undefined || now >= entry.until) return undefined;
+      const isSame = entry.origin.dataSet === dataSet && entry.origin.connection === connection;
+      return isSame ? entry.stored : undefined;
+    },
+    clear: () => entries.clear(),
+  };
+}
 
 /** The claims of leased rows, and the rows that cannot become claims. */
 interface ReadClaims {

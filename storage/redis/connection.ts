@@ -9,7 +9,7 @@ import { type Clock, withTimeout } from "../../src/core/clock.js";
 import { retry } from "../../src/core/retry.js";
 import type { ConnectionProblem } from "../connection-problem.js";
 import type { RedisArgument, RedisClient } from "./clients.js";
-import { LIBRARY, LIBRARY_NAME, LIBRARY_PREFIX, type RedisFunction, toFunctionName } from "./library.js";
+import { LibraryLoader, type RedisFunction, toFunctionName } from "./library.js";
 import type { KeySet } from "./partition.js";
 import {
   classifyRedisError,
@@ -193,52 +193,6 @@ function reconnect(client: RedisClient, clock: Clock): void {
     };
     void withTimeout(clock, PROBE_MS, node.call("PING"), drop).catch(() => {});
   }
-}
-
-/**
- * Loads the library where it is missing: on a server that is new, was emptied with its functions, or
- * had another version of Postbell. Replicas and restarts keep it. Of a Cluster, each master needs it.
- */
-class LibraryLoader {
-  readonly #client: RedisClient;
-  #loading: Promise<unknown> | undefined;
-
-  constructor(client: RedisClient) {
-    this.#client = client;
-  }
-
-  /** Calls at the same time share one load. */
-  load(): Promise<unknown> {
-    this.#loading ??= Promise.all(this.#listNodes().map(loadLibrary)).finally(() => {
-      this.#loading = undefined;
-    });
-    return this.#loading;
-  }
-
-  async removeOthers(): Promise<void> {
-    await Promise.all(this.#listNodes().map(removeOtherLibraries));
-  }
-
-  /** The master that misses a function has a connection: it has replied. */
-  #listNodes(): readonly RedisClient[] {
-    const masters = this.#client.nodes?.("master");
-    return masters?.filter(({ status }) => status === "ready") ?? [this.#client];
-  }
-}
-
-async function loadLibrary(node: RedisClient): Promise<void> {
-  try {
-    await node.call("FUNCTION", "LOAD", LIBRARY);
-  } catch (error) {
-    // Another process was faster.
-    if (!String(error).includes("already exists")) throw error;
-  }
-}
-
-async function removeOtherLibraries(node: RedisClient): Promise<void> {
-  const libraries = await node.call("FUNCTION", "LIST", "LIBRARYNAME", `${LIBRARY_PREFIX}*`);
-  for (const [, name] of libraries as [field: string, name: string][])
-    if (name !== LIBRARY_NAME) await node.call("FUNCTION", "DELETE", name);
 }
 
 const ignore = (): void => {};

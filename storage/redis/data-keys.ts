@@ -2,10 +2,10 @@
 
 import type { DataKeyStore } from "../../src/webhooks/store.js";
 import { closeDataKey, openDataKey } from "../seal.js";
+import { encodeText } from "./codec.js";
 import type { RedisFunction } from "./library.js";
 import type { Partition } from "./partition.js";
-import type { RedisStoreContext } from "./store-context.js";
-import { encodeText } from "./text-codec.js";
+import type { RedisStoreContext } from "./session.js";
 
 export function createRedisDataKeys(context: RedisStoreContext): DataKeyStore {
   const { partitions, seal } = context;

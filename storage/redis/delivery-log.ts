@@ -10,13 +10,18 @@ import {
   decodeAttemptSummary,
   decodeDelivery,
   decodeDeliveryId,
+  decodeEvent,
+  decodeLabel,
+  decodeNumber,
+  decodeOrderTime,
+  decodeUuid,
   encodeDeliveryId,
-} from "./delivery-codec.js";
-import { decodeEvent, decodeLabel, decodeOrderTime } from "./event-codec.js";
+  encodeText,
+  encodeUuid,
+} from "./codec.js";
 import { filtersChanged, MAX_FILTER_TRIES } from "./filters.js";
 import { partitionFull } from "./redis-errors.js";
-import type { RedisStoreContext } from "./store-context.js";
-import { decodeNumber, decodeUuid, encodeText, encodeUuid } from "./text-codec.js";
+import type { RedisStoreContext } from "./session.js";
 import { decodeFilter, getFilterName } from "./webhook-codec.js";
 
 /** A place in the order of a partition: eleven digits of a time, and four that count within it. */

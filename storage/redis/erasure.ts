@@ -3,8 +3,8 @@
 import { randomUUID } from "node:crypto";
 import type { ErasureStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
-import type { RedisStoreContext } from "./store-context.js";
-import { decodeUuid, encodeText, encodeUuid } from "./text-codec.js";
+import { decodeUuid, encodeText, encodeUuid } from "./codec.js";
+import type { RedisStoreContext } from "./session.js";
 
 /** The next part: records, the audit log, or remembered values from a cursor of HSCAN on. */
 const CURSOR = /^(?:records|audit|[0-9]{1,20})$/;

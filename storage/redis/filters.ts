@@ -10,8 +10,8 @@ import { PostbellError } from "../../src/core/errors.js";
 import type { EventFilter } from "../../src/webhooks/event-types/event-filter.js";
 import { createFilterTest } from "../../src/webhooks/events/notification.js";
 import type { CreateFilterTest, EventRecord } from "../../src/webhooks/store.js";
-import type { RedisStoreContext } from "./store-context.js";
-import { encodeText } from "./text-codec.js";
+import { encodeText } from "./codec.js";
+import type { RedisStoreContext } from "./session.js";
 import { decodeFilter, getFilterName } from "./webhook-codec.js";
 
 /** Accounts whose filters are known. Those of others are read again. */

@@ -10,21 +10,15 @@ import { PostbellError } from "../../src/core/errors.js";
 import { type Logger, silentLogger } from "../../src/core/logger.js";
 import { readOptions } from "../../src/core/options.js";
 import type { Storage } from "../../src/webhooks/store.js";
-import { createSeal, readSealKeys, type Seal } from "../seal.js";
+import { createSeal, readSealKeys } from "../seal.js";
 import { checkStorage } from "./check.js";
-import { createRedisClients, type RedisArgument, type RedisClient } from "./clients.js";
+import { createRedisClients, type RedisClient } from "./clients.js";
 import { createRedisContentStore } from "./content-store.js";
-import { contentLayout, type LayoutGuard, webhooksLayout } from "./layout.js";
+import { contentLayout, webhooksLayout } from "./layout.js";
 import { type RedisStorageOptions, redisStorageOptions } from "./options.js";
-import { createContentKeys, createPartitions, type PartitionLimits, type Partitions } from "./partition.js";
+import { createContentKeys, createPartitions } from "./partition.js";
 import type { StorageReport } from "./server-report.js";
-import { createSession, type Session } from "./session.js";
-import {
-  encodeOptions,
-  type RedisStoreContext,
-  type ScriptCall,
-  type ScriptLimits,
-} from "./store-context.js";
+import { createSession, createStoreContext, type FunctionLimits, type Session } from "./session.js";
 import { createRedisWebhookStore } from "./webhook-store.js";
 
 export type { RedisArgument, RedisClient } from "./clients.js";
@@ -40,10 +34,6 @@ export interface RedisStorage extends Storage, ContentStorage, AsyncDisposable {
 }
 
 const CLUSTER_PARTITIONS = 16;
-/** How long work of another process may wait if its notification was lost. */
-const MAX_SLEEP_MS = 1_000;
-/** The same with `durability: "replicated"`, which has no notifications. */
-const MAX_SLEEP_WITHOUT_NOTIFICATIONS_MS = 200;
 
 function toSource(
   url: string | undefined,
@@ -56,55 +46,6 @@ function toSource(
     `redisStorage: give either url or client (got ${url === undefined ? "neither" : "both"}).`,
     { field: "url" },
   );
-}
-
-interface ContextOptions {
-  session: Session;
-  layout: LayoutGuard;
-  partitions: Partitions;
-  seal: Seal;
-  limits: PartitionLimits;
-  isReplicated: boolean;
-  clock: Clock;
-  logger: Logger;
-  scriptLimits: ScriptLimits;
-}
-
-function createStoreContext(options: ContextOptions): RedisStoreContext {
-  const { session, layout, scriptLimits, isReplicated } = options;
-  const { time, workers, connection } = session;
-  const encodeArguments = ({ now, options: named, items = [] }: ScriptCall): RedisArgument[] => [
-    encodeOptions(scriptLimits, now, named),
-    ...items,
-  ];
-  const run: RedisStoreContext["run"] = async (script, on, call) =>
-    (await connection()).run(script, on, encodeArguments(call), call);
-  return {
-    partitions: options.partitions,
-    seal: options.seal,
-    limits: options.limits,
-    logger: options.logger,
-    clock: options.clock,
-    maxSleepMs: isReplicated ? MAX_SLEEP_WITHOUT_NOTIFICATIONS_MS : MAX_SLEEP_MS,
-    run,
-    runDurably: async (script, partition, call) =>
-      isReplicated
-        ? session.runReplicated(script, partition, encodeArguments(call), call)
-        : { reply: await run(script, partition, call), confirmed: undefined },
-    call: async (command, ...args) => (await connection()).call(command, ...args),
-    async connect(now) {
-      const wasKnown = time.isKnown;
-      await session.open(layout);
-      await time.refresh();
-      return wasKnown ? now : time.now();
-    },
-    notifyWorkers: (at) => {
-      if (at) workers.notify(Number(at));
-    },
-    connectionId: session.connectionId,
-    onReset: session.reopen,
-    isReplicated,
-  };
 }
 
 /**
@@ -144,7 +85,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
   const base = { clients, partitions, prefix, time, isReplicated, replicationTimeoutMs };
   let session: Session | undefined;
   /** Of the latest service; unknown before the first one. */
-  let scriptLimits: ScriptLimits | undefined;
+  let functionLimits: FunctionLimits | undefined;
   /** All services share the session, with the clock and logger of the first. */
   const getSession = (context: { clock: Clock; logger: Logger }): Session => {
     if (!session) {
@@ -157,7 +98,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
   return Object.freeze<RedisStorage>({
     webhooks({ clock: serviceClock, logger: serviceLogger, perEndpoint, perSecond = null, retention }) {
       const shared = getSession({ clock: serviceClock, logger: serviceLogger });
-      scriptLimits = {
+      functionLimits = {
         perEndpoint,
         perSecond: perSecond ?? undefined,
         retentionMs: retention.keepMs,
@@ -172,7 +113,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
         isReplicated,
         clock: serviceClock,
         logger: serviceLogger,
-        scriptLimits,
+        functionLimits,
       });
       return createRedisWebhookStore(context, {
         now: () => shared.time.now(),
@@ -193,7 +134,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
     async check() {
       const shared = session ?? createSession({ ...base, clock, logger });
       try {
-        return await checkStorage(shared, { partitions, contentKeys, layout, scriptLimits });
+        return await checkStorage(shared, { partitions, contentKeys, layout, functionLimits });
       } finally {
         if (shared !== session) shared.close();
       }

@@ -6,6 +6,7 @@
 
 import { createHash } from "node:crypto";
 import * as constants from "../queue/constants.js";
+import type { RedisClient } from "./clients.js";
 import accounts from "./library/accounts.lua";
 import append from "./library/append.lua";
 import base from "./library/base.lua";
@@ -104,7 +105,7 @@ const VERSION = createHash("sha1")
   .slice(0, 12);
 
 /** Every library of Postbell is named like this. */
-export const LIBRARY_PREFIX = "postbell_";
+const LIBRARY_PREFIX = "postbell_";
 
 export const LIBRARY_NAME = `${LIBRARY_PREFIX}${VERSION}`;
 
@@ -122,3 +123,49 @@ export const LIBRARY = [
 
 /** The name by which Redis knows a function. Names are unique on a server. */
 export const toFunctionName = (name: RedisFunction): string => `${LIBRARY_NAME}_${name}`;
+
+/**
+ * Loads the library where it is missing: on a server that is new, was emptied with its functions, or
+ * had another version of Postbell. Replicas and restarts keep it. Of a Cluster, each master needs it.
+ */
+export class LibraryLoader {
+  readonly #client: RedisClient;
+  #loading: Promise<unknown> | undefined;
+
+  constructor(client: RedisClient) {
+    this.#client = client;
+  }
+
+  /** Calls at the same time share one load. */
+  load(): Promise<unknown> {
+    this.#loading ??= Promise.all(this.#listNodes().map(loadLibrary)).finally(() => {
+      this.#loading = undefined;
+    });
+    return this.#loading;
+  }
+
+  async removeOthers(): Promise<void> {
+    await Promise.all(this.#listNodes().map(removeOtherLibraries));
+  }
+
+  /** The master that misses a function has a connection: it has replied. */
+  #listNodes(): readonly RedisClient[] {
+    const masters = this.#client.nodes?.("master");
+    return masters?.filter(({ status }) => status === "ready") ?? [this.#client];
+  }
+}
+
+async function loadLibrary(node: RedisClient): Promise<void> {
+  try {
+    await node.call("FUNCTION", "LOAD", LIBRARY);
+  } catch (error) {
+    // Another process was faster.
+    if (!String(error).includes("already exists")) throw error;
+  }
+}
+
+async function removeOtherLibraries(node: RedisClient): Promise<void> {
+  const libraries = await node.call("FUNCTION", "LIST", "LIBRARYNAME", `${LIBRARY_PREFIX}*`);
+  for (const [, name] of libraries as [field: string, name: string][])
+    if (name !== LIBRARY_NAME) await node.call("FUNCTION", "DELETE", name);
+}

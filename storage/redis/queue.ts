@@ -19,6 +19,7 @@ import {
   CLAIM_WITHIN_MS,
   ClaimReader,
   type ClaimReply,
+  createEventCache,
   decodeClaimReply,
   encodeClaim,
   type Leased,
@@ -31,13 +32,12 @@ import {
   encodeAttempt,
   encodeAttemptSummary,
   encodeDeliveryId,
+  encodeText,
   isPlainAttempt,
-} from "./delivery-codec.js";
-import { createEventCache } from "./event-codec.js";
+} from "./codec.js";
 import type { Partition } from "./partition.js";
 import { resultUnknown } from "./redis-errors.js";
-import type { RedisStoreContext } from "./store-context.js";
-import { encodeText } from "./text-codec.js";
+import type { RedisStoreContext } from "./session.js";
 import { Upkeep } from "./upkeep.js";
 import { decodeOwner, encodeLane } from "./webhook-codec.js";
 

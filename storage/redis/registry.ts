@@ -6,8 +6,8 @@ import { retry } from "../../src/core/retry.js";
 import { changeDetails, rotateSecret } from "../../src/webhooks/store/records.js";
 import type { RegistrationStore, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
-import type { RedisStoreContext } from "./store-context.js";
-import { encodeText, encodeUuid } from "./text-codec.js";
+import { encodeText, encodeUuid } from "./codec.js";
+import type { RedisStoreContext } from "./session.js";
 import {
   decodeReadable,
   decodeWebhook,

@@ -1,16 +1,18 @@
 /**
  * The session of one storage with its Redis: the connections, the server's time and the
  * notifications of workers. The webhook store and the content store of a storage share one session.
+ * The parts of a webhook store call Redis through its context.
  */
 
 import { type Clock, withTimeout } from "../../src/core/clock.js";
 import type { Logger } from "../../src/core/logger.js";
+import type { Seal } from "../seal.js";
 import { createClockTime, createServerTime, type ServerTime } from "../server-time.js";
 import { listClientWarnings, type RedisArgument, type RedisClient, type RedisClients } from "./clients.js";
 import { type CallOptions, createRedisConnection, type RedisConnection } from "./connection.js";
 import type { LayoutGuard } from "./layout.js";
 import type { RedisFunction } from "./library.js";
-import type { KeySet, Partitions } from "./partition.js";
+import type { KeySet, PartitionLimits, Partitions } from "./partition.js";
 import { resultUnknown } from "./redis-errors.js";
 import { createReplicationCheck } from "./replication.js";
 import { inspectServer, type ServerReport } from "./server-report.js";
@@ -213,5 +215,118 @@ export function createSession(options: SessionOptions): Session {
       workers.close();
       pool.close();
     },
+  };
+}
+
+/** How a function of the webhook store is called. */
+export interface FunctionCall extends CallOptions {
+  /** The time of the storage, in epoch ms. */
+  readonly now: number;
+  /** The named options of the function; absent ones are `undefined`. */
+  readonly options?: object | undefined;
+  /** The arguments of the items that the function handles. */
+  readonly items?: readonly RedisArgument[] | undefined;
+}
+
+/** The limits that every function takes among its options. */
+export interface FunctionLimits {
+  readonly perEndpoint: number;
+  readonly perSecond: number | undefined;
+  readonly retentionMs: number;
+  readonly retentionEvents: number;
+}
+
+export interface DurableReply {
+  readonly reply: unknown;
+  /** True if a replica has the change; `undefined` if the storage does not ask replicas. */
+  readonly confirmed: boolean | undefined;
+}
+
+export interface RedisStoreContext {
+  readonly partitions: Partitions;
+  readonly seal: Seal;
+  readonly limits: PartitionLimits;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  /** True with `durability: "replicated"`. */
+  readonly isReplicated: boolean;
+  /** The longest a worker may sleep: it then claims without a notification. */
+  readonly maxSleepMs: number;
+  /** Runs a function on a partition, with the limits among its options. */
+  readonly run: (name: RedisFunction, partition: KeySet, call: FunctionCall) => Promise<unknown>;
+  /**
+   * Like `run`, for changes that have to be durable: also resolves with whether a replica has it.
+   */
+  readonly runDurably: (name: RedisFunction, partition: KeySet, call: FunctionCall) => Promise<DurableReply>;
+  /** Sends a command that only reads. */
+  readonly call: (command: string, ...args: readonly RedisArgument[]) => Promise<unknown>;
+  /**
+   * Connects at the first call, and keeps the sample of the server's time fresh. Resolves with
+   * `now`, or with the storage's time if that was not known when the caller read `now`.
+   */
+  readonly connect: (now: number) => Promise<number>;
+  /** Notifies workers that something may be due at `at`. An empty or missing time is ignored. */
+  readonly notifyWorkers: (at: string | undefined) => void;
+  /** Same as `connectionId` of the session. */
+  readonly connectionId: () => number;
+  /** To be called when Redis turns out to have been emptied or replaced. */
+  readonly onReset: () => void;
+}
+
+/** Encodes the options of a function: `begin` in `library/define.lua` decodes them. */
+export const encodeOptions = (limits: FunctionLimits, now: number, options?: object): string =>
+  JSON.stringify({ now, ...limits, ...options });
+
+/** How long work of another process may wait if its notification was lost. */
+const MAX_SLEEP_MS = 1_000;
+/** The same with `durability: "replicated"`, which has no notifications. */
+const MAX_SLEEP_WITHOUT_NOTIFICATIONS_MS = 200;
+
+interface ContextOptions {
+  session: Session;
+  layout: LayoutGuard;
+  partitions: Partitions;
+  seal: Seal;
+  limits: PartitionLimits;
+  isReplicated: boolean;
+  clock: Clock;
+  logger: Logger;
+  functionLimits: FunctionLimits;
+}
+
+export function createStoreContext(options: ContextOptions): RedisStoreContext {
+  const { session, layout, functionLimits, isReplicated } = options;
+  const { time, workers, connection } = session;
+  const encodeArguments = ({ now, options: named, items = [] }: FunctionCall): RedisArgument[] => [
+    encodeOptions(functionLimits, now, named),
+    ...items,
+  ];
+  const run: RedisStoreContext["run"] = async (script, on, call) =>
+    (await connection()).run(script, on, encodeArguments(call), call);
+  return {
+    partitions: options.partitions,
+    seal: options.seal,
+    limits: options.limits,
+    logger: options.logger,
+    clock: options.clock,
+    maxSleepMs: isReplicated ? MAX_SLEEP_WITHOUT_NOTIFICATIONS_MS : MAX_SLEEP_MS,
+    run,
+    runDurably: async (script, partition, call) =>
+      isReplicated
+        ? session.runReplicated(script, partition, encodeArguments(call), call)
+        : { reply: await run(script, partition, call), confirmed: undefined },
+    call: async (command, ...args) => (await connection()).call(command, ...args),
+    async connect(now) {
+      const wasKnown = time.isKnown;
+      await session.open(layout);
+      await time.refresh();
+      return wasKnown ? now : time.now();
+    },
+    notifyWorkers: (at) => {
+      if (at) workers.notify(Number(at));
+    },
+    connectionId: session.connectionId,
+    onReset: session.reopen,
+    isReplicated,
   };
 }

@@ -3,10 +3,9 @@
  * be read, and notices that Redis was emptied. Claims and settlements find the work for it.
  */
 
-import type { Leased } from "./claim-reader.js";
-import type { EventCache } from "./event-codec.js";
+import type { EventCache, Leased } from "./claim-reader.js";
 import type { Partition } from "./partition.js";
-import type { RedisStoreContext } from "./store-context.js";
+import type { RedisStoreContext } from "./session.js";
 
 /** Each call frees at most a hundred events of an account. */
 const MAX_TIDY_CALLS = 10;

@@ -10,7 +10,7 @@ import type { EventFilter } from "../../src/webhooks/event-types/event-filter.js
 import { pickDetails } from "../../src/webhooks/store/records.js";
 import type { Lane, WebhookRecord, WebhookStatus } from "../../src/webhooks/store.js";
 import { closeHeaders, openHeaders, type Seal } from "../seal.js";
-import { decodeNumber, encodeText } from "./text-codec.js";
+import { decodeNumber, encodeText } from "./codec.js";
 
 export const encodeStatus = (status: WebhookStatus): string => (status === "ENABLED" ? "E" : "D");
 

@@ -4,14 +4,14 @@ import { randomUUID } from "node:crypto";
 import type { AuditRecord, StoreStats, WebhookRecord, WebhookStore } from "../../src/webhooks/store.js";
 import { validateCursor } from "../cursor.js";
 import { createRedisAccountList } from "./account-list.js";
+import { encodeText } from "./codec.js";
 import { createRedisDataKeys } from "./data-keys.js";
 import { createRedisDeliveryLog } from "./delivery-log.js";
 import { createRedisErasure } from "./erasure.js";
 import type { KeySet } from "./partition.js";
 import { RedisQueue } from "./queue.js";
 import { createRedisRegistry } from "./registry.js";
-import type { RedisStoreContext } from "./store-context.js";
-import { encodeText } from "./text-codec.js";
+import type { RedisStoreContext } from "./session.js";
 import { decodeReadable, encodeStatus } from "./webhook-codec.js";
 
 export function createRedisWebhookStore(

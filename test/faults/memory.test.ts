@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { manualClock } from "../../src/testing/manual-clock.js";
-import { decodeUuid, encodeUuid } from "../../storage/redis/text-codec.js";
+import { decodeUuid, encodeUuid } from "../../storage/redis/codec.js";
 import { type RedisServer, startRedis } from "../support/redis-server.js";
 import { openStore } from "./support/redis-store.js";
 import { codeOf, eventually, newEvent } from "./support/store-driver.js";

@@ -6,8 +6,8 @@
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { encodeUuid } from "../../storage/redis/codec.js";
 import { createPartitions } from "../../storage/redis/partition.js";
-import { encodeUuid } from "../../storage/redis/text-codec.js";
 import { type RedisServer, startRedis } from "../support/redis-server.js";
 import { type OpenStore, openStore } from "./support/redis-store.js";
 import { codeOf, eventually, newEvent } from "./support/store-driver.js";

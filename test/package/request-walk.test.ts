@@ -12,7 +12,7 @@ beforeAll(async () => {
 describe("the path of an event, from emit to its settlement", () => {
   it.each([
     ["memory", 36],
-    ["redis", 48],
+    ["redis", 45],
   ])("passes few files: %s", (storage, limit) => {
     const files = walks[storage] ?? [];
     expect(files).toContain("src/webhooks/delivery/worker.js");

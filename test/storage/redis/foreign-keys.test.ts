@@ -9,7 +9,7 @@ import { manualClock } from "../../../src/testing/manual-clock.js";
 import type { Claim, Settlement } from "../../../src/webhooks/store.js";
 import { toFunctionName } from "../../../storage/redis/library.js";
 import { createPartitions } from "../../../storage/redis/partition.js";
-import { encodeOptions } from "../../../storage/redis/store-context.js";
+import { encodeOptions } from "../../../storage/redis/session.js";
 import { openStore } from "../../faults/support/redis-store.js";
 import { codeOf, newEvent } from "../../faults/support/store-driver.js";
 import { redisUrl } from "../../support/redis.js";

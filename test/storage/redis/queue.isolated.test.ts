@@ -7,7 +7,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { manualClock } from "../../../src/testing/manual-clock.js";
 import type { Claim, EventRecord } from "../../../src/webhooks/store.js";
-import { encodeUuid } from "../../../storage/redis/text-codec.js";
+import { encodeUuid } from "../../../storage/redis/codec.js";
 import { type OpenStore, openStore } from "../../faults/support/redis-store.js";
 import { newEvent } from "../../faults/support/store-driver.js";
 import { eventually } from "../../support/eventually.js";

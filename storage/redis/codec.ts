@@ -1,7 +1,7 @@
 /**
- * Encodes the ids of deliveries and their attempts, and decodes stored deliveries, whose records
- * `library/deliveries.lua` describes. Functions know a delivery by the number of its webhook and
- * a suffix, `<event>` or `<event>.<serial>`.
+ * Encodes and decodes events, deliveries and their attempts, whose records `library/deliveries.lua`
+ * describes, and the texts, numbers and UUIDs in records, keys and members. Functions know a delivery
+ * by the number of its webhook and a suffix, `<event>` or `<event>.<serial>`.
  */
 
 import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/store/records.js";
@@ -11,8 +11,88 @@ import type {
   Claim,
   DeliveryRecord,
   DeliveryState,
+  EventRecord,
 } from "../../src/webhooks/store.js";
-import { decodeNumber, decodeText, decodeUuid, encodeUuid } from "./text-codec.js";
+import { copyEvent } from "../queue/append.js";
+import { decodeStoredText } from "../stored-text.js";
+
+/** Texts that are stored unchanged: nearly every account, type and token. */
+const PLAIN = /^[\w.*-]*$/;
+
+/**
+ * Any text as one without blanks, commas, slashes and line feeds, so that it can be part of a line,
+ * a key or a member.
+ */
+export const encodeText = (text: string): string =>
+  PLAIN.test(text) ? text : encodeURIComponent(JSON.stringify(text).slice(1, -1));
+export const decodeText = (encoded: string): string =>
+  PLAIN.test(encoded) ? encoded : (JSON.parse(`"${decodeURIComponent(encoded)}"`) as string);
+
+export const decodeNumber = (text: string | undefined): number | null => (text ? Number(text) : null);
+
+/**
+ * Encodes a UUID in 22 characters instead of 36: every member that points at an event contains one.
+ */
+export const encodeUuid = (uuid: string): string =>
+  Buffer.from(uuid.replaceAll("-", ""), "hex").toString("base64url");
+
+export function decodeUuid(short: string): string {
+  const hex = Buffer.from(short, "base64url").toString("hex");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+}
+
+/** A stored event. */
+export interface StoredEvent {
+  readonly event: EventRecord;
+  readonly createdAt: number;
+}
+
+/**
+ * Encodes the type of an event with its subject and its tags, if it has any: `type`,
+ * `type,subject`, `type,subject,tag,tag`, or `type,,tag` without a subject. Encoded
+ * texts have no commas.
+ */
+export function encodeLabel({ type, subject, tags }: Pick<EventRecord, "type" | "subject" | "tags">): string {
+  if (tags !== undefined) return [type, subject ?? "", ...tags].map(encodeText).join(",");
+  return subject === undefined ? encodeText(type) : `${encodeText(type)},${encodeText(subject)}`;
+}
+
+export function decodeLabel(label: string): Pick<EventRecord, "type" | "subject" | "tags"> {
+  const [type = "", subject = "", ...tags] = label.split(",");
+  return {
+    type: decodeText(type),
+    ...(subject !== "" && { subject: decodeText(subject) }),
+    ...(tags.length > 0 && { tags: tags.map(decodeText) }),
+  };
+}
+
+/** Returns the time that an order begins with. */
+export const decodeOrderTime = (order: string): number => Number.parseInt(order.slice(0, 11), 16);
+
+/** The first line of `order,remember until,nonce,webhooks⏎digest⏎label⏎payload`. */
+const EVENT_HEAD = /^([0-9a-f]{15}),\d+,[^\n]*$/i;
+
+/** Returns `undefined` if the text is not a stored event. */
+export function decodeEvent(text: string, account: string, id: string): StoredEvent | undefined {
+  const headEnd = text.indexOf("\n");
+  const digestAt = headEnd + 1;
+  const typeAt = text.indexOf("\n", digestAt) + 1;
+  const payloadAt = text.indexOf("\n", typeAt) + 1;
+  const [, order = ""] = EVENT_HEAD.exec(text.slice(0, Math.max(0, headEnd))) ?? [];
+  if (order === "" || typeAt === 0 || payloadAt === 0) return undefined;
+  try {
+    const event = copyEvent({
+      id,
+      account,
+      ...decodeLabel(text.slice(typeAt, payloadAt - 1)),
+      digest: JSON.parse(text.slice(digestAt, typeAt - 1)) as string,
+      payload: decodeStoredText(text.slice(payloadAt)),
+    });
+    return { event, createdAt: decodeOrderTime(order) };
+  } catch {
+    return undefined;
+  }
+}
 
 /** Returns the suffix of a delivery; `undefined` for any other text. */
 export function encodeDeliveryId(id: string): { webhookId: string; suffix: string } | undefined {
