@@ -3,8 +3,6 @@
  * each other, and ties it to its life cycle.
  */
 
-import { isDate } from "node:util/types";
-import { PostbellError } from "../core/errors.js";
 import { guardedLogger, type Logger, toServiceLogger } from "../core/logger.js";
 import { createStorageCircuit } from "../core/storage-circuit.js";
 import { countStoreErrors, guardedTelemetry } from "../core/telemetry.js";
@@ -41,7 +39,7 @@ import { createPostTypes } from "./posts/post-types.js";
 import { createPreview } from "./posts/preview-post.js";
 import { autosaveRoutes } from "./posts/revisions/autosave-routes.js";
 import { createRevisionKeeper } from "./posts/revisions/keep-revisions.js";
-import { createRestoreRevision } from "./posts/revisions/restore-revision.js";
+import { createRevisionRestorer } from "./posts/revisions/restore-revision.js";
 import { revisionRoutes } from "./posts/revisions/revision-routes.js";
 import type { ContentChanged } from "./records/record-changes.js";
 import { createContentRenderer } from "./rendering/content-renderer.js";
@@ -319,23 +317,6 @@ const createChangeHook =
     const call = async (): Promise<unknown> => changed?.(change);
     call().catch((error: unknown) => logger.error({ error }, "the hook `changed` has failed"));
   };
-
-function createRevisionRestorer(base: PostBase): Content["restoreRevision"] {
-  const { repository, callers } = base;
-  const restore = createRestoreRevision(base);
-  return async (postId, revisionId, { as, ifUnmodifiedSince }) => {
-    const since = isDate(ifUnmodifiedSince) ? ifUnmodifiedSince.getTime() : Number.NaN;
-    if (ifUnmodifiedSince !== undefined && Number.isNaN(since)) {
-      throw new PostbellError(
-        "invalid_argument",
-        "restoreRevision: ifUnmodifiedSince must be a valid Date.",
-        { field: "ifUnmodifiedSince" },
-      );
-    }
-    await repository.current();
-    await restore(postId, revisionId, await callers.load(as), since);
-  };
-}
 
 /** Returns the members of the index that describe the site. */
 function describeSite({ site, settings, clock }: AssembledBase): JsonObject {

@@ -7,16 +7,16 @@
 import { runSteps, type Steps } from "../../core/next-turn.js";
 import { trimEnd } from "../../core/trim-end.js";
 import { type HtmlToken, tokenGroups } from "./markup.js";
-
-/** A tag of a block element, or the text and the inline tags between two of them. */
-interface Piece {
-  text: string;
-  isBlock: boolean;
-}
-
-const OPEN: Piece = { text: "<p>", isBlock: true };
-const CLOSE: Piece = { text: "</p>", isBlock: true };
-const LINE_END: Piece = { text: "\n", isBlock: false };
+import {
+  addAll,
+  CLOSE,
+  LINE_END,
+  OPEN,
+  PARAGRAPH_RULES,
+  type ParagraphRule,
+  type Piece,
+  trimAsciiEnd,
+} from "./paragraph-rules.js";
 
 /** These begin a paragraph, and end one. */
 const BREAKS_BEFORE =
@@ -59,13 +59,8 @@ const VERBATIM = ["pre", "svg", "math"];
  */
 const KEPT_LINE_END = "\ufdd2";
 
-/** Blanks of ASCII only: WordPress keeps no-break spaces. */
-const BLANKS = " \t\n\v\f\r";
-
 const keepLineEnds = (text: string): string => text.replaceAll("\n", KEPT_LINE_END);
-const trimBlanksEnd = (text: string): string => trimEnd(text, BLANKS);
 const trimBlanksStart = (text: string): string => text.replace(/^[ \t\n\v\f\r]+/, "");
-const isBlank = ({ text, isBlock }: Piece): boolean => !isBlock && trimBlanksEnd(text) === "";
 
 /**
  * Returns the HTML with its paragraphs and line breaks, ended by a line end; empty for blanks
@@ -73,14 +68,14 @@ const isBlank = ({ text, isBlock }: Piece): boolean => !isBlock && trimBlanksEnd
  */
 export function* paragraphSteps(written: string): Steps<string> {
   const html = written.replaceAll(KEPT_LINE_END, "").replace(/\r\n?/g, "\n");
-  if (trimBlanksEnd(html) === "") return "";
+  if (trimAsciiEnd(html) === "") return "";
   const reader = new PieceReader(html);
   for (const group of tokenGroups(html)) {
     for (const token of group) reader.read(token);
     yield;
   }
   let pieces = yield* wrapParagraphs(reader.finish());
-  for (const rule of RULES) pieces = yield* rewrite(pieces, rule);
+  for (const rule of PARAGRAPH_RULES) pieces = yield* rewrite(pieces, rule);
   return (yield* breakLines(pieces)).join("").replaceAll(KEPT_LINE_END, "\n");
 }
 
@@ -164,7 +159,7 @@ class PieceReader {
   /** Removes the blanks since the last tag. */
   #trim(): void {
     while (this.#inline.length > 0) {
-      const last = trimBlanksEnd(this.#inline.pop() ?? "");
+      const last = trimAsciiEnd(this.#inline.pop() ?? "");
       if (last === "") continue;
       this.#inline.push(last);
       return;
@@ -181,11 +176,6 @@ class PieceReader {
 
 /** Pieces, and lines of a text, that are processed in one step: a few milliseconds. */
 const PER_STEP = 8_192;
-
-/** Adds any number of pieces: a call takes at most some 100 000 arguments. */
-function addAll(pieces: Piece[], added: Piece[]): void {
-  for (const piece of added) pieces.push(piece);
-}
 
 /** Puts `<p>` and `</p>` around whatever stands between blank lines. */
 function* wrapParagraphs(pieces: Piece[]): Steps<Piece[]> {
@@ -224,13 +214,7 @@ function trimLineEnds(paragraph: Piece[]): Piece[] {
     .filter(({ text }) => text !== "");
 }
 
-/**
- * Looks at the pieces from `at` on. Where it applies, it adds others instead to `out` and returns
- * how many it has replaced; otherwise it returns 0.
- */
-type Rule = (pieces: Piece[], at: number, out: Piece[]) => number;
-
-function* rewrite(pieces: Piece[], rule: Rule): Steps<Piece[]> {
+function* rewrite(pieces: Piece[], rule: ParagraphRule): Steps<Piece[]> {
   const out: Piece[] = [];
   for (let at = 0, steps = 1; at < pieces.length; steps += 1) {
     if (steps % PER_STEP === 0) yield;
@@ -240,105 +224,6 @@ function* rewrite(pieces: Piece[], rule: Rule): Steps<Piece[]> {
   }
   return out;
 }
-
-/** Returns the first place from `at` on that is not blank. */
-function skipBlanks(pieces: Piece[], at: number): number {
-  let next = at;
-  for (let piece = pieces[next]; piece !== undefined && isBlank(piece); piece = pieces[next]) next += 1;
-  return next;
-}
-
-const isText = (piece: Piece | undefined, text: string): boolean => piece?.text === text;
-
-/** `<p> </p>` is removed. */
-const removeEmpty: Rule = (pieces, at) => {
-  if (!isText(pieces[at], "<p>")) return 0;
-  const end = skipBlanks(pieces, at + 1);
-  return isText(pieces[end], "</p>") ? end + 1 - at : 0;
-};
-
-/** `<p>text</div>` gets the missing `</p>`. */
-const closeInContainer: Rule = (pieces, at, out) => {
-  if (!isText(pieces[at], "<p>")) return 0;
-  let end = at + 1;
-  while (pieces[end]?.isBlock === false && !pieces[end]?.text.includes("<")) end += 1;
-  const container = pieces[end];
-  if (end === at + 1 || container === undefined) return 0;
-  if (!/^<\/(?:address|div|form)>$/.test(container.text)) return 0;
-  addAll(out, pieces.slice(at, end));
-  out.push(CLOSE, container);
-  return end + 1 - at;
-};
-
-/** `<p> <div> </p>` is `<div>`. */
-const unwrapLoneTag: Rule = (pieces, at, out) => {
-  if (!isText(pieces[at], "<p>")) return 0;
-  const tagAt = skipBlanks(pieces, at + 1);
-  const tag = pieces[tagAt];
-  const end = skipBlanks(pieces, tagAt + 1);
-  if (tag?.isBlock !== true || !isText(pieces[end], "</p>")) return 0;
-  out.push(tag);
-  return end + 1 - at;
-};
-
-/** `<p><li>text</p>` on one line is `<li>text`. */
-const unwrapItem: Rule = (pieces, at, out) => {
-  if (!isText(pieces[at], "<p>") || pieces[at + 1]?.text.startsWith("<li") !== true) return 0;
-  for (let end = at + 1; end < pieces.length; end += 1) {
-    if (pieces[end]?.text.includes("\n")) return 0;
-    if (!isText(pieces[end], "</p>")) continue;
-    addAll(out, pieces.slice(at + 1, end));
-    return end + 1 - at;
-  }
-  return 0;
-};
-
-/** The paragraph around a `<blockquote>` moves into it. */
-const enterQuote: Rule = (pieces, at, out) => {
-  const quote = pieces[at + 1];
-  if (!isText(pieces[at], "<p>") || quote?.text.startsWith("<blockquote") !== true) return 0;
-  out.push(quote, OPEN);
-  return 2;
-};
-
-const leaveQuote: Rule = (pieces, at, out) => {
-  const quote = pieces[at];
-  if (quote?.text !== "</blockquote>" || !isText(pieces[at + 1], "</p>")) return 0;
-  out.push(CLOSE, quote);
-  return 2;
-};
-
-/** `<p> <div>` is `<div>`. */
-const removeOpenBeforeTag: Rule = (pieces, at, out) => {
-  if (!isText(pieces[at], "<p>")) return 0;
-  const tagAt = skipBlanks(pieces, at + 1);
-  const tag = pieces[tagAt];
-  if (tag?.isBlock !== true) return 0;
-  out.push(tag);
-  return tagAt + 1 - at;
-};
-
-/** `</div> </p>` is `</div>`. */
-const removeCloseAfterTag: Rule = (pieces, at, out) => {
-  const tag = pieces[at];
-  if (tag?.isBlock !== true) return 0;
-  const end = skipBlanks(pieces, at + 1);
-  if (!isText(pieces[end], "</p>")) return 0;
-  out.push(tag);
-  return end + 1 - at;
-};
-
-/** In the order in which WordPress applies them, each from the start to the end of the text. */
-const RULES: Rule[] = [
-  removeEmpty,
-  closeInContainer,
-  unwrapLoneTag,
-  unwrapItem,
-  enterQuote,
-  leaveQuote,
-  removeOpenBeforeTag,
-  removeCloseAfterTag,
-];
 
 /** Ends lines of text by `<br />`, except beside tags that begin a new line themselves. */
 function* breakLines(pieces: Piece[]): Steps<string[]> {
@@ -373,14 +258,14 @@ function* endLines(texts: string[]): Steps<string> {
   for (const [at, line] of lines.entries()) {
     if (at % PER_STEP === PER_STEP - 1) yield;
     if (at === lines.length - 1) parts.push(line);
-    else if (at === 0 || trimBlanksEnd(line) !== "") parts.push(endLine(line));
+    else if (at === 0 || trimAsciiEnd(line) !== "") parts.push(endLine(line));
   }
   return parts.join("");
 }
 
 /** A line that has a break at its end gets no other one, unless a blank follows it. */
 function endLine(line: string): string {
-  const written = trimBlanksEnd(line);
+  const written = trimAsciiEnd(line);
   if (!written.endsWith(BREAK)) return `${written}${BREAK}\n`;
   return line === written ? `${line}\n` : `${line.slice(0, written.length + 1)}${BREAK}\n`;
 }
@@ -391,6 +276,6 @@ function removeFirstBreak(text: string): string {
 }
 
 function removeLastBreak(text: string): string {
-  const end = trimBlanksEnd(text);
+  const end = trimAsciiEnd(text);
   return end.endsWith(BREAK) ? end.slice(0, -BREAK.length) + text.slice(end.length) : text;
 }

@@ -5,8 +5,9 @@
 
 import sax from "sax";
 import { PostbellError } from "../../core/errors.js";
-import { createEntryCollector, getLongest, isEntry, isTextRead, mayFollow } from "./entry-collector.js";
+import { createEntryCollector } from "./entry-collector.js";
 import type { WxrDamage, WxrEntry } from "./types.js";
+import { getLongest, isEntry, isTextRead, mayFollow } from "./wxr-elements.js";
 import { createWxrText } from "./wxr-text.js";
 
 export interface WxrReader {

@@ -3,7 +3,10 @@
  * revision and updates the post.
  */
 
+import { isDate } from "node:util/types";
+import { PostbellError } from "../../../core/errors.js";
 import type { Caller } from "../../auth/caller.js";
+import type { Content } from "../../content.js";
 import type { Post } from "../../records/records.js";
 import { RestError, refusal } from "../../rest/error.js";
 import { assertUnmodified } from "../change-post.js";
@@ -75,4 +78,22 @@ export function createRestoreRevision({
       const restored: Post = { ...written, isTrusted: written.isTrusted && revision.isTrusted };
       transaction.putPost(await keepRevision(transaction, restored, caller.id));
     });
+}
+
+/** Returns the method of the service: checks its arguments, and restores what the storage has now. */
+export function createRevisionRestorer(base: PostBase): Content["restoreRevision"] {
+  const { repository, callers } = base;
+  const restore = createRestoreRevision(base);
+  return async (postId, revisionId, { as, ifUnmodifiedSince }) => {
+    const since = isDate(ifUnmodifiedSince) ? ifUnmodifiedSince.getTime() : Number.NaN;
+    if (ifUnmodifiedSince !== undefined && Number.isNaN(since)) {
+      throw new PostbellError(
+        "invalid_argument",
+        "restoreRevision: ifUnmodifiedSince must be a valid Date.",
+        { field: "ifUnmodifiedSince" },
+      );
+    }
+    await repository.current();
+    await restore(postId, revisionId, await callers.load(as), since);
+  };
 }
