@@ -182,6 +182,7 @@ const toRecord = ({ account, at, ...entry }: AuditEntry): AuditRecord => ({
   account,
   at: at.getTime(),
   entry: JSON.stringify(entry),
+  isDelivery: entry.action.startsWith("delivery."),
 });
 
 const toEntry = ({ account, at, entry }: AuditRecord): AuditEntry => ({

@@ -45,10 +45,11 @@ function eraseRecords(
 }
 
 function eraseAuditLog({ audit }: State, account: string): number {
-  const { length } = audit.logs.get(account) ?? [];
+  const { deliveries, others } = audit.logs.get(account) ?? { deliveries: [], others: [] };
+  const count = deliveries.length + others.length;
   audit.logs.delete(account);
-  audit.size -= length;
-  return length;
+  audit.size -= count;
+  return count;
 }
 
 /** Erases what is remembered of an account. */

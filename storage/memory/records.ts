@@ -169,9 +169,15 @@ export interface Replay {
 
 /** The audit logs by account, the one that was changed last at the end. */
 export interface AuditLogs {
-  logs: Map<string, AuditRow[]>;
+  logs: Map<string, AuditLogOfAccount>;
   /** The number of entries in all of them. */
   size: number;
+}
+
+/** The entries about deliveries, and the others, oldest first. */
+export interface AuditLogOfAccount {
+  deliveries: AuditRow[];
+  others: AuditRow[];
 }
 
 export interface AuditRow {

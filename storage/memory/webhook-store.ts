@@ -157,17 +157,24 @@ const MAX_AUDIT_ENTRIES = 100_000;
 function addAuditEntry({ audit }: State, row: AuditRow, keep: number): void {
   const { logs } = audit;
   const { account } = row.record;
-  const log = logs.get(account) ?? [];
-  log.push(row);
-  const removed = log.splice(0, log.length - keep);
+  const log = logs.get(account) ?? { deliveries: [], others: [] };
+  const rows = row.record.isDelivery ? log.deliveries : log.others;
+  rows.push(row);
+  const removed = rows.splice(0, Math.max(0, rows.length - keep));
   logs.delete(account);
   logs.set(account, log);
   audit.size += 1 - removed.length;
-  for (const [other, { length }] of logs) {
+  for (const [other, { deliveries, others }] of logs) {
     if (audit.size <= MAX_AUDIT_ENTRIES) break;
     logs.delete(other);
-    audit.size -= length;
+    audit.size -= deliveries.length + others.length;
   }
+}
+
+/** Returns at most `count` rows before an order, newest first. */
+function takeNewest(rows: AuditRow[], before: number, count: number): AuditRow[] {
+  const end = 1 + rows.findLastIndex(({ order }) => order < before);
+  return rows.slice(Math.max(0, end - count), end).reverse();
 }
 
 function createMemoryAuditLog({ state }: MemoryStoreContext): AuditLogStore {
@@ -179,10 +186,10 @@ function createMemoryAuditLog({ state }: MemoryStoreContext): AuditLogStore {
 
     async listAuditEntries({ account, cursor, limit }) {
       const before = parsePageStart(cursor) ?? Number.POSITIVE_INFINITY;
-      const log = state.audit.logs.get(account) ?? [];
-      const end = 1 + log.findLastIndex(({ order }) => order < before);
-      const rows = log.slice(Math.max(0, end - limit), end).reverse();
-      const next = end > limit ? String(rows.at(-1)?.order) : null;
+      const { deliveries, others } = state.audit.logs.get(account) ?? { deliveries: [], others: [] };
+      const newest = [deliveries, others].flatMap((log) => takeNewest(log, before, limit + 1));
+      const rows = newest.sort((a, b) => b.order - a.order).slice(0, limit);
+      const next = newest.length > limit ? String(rows.at(-1)?.order) : null;
       return { entries: rows.map(({ record }) => record), next };
     },
   };

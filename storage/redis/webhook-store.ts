@@ -113,14 +113,47 @@ function createRedisHealthNotifications(
   };
 }
 
-/** The order and the nonce of the last entry of the page before. */
-const AUDIT_CURSOR = /^[0-9a-f]{15}\.[0-9a-f-]{36}$/;
+/** The log, the order and the nonce of the last entry of the page before. */
+const AUDIT_CURSOR = /^[dw][0-9a-f]{15}\.[0-9a-f-]{36}$/;
 
-/** The parts of a member of the audit log: `account/order/nonce/entry`. */
-const AUDIT_MEMBER = /^[^/]*\/([0-9a-f]{15})\/([0-9a-f-]{36})\/(.*)$/s;
+/** The parts of a member of the audit log: `account/log/order/nonce/entry`. */
+const AUDIT_MEMBER = /^[^/]*\/([dw])\/([0-9a-f]{15})\/([0-9a-f-]{36})\/(.*)$/s;
 
 /** The digits of an order that are its time. */
 const TIME_DIGITS = 11;
+
+/**
+ * The logs of an account: `d` for entries about deliveries, `w` for others. Of entries with the
+ * same order, those of `w` are newer.
+ */
+const AUDIT_LOGS = ["w", "d"] as const;
+
+/** An entry of the audit log, and where it stands. */
+interface AuditMember {
+  log: string;
+  order: string;
+  nonce: string;
+  entry: string;
+}
+
+const parseMember = (member: string): AuditMember => {
+  const [, log = "", order = "", nonce = "", entry = ""] = AUDIT_MEMBER.exec(member) ?? [];
+  return { log, order, nonce, entry };
+};
+
+/** Sorts newest first. Within one log, the entries are sorted already. */
+const compareMembers = (a: AuditMember, b: AuditMember): number =>
+  a.order === b.order ? (a.log < b.log ? 1 : a.log > b.log ? -1 : 0) : a.order < b.order ? 1 : -1;
+
+/** Returns the exclusive end of a log, as ZREVRANGEBYLEX takes it. `before`: a cursor. */
+function toLogEnd(name: string, log: string, before: string): string {
+  if (before === "") return `(${name}/${log}0`;
+  const [order = "", nonce = ""] = before.slice(1).split(".");
+  if (before[0] === log) return `(${name}/${log}/${order}/${nonce}`;
+  // Entries of this log with the same order come after those of `w`, and before those of `d`. `0`
+  // is the character after the slash.
+  return `(${name}/${log}/${order}${log === "d" ? "0" : "/"}`;
+}
 
 function createRedisAuditLog(
   context: RedisStoreContext,
@@ -131,10 +164,10 @@ function createRedisAuditLog(
       if (entries.length === 0) return;
       const at = await context.connect(now);
       const byLog = new Map<KeySet, (string | number)[]>();
-      for (const { account, at: time, entry } of entries) {
+      for (const { account, at: time, entry, isDelivery } of entries) {
         const { audit } = partitions.ofAccount(account);
         const texts = byLog.get(audit) ?? [];
-        texts.push(encodeText(account), time, entry);
+        texts.push(`${encodeText(account)}/${isDelivery ? "d" : "w"}`, time, entry);
         byLog.set(audit, texts);
       }
       const add = ([audit, items]: [KeySet, (string | number)[]]) =>
@@ -143,21 +176,25 @@ function createRedisAuditLog(
     },
 
     async listAuditEntries({ account, cursor, limit }) {
-      const before = validateCursor(cursor, AUDIT_CURSOR).replace(".", "/");
+      const before = validateCursor(cursor, AUDIT_CURSOR);
       await context.connect(0);
       const [key = ""] = partitions.ofAccount(account).audit.keys;
       const name = encodeText(account);
-      const end = before === "" ? `(${name}0` : `(${name}/${before}`;
-      const range = [end, `[${name}/`, "LIMIT", 0, limit + 1];
-      const members = (await call("ZREVRANGEBYLEX", key, ...range)) as string[];
-      const parts = members.slice(0, limit).map((member) => AUDIT_MEMBER.exec(member) ?? []);
-      const [, order, nonce] = parts.at(-1) ?? [];
-      return {
-        entries: parts.map(([, orderOf = "", , entry = ""]): AuditRecord => {
-          const at = Number.parseInt(orderOf.slice(0, TIME_DIGITS), 16);
-          return { account, at, entry };
+      const pages = await Promise.all(
+        AUDIT_LOGS.map((log) => {
+          const range = [toLogEnd(name, log, before), `[${name}/${log}/`, "LIMIT", 0, limit + 1];
+          return call("ZREVRANGEBYLEX", key, ...range) as Promise<string[]>;
         }),
-        next: members.length > limit ? `${order}.${nonce}` : null,
+      );
+      const members = pages.flat().map(parseMember).sort(compareMembers);
+      const shown = members.slice(0, limit);
+      const last = shown.at(-1);
+      return {
+        entries: shown.map(({ log, order, entry }): AuditRecord => {
+          const at = Number.parseInt(order.slice(0, TIME_DIGITS), 16);
+          return { account, at, entry, isDelivery: log === "d" };
+        }),
+        next: last !== undefined && members.length > limit ? `${last.log}${last.order}.${last.nonce}` : null,
       };
     },
   };

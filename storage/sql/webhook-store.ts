@@ -270,29 +270,39 @@ function createSqlHealthNotifications(context: SqlStoreContext): HealthMethods {
 /** Beyond the entries that were added, so many more may be removed after `keep` was lowered. */
 const MORE_REMOVED = 200;
 
-const OLD_ENTRIES = `SELECT position FROM {audit} WHERE account = $1 AND position <=
-    (SELECT position FROM {audit} WHERE account = $1 ORDER BY position DESC LIMIT 1 OFFSET $2)
-  ORDER BY position LIMIT $3`;
+const OLD_ENTRIES = `SELECT position FROM {audit} WHERE account = $1 AND is_delivery = $2 AND position <=
+    (SELECT position FROM {audit} WHERE account = $1 AND is_delivery = $2
+      ORDER BY position DESC LIMIT 1 OFFSET $3)
+  ORDER BY position LIMIT $4`;
 
 const AUDIT_PAGE =
-  "SELECT position, at, entry FROM {audit} WHERE account = $1 AND position < $2 ORDER BY position DESC LIMIT $3";
+  "SELECT position, at, entry, is_delivery FROM {audit} WHERE account = $1 AND position < $2 ORDER BY position DESC LIMIT $3";
 
 const AUDIT_CURSOR = /^[0-9]{1,15}$/;
 
-type AuditRow = Pick<RowOf<typeof audit>, "position" | "at" | "entry">;
+type AuditRow = Pick<RowOf<typeof audit>, "position" | "at" | "entry" | "is_delivery">;
 
 function createSqlAuditLog({ database }: SqlStoreContext): AuditLogStore {
   return {
     addAuditEntries: ({ entries, keep }) =>
       database.write(
         async (transaction) => {
-          const rows = entries.map(({ account, at, entry }) => [encodeStoredText(account), at, entry]);
-          await transaction.insert(audit, ["account", "at", "entry"], rows);
-          const accounts = [...new Set(rows.map(([account = ""]) => account))];
+          const rows = entries.map(({ account, at, entry, isDelivery }) => [
+            encodeStoredText(account),
+            at,
+            entry,
+            isDelivery ? 1 : 0,
+          ]);
+          await transaction.insert(audit, ["account", "at", "entry", "is_delivery"], rows);
+          const logs = [0, 1].flatMap((isDelivery) =>
+            [...new Set(rows.filter((row) => row[3] === isDelivery).map(([account = ""]) => account))].map(
+              (account) => [account, isDelivery],
+            ),
+          );
           const old = await transaction.forEach<{ position: number }>(
             OLD_ENTRIES,
-            ["text", "int", "int"],
-            accounts.map((account) => [account, keep, rows.length + MORE_REMOVED]),
+            ["text", "int", "int", "int"],
+            logs.map((log) => [...log, keep, rows.length + MORE_REMOVED]),
           );
           await transaction.remove(
             audit,
@@ -312,7 +322,14 @@ function createSqlAuditLog({ database }: SqlStoreContext): AuditLogStore {
       );
       const shown = rows.slice(0, limit);
       return {
-        entries: shown.map(({ at, entry }): AuditRecord => ({ account, at, entry })),
+        entries: shown.map(
+          (row): AuditRecord => ({
+            account,
+            at: row.at,
+            entry: row.entry,
+            isDelivery: row.is_delivery === 1,
+          }),
+        ),
         next: rows.length > limit ? String(shown.at(-1)?.position) : null,
       };
     },

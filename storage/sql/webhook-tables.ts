@@ -257,10 +257,12 @@ export const audit = {
     position: "position",
     account: "text",
     at: "int",
+    /** 1 for an entry about a delivery, 0 for others. */
+    is_delivery: "int",
     /** JSON. */
     entry: "text",
   },
-  indexes: [{ columns: ["account", "position"] }],
+  indexes: [{ columns: ["account", "position"] }, { columns: ["account", "is_delivery", "position"] }],
 } as const satisfies SqlTable;
 
 /** The keys that encrypt the bodies of events, one for each account that has such events. */

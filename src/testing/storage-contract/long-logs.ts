@@ -120,6 +120,8 @@ interface NewEntries {
   accounts: string[];
   count: number;
   keep: number;
+  /** Default false. */
+  isDelivery?: boolean;
 }
 
 /** Adds `count` entries in one call, a second after the ones before. */
@@ -132,12 +134,13 @@ export async function addEntries(s: Scenario, by: WebhookStore, entries: NewEntr
 async function addEntriesNow(
   s: Scenario,
   by: WebhookStore,
-  { accounts, count, keep }: NewEntries,
+  { accounts, count, keep, isDelivery = false }: NewEntries,
   call = 0,
 ): Promise<AuditRecord[]> {
   const entries = Array.from({ length: count }, (_, index) => ({
     account: accounts[index % accounts.length] ?? "",
     at: s.now(),
+    isDelivery,
     entry: JSON.stringify({ action: "webhook.changed", at: s.now(), call, index, text: "a/b\n\u00e9\ud800" }),
   }));
   await by.addAuditEntries?.({ entries, keep, now: s.now() });
@@ -204,6 +207,38 @@ export function testAuditLog(it: DeclareTest): void {
     );
     assert.deepEqual(await readAuditLog(s.store, "clinic"), added.flat().reverse().slice(0, keep));
     assert.equal((await readAuditLog(s.store, "hospital")).length, 3);
+  });
+
+  declare("entries about deliveries never push out the others, and are listed among them", async (s) => {
+    const accounts = ["clinic"];
+    const keep = 20;
+    const registered = await addEntries(s, s.store, { accounts, count: 3, keep });
+    const failed = await repeat(6, (index) =>
+      addEntries(s, s.alternate(index), { accounts, count: ENTRIES_PER_CALL, keep, isDelivery: true }),
+    );
+    const disabled = await addEntries(s, s.peer, { accounts, count: 2, keep });
+    const last = await addEntries(s, s.store, { accounts, count: 1, keep, isDelivery: true });
+    const deliveries = [...failed.flat(), ...last].slice(-keep);
+    const wanted = [...registered, ...deliveries.slice(0, -1), ...disabled, ...last].reverse();
+    for (const limit of [1, 7, 100]) assert.deepEqual(await readAuditLog(s.peer, "clinic", limit), wanted);
+  });
+
+  declare("pages of the audit log lose no entry of a millisecond that both logs have", async (s) => {
+    const accounts = ["clinic"];
+    await s.advance(SECOND_MS);
+    const added = await repeat(12, (call) =>
+      addEntriesNow(
+        s,
+        s.alternate(call),
+        { accounts, count: 2, keep: 100, isDelivery: call % 2 === 1 },
+        call,
+      ),
+    );
+    const wanted = added.flat().map(({ entry }) => entry);
+    for (const limit of [1, 3, 100]) {
+      const found = await readAuditLog(s.peer, "clinic", limit);
+      assert.deepEqual(found.map(({ entry }) => entry).toSorted(), wanted.toSorted());
+    }
   });
 
   declare("processes that add at once leave the audit log at its limit with the next entry", async (s) => {

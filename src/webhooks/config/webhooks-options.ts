@@ -182,9 +182,10 @@ export interface WebhookLimits {
    */
   hookMs?: number | undefined;
   /**
-   * Entries that the audit log keeps for each account, the newest. Default 0, at most 10 000. 0
-   * means no audit log. Set it to show subscribers who changed what: `GET /v1/audit`,
-   * `webhooks.audit` and the portal have the log. An entry may be missing if the storage was
+   * Entries that the audit log keeps for each account, the newest, and as many more about its
+   * deliveries, which never push out the others. Default 0, at most 10 000. 0 means no audit log.
+   * Set it to show subscribers who changed what: `GET /v1/audit`, `webhooks.audit` and the portal
+   * have the log. An entry may be missing if the storage was
    * unavailable when it was made. In a database or Redis, entries never expire: they stay, also
    * when the last webhook of the account was removed, until newer ones replace them or an
    * operator deletes them.

@@ -71,24 +71,28 @@ export interface AuditRecord {
   readonly at: number;
   /** JSON of less than 2 000 characters. A store returns it unchanged and never parses it. */
   readonly entry: string;
+  /** True for an entry about a delivery. Those never push out the others. */
+  readonly isDelivery: boolean;
 }
 
 /** Keeps the audit log. A storage without it has neither method. */
 export interface AuditLogStore {
   /**
    * Adds entries of one partition, at most 250, and removes the oldest entries of their accounts
-   * beyond `keep`, at least as many as were added. Best effort: if the call is repeated, the log
-   * may have its entries twice.
+   * beyond `keep`, at least as many as were added. Entries about deliveries, and the others, are
+   * counted and removed apart. Best effort: if the call is repeated, the log may have its entries
+   * twice.
    */
   addAuditEntries?(request: {
     entries: readonly AuditRecord[];
-    /** How many entries of an account are kept, 1 to 10 000. */
+    /** How many entries of an account are kept, 1 to 10 000, and as many about its deliveries. */
     keep: number;
     now: number;
   }): Promise<void>;
   /**
-   * Returns the entries of an account, newest first. Those of one millisecond are in the order in
-   * which they were added, also by several calls.
+   * Returns the entries of an account, newest first, those about deliveries among the others. Those
+   * of one millisecond and one `isDelivery` are in the order in which they were added, also by
+   * several calls.
    */
   listAuditEntries?(
     request: { account: string } & Page,

@@ -20,7 +20,8 @@ end
 -- Adds entries, and removes the oldest ones of each account beyond those that it may have.
 --
 -- Options: keep, how many entries, and nonce, which tells a repetition of the call: that adds nothing.
--- Items, three for each entry: account, time and text.
+-- Items, three for each entry: account with its log (`account/d` for deliveries, `account/w`), time
+-- and text.
 define('audit', AUDIT_KEYS, MAY_GROW, function(arguments)
   local members, added, numbers = {}, {}, {}
   for i = 2, #arguments, 3 do

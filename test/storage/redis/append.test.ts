@@ -216,7 +216,12 @@ describe("entries of the audit log", () => {
     }) as unknown as RedisClient;
     const { store, storage } = openStore({ client, prefix: freshPrefix() });
     const now = store.now();
-    const entries = ["first", "second", "third"].map((entry) => ({ account: "clinic", at: now, entry }));
+    const entries = ["first", "second", "third"].map((entry) => ({
+      account: "clinic",
+      at: now,
+      entry,
+      isDelivery: false,
+    }));
     await store.addAuditEntries?.({ entries: entries.slice(0, 2), keep: 10, now });
     await store.addAuditEntries?.({ entries: entries.slice(2), keep: 10, now });
     const page = await store.listAuditEntries?.({ account: "clinic", limit: 10 });
