@@ -11,7 +11,7 @@ const TAG_BYTES = 16;
 const OPTIONS = { authTagLength: TAG_BYTES };
 
 /** Returns `count` nonces, drawn together: one call takes as long as that for a single one. */
-export function createNonces(count: number): Buffer[] {
+export function drawNonces(count: number): Buffer[] {
   const bytes = randomBytes(count * NONCE_BYTES);
   return Array.from({ length: count }, (_, index) =>
     bytes.subarray(index * NONCE_BYTES, (index + 1) * NONCE_BYTES),

@@ -164,7 +164,7 @@ export function createStorageCircuit({
 }: {
   clock: Clock;
   logger: Logger;
-  service: "webhooks" | "content";
+  service: "webhooks" | "content" | "data keys";
 }): StorageCircuit {
   let outage: Outage | undefined;
   let lastError: PostbellError | undefined;

@@ -116,7 +116,10 @@ export interface Events {
   erase(request: EraseEvents): Promise<ErasedEvents>;
 }
 
-export function createAccounts({ store, audit }: ServiceBase): { accounts: Accounts; events: Events } {
+export function createAccounts({ store, sealer, audit }: ServiceBase): {
+  accounts: Accounts;
+  events: Events;
+} {
   /** Erases events whose ids are known, call by call, until none is left. */
   const eraseByIds = async (account: string, ids: readonly string[]): Promise<ErasedEvents> => {
     const sum = { events: 0, deliveries: 0 };
@@ -168,6 +171,8 @@ export function createAccounts({ store, audit }: ServiceBase): { accounts: Accou
         checkName("account", account);
         // Entries that still wait to be written must not follow the erasure.
         await audit.settled();
+        // Before the rest, so that from now on no copy of its events can be opened.
+        await sealer.erase(account);
         const sum = { webhooks: 0, events: 0, deliveries: 0, auditEntries: 0, rememberedIds: 0 };
         let cursor: string | null | undefined;
         while (cursor !== null) {

@@ -129,6 +129,13 @@ export const webhooksOptions = {
     auditEntries: wholeNumber("count", 0, { min: 0, max: 10_000 }),
   },
   audit: hook<NonNullable<WebhooksConfig["audit"]>>(),
+  sealEvents: flag(false),
+  keyStorage: value<Storage | undefined>(
+    "a storage, such as sqliteStorage({ file, sealKeys })",
+    hasMethods("webhooks"),
+    undefined,
+    "a storage",
+  ),
   awaitStorage: flag(true),
   ...hostOptions,
   telemetry: value<Telemetry | undefined>(

@@ -2,7 +2,7 @@
 
 import { systemClock } from "../core/clock.js";
 import { guardedLogger, toServiceLogger } from "../core/logger.js";
-import { createStorageCircuit, type GuardCall, type StorageCircuit } from "../core/storage-circuit.js";
+import { createStorageCircuit } from "../core/storage-circuit.js";
 import { countStoreErrors, guardedTelemetry } from "../core/telemetry.js";
 import type { HealthStatus } from "../health/health-status.js";
 import { cacheDocument } from "../http/openapi-document.js";
@@ -32,6 +32,7 @@ import type {
   EventName,
   ServiceCatalogue,
 } from "./event-types/event-data.js";
+import { createSealer, guardWebhookStore } from "./guarded-store.js";
 import { evaluateHealthStatus } from "./health-status.js";
 import { createLifecycle, type StopOptions } from "./lifecycle.js";
 import { limitLogger } from "./log-limit.js";
@@ -41,7 +42,7 @@ import { createRegistrations } from "./registrations/registration-calls.js";
 import type { Registrations } from "./registrations/registrations.js";
 import { createSender } from "./sender.js";
 import { createStartReminder } from "./start-reminder.js";
-import type { AuditLogStore, WebhookStore } from "./store.js";
+import type { StorageContext } from "./store.js";
 import type { AuditLog } from "./webhook.js";
 
 export type {
@@ -235,15 +236,17 @@ export function createWebhooks<const C extends EventCatalogue, const P = Default
   const serviceLogger = toServiceLogger(logger);
   const telemetry = guardedTelemetry(config.telemetry);
   const catalogue = readCatalogue(config.events);
-  const stored = config.storage.webhooks({
+  const context: StorageContext = {
     clock,
     logger: serviceLogger,
     perEndpoint: config.delivery.perEndpoint,
     perSecond: config.delivery.perSecond ?? null,
     retention: config.retention,
-  });
+  };
+  const stored = config.storage.webhooks(context);
   const store = countStoreErrors(guardWebhookStore(stored, circuit), telemetry, "webhooks");
-  const unaudited = { store, config, logger, telemetry, catalogue };
+  const sealer = createSealer(config, context, store, telemetry);
+  const unaudited = { store, sealer, config, logger, telemetry, catalogue };
   const audit = createAudit(unaudited);
   const base: ServiceBase = { ...unaudited, audit };
 
@@ -297,56 +300,5 @@ export function createWebhooks<const C extends EventCatalogue, const P = Default
         waitingMs: reminder.waitingMs(),
         storage: circuit.check(),
       }),
-  });
-}
-
-/** The methods of the audit log, which a storage need not have. */
-function guardAuditLog(store: WebhookStore, bounded: GuardCall): AuditLogStore {
-  if (store.addAuditEntries === undefined) return {};
-  return {
-    addAuditEntries: bounded(async (request) => store.addAuditEntries?.(request)),
-    listAuditEntries: bounded(
-      async (request) => (await store.listAuditEntries?.(request)) ?? { entries: [], next: null },
-    ),
-  };
-}
-
-/** Returns the same store with a time limit on each call, and without calls during an outage. */
-export function guardWebhookStore(store: WebhookStore, circuit: StorageCircuit): WebhookStore {
-  const bounded = circuit.connect({
-    // Reads a webhook that does not exist.
-    ping: () => store.getWebhook(store.newWebhookId("ping")),
-    connectionProblem: () => store.connectionProblem?.(),
-  });
-  return Object.freeze<WebhookStore>({
-    maxSleepMs: store.maxSleepMs,
-    joinsTransactions: store.joinsTransactions,
-    now: store.now.bind(store),
-    watch: store.watch.bind(store),
-    partitionOf: store.partitionOf.bind(store),
-    newWebhookId: store.newWebhookId.bind(store),
-    createWebhook: bounded(store.createWebhook.bind(store)),
-    getWebhook: bounded(store.getWebhook.bind(store)),
-    listWebhooks: bounded(store.listWebhooks.bind(store)),
-    updateWebhook: bounded(store.updateWebhook.bind(store)),
-    removeWebhook: bounded(store.removeWebhook.bind(store)),
-    append: bounded(store.append.bind(store)),
-    claim: bounded(store.claim.bind(store)),
-    settle: bounded(store.settle.bind(store)),
-    getDelivery: bounded(store.getDelivery.bind(store)),
-    getEvent: bounded(store.getEvent.bind(store)),
-    listDeliveries: bounded(store.listDeliveries.bind(store)),
-    readDeliveriesAfter: bounded(store.readDeliveriesAfter.bind(store)),
-    findEvents: bounded(store.findEvents.bind(store)),
-    deliveryStats: bounded(store.deliveryStats.bind(store)),
-    resend: bounded(store.resend.bind(store)),
-    recover: bounded(store.recover.bind(store)),
-    claimHealthNotifications: bounded(store.claimHealthNotifications.bind(store)),
-    settleHealthNotification: bounded(store.settleHealthNotification.bind(store)),
-    eraseAccount: bounded(store.eraseAccount.bind(store)),
-    eraseEvents: bounded(store.eraseEvents.bind(store)),
-    listAccounts: bounded(store.listAccounts.bind(store)),
-    stats: bounded(store.stats.bind(store)),
-    ...guardAuditLog(store, bounded),
   });
 }

@@ -235,6 +235,7 @@ export const german = {
     payload_unreadable: "das gespeicherte Ereignis ist nicht lesbar",
     payload_missing: "das gespeicherte Ereignis ist nicht mehr vorhanden",
     record_unreadable: "die gespeicherte Zustellung ist nicht lesbar",
+    key_erased: "der Schlüssel des gespeicherten Ereignisses wurde gelöscht",
   },
   attempt: {
     delivered: "Zugestellt: {result}",

@@ -233,6 +233,7 @@ export const english = {
     payload_unreadable: "the stored event cannot be read",
     payload_missing: "the stored event is gone",
     record_unreadable: "the stored delivery cannot be read",
+    key_erased: "the key of the stored event was erased",
   },
   /** The result of an attempt. */
   attempt: {

@@ -248,6 +248,7 @@ const DELIVERY_FIELDS: { [name: string]: JsonObject } = {
       "payload_unreadable",
       "payload_missing",
       "record_unreadable",
+      "key_erased",
       null,
     ],
     description: "Why the delivery ended without success; otherwise null.",

@@ -7,6 +7,7 @@ import type { ClientCertificate, DestinationOptions } from "../../outbound/desti
 import type { SigningKey } from "../../signature/asymmetric.js";
 import type { Access, Actor } from "../access.js";
 import type { Catalogue, EventCatalogue } from "../event-types/catalogue.js";
+import type { EventSealer } from "../events/event-sealer.js";
 import type { BodyForm, PlainEvent } from "../events/notification.js";
 import type { ParsedResource } from "../fhir.js";
 import type { Claim, Settlement, Storage, WebhookStore } from "../store.js";
@@ -51,6 +52,8 @@ export interface WebhooksConfig {
   limits: Filled<WebhookLimits>;
   notify: Filled<Notify, keyof Notify>;
   audit: WebhooksOptions["audit"];
+  sealEvents: boolean;
+  keyStorage: Storage | undefined;
   awaitStorage: boolean;
   clock: Clock;
   logger: LoggerOption;
@@ -80,6 +83,7 @@ export interface Audit {
 /** A service before its audit exists, which is made of it. */
 export interface UnauditedService {
   store: WebhookStore;
+  sealer: EventSealer;
   config: WebhooksConfig;
   logger: Logger;
   /** Guarded: it never throws. */

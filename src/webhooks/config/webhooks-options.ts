@@ -114,6 +114,20 @@ export interface WebhooksOptions<C extends EventCatalogue = ClinicalEvents, P = 
    */
   audit?: ((entry: AuditEntry) => Awaitable<unknown>) | undefined;
   /**
+   * Encrypts the body of each new event before it is stored, with a key of its account, which the
+   * storage keeps sealed with its `sealKeys`. Default false; needs `sealKeys`. Account, type,
+   * subject, tags, ids and times stay readable. Turn it on if a copy of the storage must not tell
+   * what was sent. It can be turned on and off at any time: stored events of both kinds are read.
+   */
+  sealEvents?: boolean | undefined;
+  /**
+   * Keeps the keys of `sealEvents`, in place of `storage`. Default: `storage`. Needs `sealKeys`. With
+   * a separate storage, whose backups you keep only for a short time, `accounts.erase` also makes
+   * the bodies in old backups of `storage` unreadable. Keep it set as long as sealed events are
+   * stored, and close it as you close `storage`.
+   */
+  keyStorage?: Storage | undefined;
+  /**
    * `start()` rejects if the storage cannot be reached within four seconds; with `false` it
    * resolves, and work begins once the storage is there. Default `true`. Set it to `false` for a
    * process that may start before its storage does.

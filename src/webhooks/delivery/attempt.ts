@@ -1,13 +1,13 @@
 /** Makes one delivery attempt, from a claim to its result: permission, headers, body, request. */
 
-import { type Clock, callHook } from "../../core/clock.js";
+import type { Clock } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
 import { getServerAttributes, type Span, seconds, type Telemetry, toLabel } from "../../core/telemetry.js";
 import { isResolverOutage, RESOLVER_UNAVAILABLE } from "../../outbound/failure.js";
 import type { OutboundResult, Send } from "../../outbound/types.js";
-import type { Subscriber } from "../access.js";
 import type { ServiceBase, WebhooksConfig } from "../config/config.js";
 import { publishAttempt } from "../diagnostics.js";
+import { isSealed, SealedEventError } from "../events/event-sealer.js";
 import { type PreparedEvent, readPayload } from "../events/notification.js";
 import { addHeaders, buildRequest, createHostHeaders, type HostHeaders } from "../sender.js";
 import type { Attempt, Claim } from "../store.js";
@@ -20,7 +20,9 @@ import {
   type OutcomeRules,
   postponeAttempt,
   skipAttempt,
+  waitOutOutage,
 } from "./outcome.js";
+import { ALL_ALLOWED, createPermissions, type Permission } from "./permissions.js";
 import { buildTypePlans, type Schedule } from "./retry-schedule.js";
 import type { Flight } from "./slots.js";
 
@@ -39,8 +41,6 @@ const FENCE_MARGIN_MS = 5_000;
 /** An outage of the resolver is logged this often. */
 const OUTAGE_LOG_MS = 60_000;
 
-const ALL_ALLOWED: boolean[] = [true];
-
 /** The content of an attempt. */
 interface Content {
   event: PreparedEvent;
@@ -50,7 +50,7 @@ interface Content {
 }
 
 /** Returns `null` if the stored text is not an event: a retry would not change that. */
-function readEvent({ event: { account, id, payload } }: Claim, logger: Logger): PreparedEvent | null {
+function readEvent({ event: { account, id } }: Claim, payload: string, logger: Logger): PreparedEvent | null {
   try {
     return readPayload(payload);
   } catch (error) {
@@ -100,7 +100,7 @@ function createRules({ config, catalogue }: ServiceBase, schedule: Schedule): (c
 }
 
 export function createAttempts(base: ServiceBase, schedule: Schedule, send: Send): MakeAttempt {
-  const { store, config, logger, telemetry } = base;
+  const { store, sealer, config, logger, telemetry } = base;
   const { clock, delivery } = config;
   const { excerptCharacters } = delivery;
   const rulesFor = createRules(base, schedule);
@@ -116,7 +116,33 @@ export function createAttempts(base: ServiceBase, schedule: Schedule, send: Send
     const startedAt = claim.startedAt ?? now;
     const skipped = skipAttempt(claim, { startedAt, now }, rulesFor(claim));
     if (skipped !== undefined) return skipped;
-    const event = readEvent(claim, logger);
+    const { payload } = claim.event;
+    return isSealed(payload) ? openFirst(flight, startedAt) : prepare(flight, payload, startedAt);
+  };
+
+  const openFirst = async (flight: Flight, startedAt: number): Promise<AttemptResult | null> => {
+    const { claim } = flight;
+    const { account, id } = claim.event;
+    let payload: string;
+    try {
+      payload = await sealer.open(claim.event);
+    } catch (error) {
+      const isFinal = error instanceof SealedEventError;
+      const consequence = isFinal ? "its deliveries fail" : "the delivery waits";
+      logger.error({ account, event: id, error }, `a sealed event cannot be opened; ${consequence}`);
+      if (!isFinal) return waitOutOutage(claim, startedAt, store.now());
+      return buildAttemptResult(claim, { state: "failed", reason: error.reason }, startedAt);
+    }
+    return prepare(flight, payload, startedAt);
+  };
+
+  const prepare = (
+    flight: Flight,
+    payload: string,
+    startedAt: number,
+  ): AttemptResult | null | Promise<AttemptResult | null> => {
+    const { claim } = flight;
+    const event = readEvent(claim, payload, logger);
     if (event === null)
       return buildAttemptResult(claim, { state: "failed", reason: "payload_unreadable" }, startedAt);
     const { subscriberId, account } = claim.webhook;
@@ -217,53 +243,6 @@ export function createAttempts(base: ServiceBase, schedule: Schedule, send: Send
   };
 
   return attempt;
-}
-
-/**
- * True for each entry that may be read; `null` if the host threw, timed out or returned an invalid
- * value.
- */
-type Permission = readonly boolean[] | null;
-
-const areBooleans = (results: readonly unknown[]): results is readonly boolean[] =>
-  results.every((result) => typeof result === "boolean");
-
-/**
- * Returns a function that calls `canRead` for each entry. It returns a promise only if the host
- * does, and never throws or rejects. Without `canRead`, which is left out if all types are plain,
- * it allows plain events; one with a resource was emitted under other options, and waits.
- */
-export function createPermissions({ config: { access, limits, clock }, logger }: ServiceBase) {
-  const fail = ({ account }: Subscriber, error: unknown): null => {
-    logger.warn({ account, error }, "access.canRead failed or returned an invalid value; the delivery waits");
-    return null;
-  };
-
-  const waitForResults = async (subscriber: Subscriber, results: unknown[]): Promise<Permission> => {
-    try {
-      const settled = await callHook(clock, limits.hookMs, () => Promise.all(results));
-      return areBooleans(settled) ? settled : fail(subscriber, new TypeError("neither true nor false"));
-    } catch (error) {
-      return fail(subscriber, error);
-    }
-  };
-
-  if (access.canRead === undefined) {
-    return (subscriber: Subscriber, { isPlain }: PreparedEvent): Permission =>
-      isPlain ? ALL_ALLOWED : fail(subscriber, new TypeError("access.canRead is missing"));
-  }
-  const { canRead } = access;
-  return (subscriber: Subscriber, { entries }: PreparedEvent): Permission | Promise<Permission> => {
-    const results: unknown[] = [];
-    try {
-      for (const entry of entries) results.push(canRead(subscriber, entry.resource()));
-    } catch (error) {
-      // Promises of earlier entries may still reject. Unhandled, that would end the process.
-      void Promise.allSettled(results);
-      return fail(subscriber, error);
-    }
-    return areBooleans(results) ? results : waitForResults(subscriber, results);
-  };
 }
 
 /**

@@ -30,8 +30,8 @@ export interface Delivery {
   readonly state: DeliveryState;
   /**
    * Why the delivery ended without success: `exhausted`, `test_failed`, `disabled`,
-   * `access_denied`, `access_unknown`, `crashed`, `payload_unreadable`, `payload_missing` or
-   * `record_unreadable`. Otherwise `null`.
+   * `access_denied`, `access_unknown`, `crashed`, `payload_unreadable`, `payload_missing`,
+   * `record_unreadable` or `key_erased`. Otherwise `null`.
    */
   readonly reason: string | null;
   readonly createdAt: Date;

@@ -30,7 +30,7 @@ import type {
   EventRecord,
   WebhookRecord,
 } from "../store.js";
-import { buildBody, createPermissions } from "./attempt.js";
+import { buildBody } from "./attempt.js";
 import { type Deliveries, type Delivery, type DeliveryCounts, PER_ATTEMPT } from "./deliveries.js";
 import {
   type LogRow,
@@ -45,6 +45,7 @@ import { createEventFeed } from "./event-feed.js";
 import { createExaminations } from "./examine.js";
 import { createExplain, readEventId } from "./explanation.js";
 import { listByKey } from "./key-search.js";
+import { createPermissions } from "./permissions.js";
 
 const STATES: DeliveryState[] = ["pending", "delivered", "failed", "withheld"];
 
@@ -71,7 +72,7 @@ export function createDeliveryLog(
   append: AppendForWebhook,
   { reminder, send }: { reminder: StartReminder; send: Send },
 ): (actor: Actor) => Deliveries {
-  const { store, config, catalogue } = base;
+  const { store, sealer, config, catalogue } = base;
   const permissionFor = createPermissions(base);
 
   /** A hook that fails hides the details only: every key of the account may read the rest. */
@@ -180,7 +181,8 @@ export function createDeliveryLog(
           throw invalidField("includeBody", "includeBody must be true or false.");
         const { delivery, webhook } = await entitlement.findDelivery(id, actor);
         await entitlement.requireManager(webhook, actor);
-        const stored = await store.getEvent({ account: webhook.account, id: delivery.eventId });
+        const found = await store.getEvent({ account: webhook.account, id: delivery.eventId });
+        const stored = await sealer.openStored(found);
         if (!stored) throw notFound("event");
         const event = readEvent(stored);
         const allowed = delivery.type === TEST_EVENT_TYPE ? [true] : await selectEntries(webhook, event);

@@ -9,8 +9,9 @@ import { readPayload } from "../events/notification.js";
 import type { Entitlement } from "../registrations/entitlement.js";
 import { parseDeliveryId } from "../store/records.js";
 import type { DeliveryRecord, DeliveryState, WebhookRecord } from "../store.js";
-import { buildBody, createPermissions } from "./attempt.js";
+import { buildBody } from "./attempt.js";
 import { CLOCK_SKEW_MS, readEach } from "./delivery-lists.js";
+import { createPermissions } from "./permissions.js";
 
 /** An event that an endpoint should have received. */
 export interface FeedEvent {
@@ -62,14 +63,14 @@ export function createEventFeed(
   base: ServiceBase,
   entitlement: Entitlement,
 ): (actor: Actor) => (request: EventFeedRequest) => Promise<EventPage> {
-  const { store, config } = base;
+  const { store, sealer, config } = base;
   const permissionFor = createPermissions(base);
 
   const read = async (delivery: DeliveryRecord, webhook: WebhookRecord): Promise<Sendable> => {
     // An event that was sent again is listed once, where it came first. A test is no event.
     if (parseDeliveryId(delivery.id)?.serial !== 0 || delivery.type === TEST_EVENT_TYPE) return undefined;
     const { account, subscriberId } = webhook;
-    const stored = await store.getEvent({ account, id: delivery.eventId });
+    const stored = await sealer.openStored(await store.getEvent({ account, id: delivery.eventId }));
     if (stored === undefined) return undefined;
     const event = parse(stored.payload);
     if (event === undefined) return undefined;

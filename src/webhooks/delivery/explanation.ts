@@ -206,7 +206,7 @@ const MAX_EXPLAINED = MAX_RESENT + 1;
  * @param mayKnow true if the subscriber of a webhook may read an event that it has no delivery of
  */
 export function createExplain(
-  { store, config }: ServiceBase,
+  { store, sealer, config }: ServiceBase,
   entitlement: Entitlement,
   mayKnow: (webhook: WebhookRecord, event: EventRecord) => Promise<boolean>,
 ): (request: { eventId: string; webhookId: string }, actor: Actor) => Promise<Explanation> {
@@ -217,7 +217,8 @@ export function createExplain(
     await entitlement.requireManager(webhook, actor);
     const { rows } = await listEventDeliveries(store, eventId, [webhook], { limit: MAX_EXPLAINED });
     const deliveries = rows.map(({ delivery }) => delivery);
-    const event = await store.getEvent({ account: webhook.account, id: eventId });
+    const stored = await store.getEvent({ account: webhook.account, id: eventId });
+    const event = await sealer.openStored(stored);
     const isHidden =
       event !== undefined &&
       deliveries.length === 0 &&

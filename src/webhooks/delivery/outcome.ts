@@ -161,13 +161,14 @@ export function postponeAttempt(
 }
 
 /**
- * Reschedules a delivery until the resolver is back, as long as that takes: like an outage of the
- * storage, it uses up no step. Its start is moved by the time that it waits, so that it uses up no
- * part of the retry window either. An extra attempt leaves the schedule as it is.
+ * Reschedules a delivery until the resolver, or what keeps the data keys, is back, as long as that
+ * takes: like an outage of the storage, it uses up no step. Its start is moved by the time that it
+ * waits, so that it uses up no part of the retry window either. An extra attempt leaves the schedule
+ * as it is.
  *
  * @param sentAt when the attempt began.
  */
-function awaitResolver(claim: Claim, sentAt: number, now: number): AttemptResult {
+export function waitOutOutage(claim: Claim, sentAt: number, now: number): AttemptResult {
   const { postponed, startedAt, isExtra } = claim;
   const at = now + postponeDelayMs(postponed);
   const movedTo = startedAt === null || isExtra ? startedAt : startedAt + at - sentAt;
@@ -237,7 +238,7 @@ export function evaluateAttempt(
   const { startedAt, now } = times;
   const isDelivered = attempt.kind === "delivered";
   if (!isDelivered && isResolverOutage(attempt) && !isTest(claim))
-    return awaitResolver(claim, attempt.at, now);
+    return waitOutOutage(claim, attempt.at, now);
   const report: EndpointReport = {
     ok: isDelivered,
     generation: claim.webhook.generation,

@@ -15,11 +15,11 @@ import {
   readCallArguments,
   requireOneScope,
 } from "../call-arguments.js";
-import type { ServiceBase, WebhooksConfig } from "../config/config.js";
+import type { ServiceBase } from "../config/config.js";
 import { type Catalogue, findEventType } from "../event-types/catalogue.js";
 import type { Entitlement } from "../registrations/entitlement.js";
 import type { StartReminder } from "../start-reminder.js";
-import type { EventStanding, WebhookRecord, WebhookStore } from "../store.js";
+import type { CreateFilterTest, EventStanding, WebhookRecord, WebhookStore } from "../store.js";
 import type { AuditAction } from "../webhook.js";
 import type { AccountRecovery, Deliveries, RecoverySelection, ReplayRequest } from "./deliveries.js";
 import { readEach } from "./delivery-lists.js";
@@ -142,13 +142,14 @@ function readReplay(catalogue: Catalogue, request: ReplayRequest, actor: Actor):
 }
 
 export function createRecoveries(
-  { store, config, logger, catalogue, audit }: ServiceBase,
+  base: ServiceBase,
   entitlement: Entitlement,
   reminder: StartReminder,
 ): (actor: Actor) => Pick<Deliveries, "recover" | "replay"> {
+  const { config, logger, catalogue, audit } = base;
   const { clock, limits } = config;
   const recoveries = createRateLimit({ perMinute: limits.repairsPerMinute, clock });
-  const recover = createRecover(store, config);
+  const recover = createRecover(base);
 
   const recoverWebhook = async (
     webhook: WebhookRecord,
@@ -253,7 +254,7 @@ function createKeyedQueue(): <T>(key: string, run: () => Promise<T>) => Promise<
  * A recovery that has begun examines every event. The events count against the account's budget,
  * which can become negative: then the next recovery has to wait until the budget has refilled.
  */
-function createRecover(store: WebhookStore, { delivery, limits, clock }: WebhooksConfig) {
+function createRecover({ store, sealer, config: { delivery, limits, clock } }: ServiceBase) {
   const everyMs = delivery.recoverEveryMs;
   const budget = createRateLimit({ perMinute: limits.recoveredEventsPerMinute, clock });
   const queue = createKeyedQueue();
@@ -267,6 +268,7 @@ function createRecover(store: WebhookStore, { delivery, limits, clock }: Webhook
     let dueAt = store.now() + everyMs;
     let count = 0;
     let cursor: string | undefined;
+    let createFilterTest: CreateFilterTest | undefined;
     do {
       const request = {
         webhookId,
@@ -281,7 +283,8 @@ function createRecover(store: WebhookStore, { delivery, limits, clock }: Webhook
       };
       let step: Awaited<ReturnType<WebhookStore["recover"]>>;
       try {
-        step = await store.recover(request);
+        createFilterTest ??= await sealer.createFilterTest(account);
+        step = await store.recover({ ...request, createFilterTest });
       } catch (error) {
         // A storage that is full has examined the events all the same.
         budget.charge(account, EVENTS_PER_STEP);

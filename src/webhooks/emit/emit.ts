@@ -18,6 +18,7 @@ import {
   type WebhookStore,
 } from "../store.js";
 import { requireTransactionValue } from "../transaction.js";
+import { EventAppender } from "./event-appender.js";
 import type { EmitOptions, Emitted, EventInput } from "./event-input.js";
 import { createPrepareEvent, readEmitOptions } from "./prepare-event.js";
 import { createUnmatchedLog } from "./unmatched-webhooks.js";
@@ -176,6 +177,7 @@ export function createAppendEvents(
   reminder: StartReminder,
 ): AppendEvents {
   const { store } = base;
+  const appender = new EventAppender(base);
   const logUnmatched = createUnmatchedLog(base);
   const appendTogether: AppendEvents = async (events, { webhookId, transaction } = {}) => {
     // A list reserves nothing: its slots would stay empty until all of it is stored. Nobody can
@@ -185,7 +187,10 @@ export function createAppendEvents(
     let response: AppendResponse | undefined;
     try {
       const now = store.now();
-      response = await store.append({ events, rememberMs: REMEMBER_MS, now, webhookId, transaction, claim });
+      const request = { events, rememberMs: REMEMBER_MS, now, webhookId, transaction, claim };
+      response = await appender.append(request);
+      if (response.results.at(-1)?.result === "conflict")
+        response = await appender.resolveConflict(request, response);
     } catch (error) {
       if (!isPostbellError(error)) throw error;
       return { emitted: [], error };

@@ -207,7 +207,7 @@ export interface DeliveryRecord {
   /**
    * Why the delivery completed without being delivered: `exhausted`, `test_failed`, `disabled`,
    * `access_denied`, `access_unknown`, `crashed`, `payload_unreadable`, `payload_missing`,
-   * `record_unreadable`.
+   * `record_unreadable`, `key_erased`.
    */
   readonly reason: string | null;
   readonly createdAt: number;

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { silentLogger } from "../../../src/core/logger.js";
 import { createStorageCircuit } from "../../../src/core/storage-circuit.js";
 import { manualClock } from "../../../src/testing/manual-clock.js";
-import { guardWebhookStore } from "../../../src/webhooks/service.js";
+import { guardWebhookStore } from "../../../src/webhooks/guarded-store.js";
 import type { ClaimRequest, EventRecord } from "../../../src/webhooks/store.js";
 import { createEventCache, type Origin } from "../../../storage/redis/claim-reader.js";
 import { encodeUuid } from "../../../storage/redis/codec.js";

@@ -12,6 +12,7 @@ import type { AttemptResult } from "../../../src/webhooks/delivery/outcome.js";
 import type { Flight } from "../../../src/webhooks/delivery/slots.js";
 import { DeliveryWorker } from "../../../src/webhooks/delivery/worker.js";
 import { readCatalogue } from "../../../src/webhooks/event-types/catalogue.js";
+import { EventSealer } from "../../../src/webhooks/events/event-sealer.js";
 import { readConfig } from "../../../src/webhooks/options.js";
 import type { Claim, ClaimRequest, Lane, Settlement, WebhookStore } from "../../../src/webhooks/store.js";
 import { memoryStorage } from "../../../storage/memory/index.js";
@@ -92,6 +93,7 @@ function openWorker({
   const worker = new DeliveryWorker(
     {
       store: scripted,
+      sealer: new EventSealer({ store: scripted, clock, seals: false, isShared: true }),
       config,
       logger: silentLogger,
       telemetry: undefined,

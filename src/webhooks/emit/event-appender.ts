@@ -1,0 +1,59 @@
+/** Stores prepared events, sealed if the service has the option `sealEvents`. */
+
+import { isPostbellError } from "../../core/errors.js";
+import type { ServiceBase } from "../config/config.js";
+import type { EventSealer } from "../events/event-sealer.js";
+import type { AppendRequest, AppendResponse, AppendResult, WebhookStore } from "../store.js";
+
+const hasConflict = ({ results }: AppendResponse): boolean => results.at(-1)?.result === "conflict";
+
+/** Stores the events of one call after another. Without `sealEvents` it only passes calls on. */
+export class EventAppender {
+  #store: WebhookStore;
+  #sealer: EventSealer;
+
+  constructor({ store, sealer }: ServiceBase) {
+    this.#store = store;
+    this.#sealer = sealer;
+  }
+
+  /** Like `append` of the store, with events as they were prepared. */
+  append(request: AppendRequest): Promise<AppendResponse> {
+    return this.#sealer.seals ? this.#appendSealed(request) : this.#store.append(request);
+  }
+
+  /**
+   * Compares the event again that ended a call as a conflict, and stores those after it if it is
+   * none. A sealed event has another digest, so an event that was emitted before `sealEvents` was
+   * turned on or off seems to have other content.
+   */
+  async resolveConflict(request: AppendRequest, response: AppendResponse): Promise<AppendResponse> {
+    const results: AppendResult[] = response.results.slice(0, -1);
+    const [event, ...rest] = request.events.slice(results.length);
+    const again = event && (await this.#sealer.sealOtherwise(event, request.transaction));
+    if (again === undefined) return response;
+    // What was claimed with the first events is in the response already.
+    const further = { ...request, claim: undefined };
+    try {
+      const compared = await this.#store.append({ ...further, ...again });
+      if (hasConflict(compared)) return response;
+      results.push(...compared.results);
+      if (rest.length > 0) {
+        const next = { ...further, events: rest };
+        const stored = await this.append(next);
+        results.push(...(hasConflict(stored) ? await this.resolveConflict(next, stored) : stored).results);
+      }
+    } catch (error) {
+      if (!isPostbellError(error)) throw error;
+      results.push({ result: "refused", error });
+    }
+    return { ...response, results };
+  }
+
+  async #appendSealed(request: AppendRequest): Promise<AppendResponse> {
+    return this.#store.append({
+      ...request,
+      ...(await this.#sealer.seal(request.events, request.transaction)),
+    });
+  }
+}
