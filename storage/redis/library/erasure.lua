@@ -57,7 +57,7 @@ end
 -- encoded id.
 local function deleteUnreadable(webhook, short)
   call('HDEL', keys.ids, decodeUuid(short))
-  for _, member in ipairs(call('ZRANGE', keys.failing, 0, MAX_FAILING - 1)) do
+  for _, member in ipairs(call('ZRANGEBYLEX', keys.failing, '-', '+', 'LIMIT', 0, MAX_FAILING)) do
     if string.match(member, '/(%d+)$') == webhook then failing:remove(member) end
   end
 end
