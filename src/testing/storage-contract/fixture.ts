@@ -81,6 +81,8 @@ export function createScenario(
     store,
     /** The same records as a second process uses them. */
     peer,
+    /** Binds the storage as a process does that starts later, with another retention. */
+    bindWithRetention: (other: Retention): WebhookStore => storage.webhooks({ ...context, retention: other }),
     work,
     clock,
     now,

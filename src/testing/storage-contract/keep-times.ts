@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { only, repeat } from "./assertions.js";
-import { DAY_MS, HOUR_MS, RETENTION, SECOND_MS } from "./builders.js";
+import { DAY_MS, HOUR_MS, NO_ROOM, RETENTION, SECOND_MS } from "./builders.js";
 import { type DeclareTest, readDeliveryLog, type Scenario } from "./fixture.js";
 
 const YEAR_MS = 365 * DAY_MS;
@@ -179,6 +179,24 @@ export function testRestartedKeepTimes(it: DeclareTest): void {
 
 /** `retention.events` bounds these events too, and a retention of 0 keeps only them. */
 export function testBoundedKeepTimes(it: DeclareTest): void {
+  it("an event with a keepMs is kept as long under a later process with another retention", async (s) => {
+    await s.register();
+    const { event: short } = await s.emit({ keepMs: HOUR_MS });
+    const { event: long } = await s.emit({ keepMs: YEAR_MS });
+    await deliverAll(s);
+    const ids = [short.id, long.id];
+    for (const keepMs of [SECOND_MS, 0, YEAR_MS]) {
+      const by = s.bindWithRetention({ keepMs, events: 10 });
+      await s.advance(HOUR_MS / 4);
+      await repeat(20, () => s.claimWithNextAt({ by, room: NO_ROOM }));
+      assert.deepEqual(await listKept(s, ids), ids);
+    }
+    await s.advance(HOUR_MS / 4);
+    const by = s.bindWithRetention({ keepMs: 2 * YEAR_MS, events: 10 });
+    await repeat(20, () => s.claimWithNextAt({ by, room: NO_ROOM }));
+    assert.deepEqual(await listKept(s, ids), [long.id]);
+  });
+
   it(
     "beyond retention.events, events with a keepMs are freed last, the one that ends first in front",
     async (s) => {

@@ -36,6 +36,12 @@ describe("emit", () => {
       // @ts-expect-error a subscription may have a wildcard, an event has none
       webhooks.emit({ type: "patient.*", account, resource: patient }),
     ).rejects.toMatchObject(unknownType);
+    await webhooks.emit({ type: "patient.updated", account, resource: patient, keepMs: 3_600_000 });
+    const hour = "3600000";
+    await expect(
+      // @ts-expect-error a number of milliseconds
+      webhooks.emit({ type: "patient.updated", account, resource: patient, keepMs: hour }),
+    ).rejects.toMatchObject({ code: "invalid_argument", field: "keepMs" });
     const type: ClinicalEventType = "consent.updated";
     const consent: Consent = { resourceType: "Consent", status: "active", scope: {}, category: [] };
     const input: EventInput<ClinicalEventType> = { type, account, resource: consent };
