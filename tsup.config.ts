@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { relative } from "node:path";
 import { build, type Plugin } from "esbuild";
 import { defineConfig, type Options } from "tsup";
@@ -85,10 +85,19 @@ async function writeCommonJs(): Promise<void> {
   });
 }
 
-// The types of both forms come from one run of the compiler, which takes longer than everything else.
+/**
+ * ES modules have the types of the CommonJS build, which TypeScript lets both import, so that the
+ * package holds them once.
+ */
+function shareTypes(): void {
+  for (const entry of Object.keys(shared.entry as object))
+    writeFileSync(`dist/${entry}.d.ts`, `export * from "./${entry}.cjs";\n`);
+}
+
+// The compiler takes longer than everything else.
 const declarations: Options = {
   ...shared,
-  format: ["esm", "cjs"],
+  format: "cjs",
   dts: {
     only: true,
     compilerOptions: {
@@ -101,4 +110,11 @@ const declarations: Options = {
 };
 
 // `npm start` builds with `--no-dts`: running the examples needs no types.
-export default defineConfig(({ dts }) => (dts === false ? javascript : [javascript, declarations]));
+export default defineConfig(({ dts }) => {
+  if (dts === false) return javascript;
+  const onSuccess = async (): Promise<void> => {
+    await writeCommonJs();
+    shareTypes();
+  };
+  return [{ ...javascript, onSuccess }, declarations];
+});
