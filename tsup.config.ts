@@ -1,8 +1,19 @@
-import { readdirSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { relative } from "node:path";
 import { build, type Plugin } from "esbuild";
 import { defineConfig, type Options } from "tsup";
 import { portalAppForEsbuild } from "./scripts/portal-app.js";
+
+/** The lines stay, so that an error of Redis names the line of the source. */
+const luaWithoutComments: Plugin = {
+  name: "lua-without-comments",
+  setup(compilation) {
+    compilation.onLoad({ filter: /\.lua$/ }, ({ path }) => ({
+      contents: readFileSync(path, "utf8").replace(/^[ \t]*--.*$/gm, ""),
+      loader: "text",
+    }));
+  },
+};
 
 const shared: Options = {
   entry: {
@@ -33,8 +44,8 @@ const shared: Options = {
   },
   platform: "node",
   target: "node20.19",
-  loader: { ".lua": "text", ".sql": "text" },
-  esbuildPlugins: [portalAppForEsbuild],
+  loader: { ".sql": "text" },
+  esbuildPlugins: [portalAppForEsbuild, luaWithoutComments],
 };
 
 const javascript: Options = {

@@ -86,14 +86,25 @@ export interface Link {
 const HOME =
   /^https:\/\/(?:github\.com\/postbell\/postbell\/(?:blob|tree)|raw\.githubusercontent\.com\/postbell\/postbell)\/main\//;
 
-/** The links of a file to files of the project on the homepage, read as files of this clone. */
+/** The site, which has the pages of `docs`. */
+const SITE = /^https:\/\/postbell\.github\.io\/postbell\//;
+
+const toSitePath = (route: string): string => {
+  if (route === "" || route.startsWith("api/")) return "README.md";
+  return route === "guides/" ? "docs/README.md" : `docs/${route}.md`;
+};
+
+/**
+ * The links of a file to files of the project on the homepage or the site, read as files of this
+ * clone.
+ */
 export function homeLinksOf({ text }: MarkdownFile): Link[] {
   return [...withoutCode(text).matchAll(/\]\((https:[^)\s]*)\)/g)]
     .map(([, target = ""]) => target)
-    .filter((target) => HOME.test(target))
+    .filter((target) => HOME.test(target) || SITE.test(target))
     .map((target) => {
-      const [path = "", anchor] = target.replace(HOME, "").split("#");
-      return { path, anchor };
+      const [path = "", anchor] = target.replace(HOME, "").replace(SITE, "").split("#");
+      return { path: SITE.test(target) ? toSitePath(path) : path, anchor };
     });
 }
 
