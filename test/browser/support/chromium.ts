@@ -26,12 +26,16 @@ export interface Watched {
 export async function open(
   browser: Browser,
   origin: string,
-  { colorScheme = "light", width = 1_200 }: { colorScheme?: "light" | "dark"; width?: number } = {},
+  {
+    colorScheme = "light",
+    width = 1_200,
+    locale = "en-GB",
+  }: { colorScheme?: "light" | "dark"; width?: number; locale?: string } = {},
 ): Promise<Watched> {
   const context = await browser.newContext({
     colorScheme,
     viewport: { width, height: 900 },
-    locale: "en-GB",
+    locale,
     timezoneId: "UTC",
     reducedMotion: "reduce",
   });

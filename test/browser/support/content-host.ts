@@ -54,7 +54,7 @@ export async function contentHost(
     content,
     origin: running.origin,
     /** A page of somebody in the role, at a view of the console. */
-    async visit(role: Role, view: string, options: { colorScheme?: "light" | "dark" } = {}): Promise<Page> {
+    async visit(role: Role, view: string, options: Parameters<typeof open>[2] = {}): Promise<Page> {
       const watched = await open(browser, running.origin, options);
       const { page } = watched;
       pages.push(watched);

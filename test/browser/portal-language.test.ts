@@ -1,0 +1,170 @@
+/** The portal in German, in a host's own language and with a host's look: complete, readable, and whole. */
+
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { portalTexts } from "../../src/portal/index.js";
+import { axeFindings, launch, open } from "./support/chromium.js";
+import { contentHost } from "./support/content-host.js";
+import { answered, type PortalHost, startPortalHost } from "./support/portal-host.js";
+
+let browser: Browser;
+let host: PortalHost;
+let webhookId = "";
+let deliveryId = "";
+
+beforeAll(async () => {
+  browser = await launch();
+  host = await startPortalHost({ auditEntries: 100, canReadRecords: true });
+  webhookId = await host.registerTroubled();
+  const { items } = await host.webhooks.deliveries.list({ webhookId });
+  deliveryId = items[0]?.id ?? "";
+});
+afterAll(async () => {
+  await host.close();
+  await browser.close();
+});
+
+/** Each view with its heading in German. */
+const listViews = (): [view: string, heading: string | RegExp][] => [
+  ["/webhooks", "Webhooks"],
+  [`/webhooks/${webhookId}`, /^hooks\.example\.com/],
+  [`/webhooks/${webhookId}/deliveries`, /^hooks\.example\.com/],
+  [`/webhooks/${webhookId}/deliveries/${deliveryId}`, "patient.updated, Patient/p1"],
+  [`/webhooks/${webhookId}/settings`, /^hooks\.example\.com/],
+  ["/webhooks/new", "Endpunkt hinzufügen"],
+  ["/deliveries", "Alle Zustellungen"],
+  ["/event-types", "Ereignistypen"],
+  ["/activity", "Aktivität"],
+];
+
+/** Shows a view once it was read. */
+async function show(page: Page, view: string, heading: string | RegExp): Promise<void> {
+  await page.goto(`${host.url}#${view}`);
+  await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+  await page.locator(".skeleton").waitFor({ state: "detached" });
+}
+
+/** Returns what is wider than the window, without what scrolls by itself. */
+const findWide = (page: Page): Promise<readonly string[]> =>
+  page.evaluate(
+    `[document.documentElement, ...document.querySelectorAll('main *, header *')]
+      .filter((element) => element.getBoundingClientRect().right > innerWidth + 0.5 || (element === document.documentElement && element.scrollWidth > innerWidth))
+      .filter((element) => !element.closest('.scroll, pre, .unseen, .tabs, .skip, svg *'))
+      .map((element) => element.outerHTML.slice(0, 200))`,
+  );
+
+describe("the portal in German", () => {
+  it.each(["light", "dark"] as const)("has no findings of axe on %s pages", async (colorScheme) => {
+    const { page, faults } = await open(browser, host.origin, { locale: "de-DE", colorScheme });
+    for (const [view, heading] of listViews()) {
+      await show(page, view, heading);
+      expect(await page.locator("html").getAttribute("lang")).toBe("de");
+      expect(await axeFindings(page), view).toEqual([]);
+    }
+    expect(faults).toEqual([]);
+  });
+
+  it.each([320, 375])("is never wider than a window of %i px", async (width) => {
+    const { page } = await open(browser, host.origin, { locale: "de-DE", width });
+    for (const [view, heading] of listViews()) {
+      await show(page, view, heading);
+      expect(await findWide(page), view).toEqual([]);
+    }
+  });
+
+  it("shows dates, numbers and states as Germans write them, and says results in German", async () => {
+    const { page } = await open(browser, host.origin, { locale: "de-DE" });
+    await show(page, `/webhooks/${webhookId}`, /^hooks/);
+    expect(await page.title()).toBe("Übersicht – hooks.example.com/in – Clinic hooks");
+    const card = page.getByRole("region", { name: "Die Störung" });
+    expect(await card.textContent()).toMatch(
+      /HTTP 500 seit 12\. Jan\., 10:00 \(30 h\).*Letzter Fehlversuch vor \d+ (?:h|min)\. Öffnen.*Gestört seit/,
+    );
+    host.answer(answered(204));
+    await page.getByRole("button", { name: "Test senden", exact: true }).click();
+    await page
+      .getByRole("status")
+      .getByText(/^Zugestellt: HTTP 204 nach /)
+      .waitFor();
+    host.answer(answered(500, "database is away"));
+  });
+
+  it("has content in German too, without findings of axe, at 320 px", async () => {
+    const content = await contentHost(browser);
+    try {
+      await content.request("editor", "POST /posts", { title: "Urlaub", status: "publish" });
+      const page = await content.visit("editor", "/posts", { locale: "de-DE", width: 320 });
+      await page.getByText("1 Beitrag.").waitFor();
+      expect([await axeFindings(page), await findWide(page)]).toEqual([[], []]);
+      await page.getByRole("link", { name: "Urlaub" }).click();
+      await page.getByRole("button", { name: "Speichern" }).waitFor();
+      expect([await axeFindings(page), await findWide(page)]).toEqual([[], []]);
+      await page.getByLabel("Titel", { exact: true }).fill("Ferien");
+      await page.getByRole("button", { name: "Speichern" }).click();
+      await page.getByText("Gespeichert. Status: Veröffentlicht.").waitFor();
+      for (const view of ["/posts/new", "/media"]) {
+        const other = await content.visit("editor", view, { locale: "de-DE", width: 320 });
+        expect([await axeFindings(other), await findWide(other)], view).toEqual([[], []]);
+      }
+    } finally {
+      await content.close();
+    }
+  });
+});
+
+describe("a language of the host", () => {
+  it("is shown to a browser that prefers it", async () => {
+    const fr = {
+      ...portalTexts.en,
+      page: { ...portalTexts.en.page, skip: "Aller au contenu" },
+      webhooks: { ...portalTexts.en.webhooks, addEndpoint: "Ajouter une adresse" },
+    };
+    const french = await startPortalHost({ texts: { fr } });
+    try {
+      const { page, faults } = await open(browser, french.origin, { locale: "fr-CA" });
+      await page.goto(`${french.url}#/webhooks`);
+      await page.getByRole("link", { name: "Ajouter une adresse" }).waitFor();
+      expect(await page.locator("html").getAttribute("lang")).toBe("fr");
+      expect(await page.getByRole("link", { name: "Aller au contenu" }).count()).toBe(1);
+      expect(faults).toEqual([]);
+    } finally {
+      await french.close();
+    }
+  });
+
+  it("is not shown if its texts cannot be read: the page says so in it", async () => {
+    const { page } = await open(browser, host.origin, { locale: "de-DE" });
+    await page.route(/texts-de/, (route) => route.abort());
+    await page.goto(host.url);
+    await page.getByRole("heading", { name: "Die Seite kann nicht angezeigt werden" }).waitFor();
+    await page.getByRole("alert").getByText("Der Server ist nicht erreichbar.").waitFor();
+  });
+});
+
+describe("a look of the host", () => {
+  it.each(["light", "dark"] as const)(
+    "can be read on %s pages with one colour for both",
+    async (colorScheme) => {
+      const theme = { accent: "#c0561a", radius: 12, font: "DejaVu Serif, serif" };
+      const themed = await startPortalHost({ theme });
+      try {
+        const id = await themed.registerTroubled();
+        const { page, faults } = await open(browser, themed.origin, { colorScheme });
+        for (const view of ["/webhooks", `/webhooks/${id}`, `/webhooks/${id}/settings`]) {
+          await page.goto(`${themed.url}#${view}`);
+          await page.getByRole("heading", { level: 1 }).waitFor();
+          await page.locator(".skeleton").waitFor({ state: "detached" });
+          expect(await axeFindings(page), view).toEqual([]);
+        }
+        await page.getByRole("button", { name: "Save", exact: true }).waitFor();
+        const look = await page.evaluate(
+          `(({ backgroundColor, borderRadius, fontFamily }) => [backgroundColor, borderRadius, fontFamily])(getComputedStyle(document.querySelector('button.primary')))`,
+        );
+        expect(look).toEqual(["rgb(192, 86, 26)", "12px", '"DejaVu Serif", serif']);
+        expect(faults).toEqual([]);
+      } finally {
+        await themed.close();
+      }
+    },
+  );
+});
