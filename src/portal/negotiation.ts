@@ -1,4 +1,4 @@
-/** What a browser prefers, as its headers say: the encoding of a file, and the language of a page. Pure. */
+/** The encoding of a file and the language of a page, by the headers of a browser. Pure. */
 
 /** A browser sends about 30 characters for encodings, and up to 100 for languages. */
 const MAX_HEADER = 500;
@@ -24,9 +24,9 @@ function parseWeights(header: string | undefined): Map<string, number> | undefin
 export type Encoding = "br" | "gzip" | "identity";
 
 /**
- * Chooses the encoding of a file by `Accept-Encoding`. Of those with the same weight the smaller one
- * wins. Without the header, and with one that is too long, the file is sent as it is; so it is if the
- * client accepts nothing of all this.
+ * Chooses the encoding of a file by `Accept-Encoding`. Of those with the same weight the smaller
+ * one wins. Without the header, and with one that is too long, the file is sent as it is; so it is
+ * if the client accepts nothing of all this.
  * Source: RFC 9110 §12.5.3.
  */
 export function chooseEncoding(header: string | undefined): Encoding {
@@ -49,8 +49,8 @@ function findLanguage(range: string, tags: string[]): string | undefined {
 
 /**
  * Chooses one of `tags` by `Accept-Language`: that of the range with the highest weight, of those
- * with the same weight the first. Returns the first tag if none fits, and without the header. `de-AT` also fits `de`, and
- * `pt` fits `pt-BR`.
+ * with the same weight the first. Returns the first tag if none fits, and without the header.
+ * `de-AT` also fits `de`, and `pt` fits `pt-BR`.
  * Source: RFC 4647 §3.4.
  */
 export function chooseLanguage(header: string | undefined, tags: string[]): string {

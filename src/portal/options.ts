@@ -102,9 +102,9 @@ export interface PortalOptions {
   theme?:
     | {
         /**
-         * Colour of buttons, marks and the favicon: `#rrggbb`. Links have it too, or a darker shade of
-         * it. It needs a contrast (WCAG) of 4.5 with the text on it, black or white, and of 3 with the
-         * page. Default: `#0b57b5`.
+         * Colour of buttons, marks and the favicon: `#rrggbb`. Links have it too, or a darker
+         * shade. It needs a contrast (WCAG) of 4.5 with the text on it, which is dark or white, and
+         * of 3 with the page. Default: `#0b57b5`.
          */
         accent?: string | undefined;
         /**
@@ -112,17 +112,17 @@ export interface PortalOptions {
          * must be readable on both pages, otherwise `#8bbcff`.
          */
         accentDark?: string | undefined;
-        /** Radius of the corners of controls in px, 0 to 16. Cards have twice as much. Default: 4. */
+        /** Radius of the corners of controls in px, 0 to 16. Cards have double. Default: 4. */
         radius?: number | undefined;
         /**
          * Font families in order, such as `Inter, Segoe UI, sans-serif`: up to 200 characters of
-         * letters, digits, spaces and hyphens, with commas. The page loads no font files, so a family
-         * must be installed. Default: `system-ui, sans-serif`.
+         * letters, digits, spaces and hyphens, with commas. The page loads no font files, so a
+         * family must be installed. Default: `system-ui, sans-serif`.
          */
         font?: string | undefined;
         /**
-         * The address of a logo beside the title: a path of this host, an `https:` URL, or an image as
-         * a `data:` URL of up to 100 000 characters. Default: none.
+         * The address of a logo in front of the title: a path of this host, an `https:` URL, or an
+         * image as a `data:` URL of up to 100 000 characters. Default: none.
          */
         logo?: string | undefined;
       }

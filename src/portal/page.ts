@@ -101,7 +101,7 @@ const buildHead = ({ language, title, base, names }: PageParts, attributes = "")
 <link rel="stylesheet" href="${base}${names.theme}">
 `;
 
-/** The script reads its texts by the attributes, which also have the texts for a script without them. */
+/** The attributes name the texts, and hold those that the script shows if it cannot read them. */
 function buildHtml(page: PageParts): string {
   const { base, names, table } = page;
   const data = { texts: names.texts, title: table.page.cannotBeShown, error: table.errors.unreachable };

@@ -96,7 +96,7 @@ function toLinkColor(side: Side, color: string): string {
 const FAMILY = /^[A-Za-z][A-Za-z0-9 -]{0,39}$/;
 const MAX_FONT = 200;
 
-/** True for a list of font families such as `Inter, Segoe UI, sans-serif`, which can add nothing to CSS. */
+/** True for a list of font families such as `Inter, sans-serif`, which can add nothing to CSS. */
 export const isFontList = (value: unknown): boolean =>
   typeof value === "string" &&
   value.length <= MAX_FONT &&

@@ -1,8 +1,9 @@
-/** The language of the portal's page: chosen by the browser or by the host, complete, and loaded alone. */
+/** The language of the portal's page: chosen by the browser or by the host. */
 
 import { createServer } from "node:http";
 import { describe, expect, it } from "vitest";
 import { nodeAdapter } from "../../adapters/node.js";
+import type { HttpResponse } from "../../src/http/types.js";
 import { createPortal, type PortalOptions, type PortalTexts, portalTexts } from "../../src/portal/index.js";
 import { manualClock } from "../../src/testing/manual-clock.js";
 import { contentSite } from "../support/content-site.js";
@@ -27,9 +28,12 @@ const ask = async (portal: ReturnType<typeof portalOf>, path: string, language?:
     baseUrl: "https://host.example",
   });
 
+const textOf = (response: HttpResponse | undefined): string =>
+  typeof response?.body === "string" ? response.body : "";
+
 /** The language of the page, and that of the texts that it loads. */
 async function readLanguage(portal: ReturnType<typeof portalOf>, language?: string): Promise<string> {
-  const html = String((await ask(portal, "/", language))?.body);
+  const html = textOf(await ask(portal, "/", language));
   const [, lang, texts] = /<html lang="([^"]+)" data-texts="texts-([\w-]+)-[\w-]{22}\.json"/.exec(html) ?? [];
   expect(lang).toBe(texts);
   return lang ?? "";
@@ -69,11 +73,11 @@ describe("the language of the page", () => {
     };
     const response = await ask(portalOf({ texts }), "/texts-en.json");
     expect(response?.headers["content-type"]).toBe("application/json");
-    expect(JSON.parse(String(response?.body)).views.webhooks).toBe("Notifications");
+    expect(JSON.parse(textOf(response)).views.webhooks).toBe("Notifications");
   });
 
-  it("is also that of the page for who is not signed in, and of a browser without scripts", async () => {
-    const html = String((await ask(portalOf(), "/", "de"))?.body);
+  it("is also that of the page for a visitor without a session, and for a browser without scripts", async () => {
+    const html = textOf(await ask(portalOf(), "/", "de"));
     expect(html).toContain("<noscript><p>Diese Seite benötigt JavaScript.</p></noscript>");
     const refused = await ask(portalOf({ authorize: () => null }), "/", "de");
     expect(refused?.status).toBe(401);
@@ -88,7 +92,7 @@ describe("the language of the page", () => {
 
   it("keeps the errors of the API in English", async () => {
     const refused = await ask(portalOf({ authorize: () => null }), "/api/session", "de");
-    expect(String(refused?.body)).toContain("You are not signed in");
+    expect(textOf(refused)).toContain("You are not signed in");
   });
 
   it("loads the texts of one language, under a name that a browser keeps", async () => {

@@ -53,7 +53,7 @@ export const formatMinute = (ms: number, zone: Zone): string => getFormat(zone, 
 export const formatTime = (at: string | number, zone: Zone): string =>
   getFormat(zone, "time").format(new Date(at));
 /** `22 Nov 2026, 14:05`, in UTC. */
-export const formatDate = (ms: number): string => getFormat("UTC", "date").format(ms);
+export const formatUtcTime = (ms: number): string => getFormat("UTC", "date").format(ms);
 /** `22 Nov 2026, 14:05:09 UTC` */
 export const formatExactTime = (at: string | number, zone: Zone): string =>
   `${getFormat(zone, "exact").format(new Date(at))} ${nameZone(zone)}`;

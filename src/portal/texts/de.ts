@@ -143,7 +143,10 @@ export const german = {
     nextAttempt: "Der nächste Versuch ist {relative} ({time}).",
     reasons: {
       delivered: "Es kam an: es wurde zugestellt.",
-      due: "Ein Versuch läuft gerade oder beginnt gleich.",
+      in_flight: "Ein Versuch läuft gerade oder beginnt gleich.",
+      endpoint_busy:
+        "Der Versuch ist fällig und wartet, bis eine andere Zustellung an diesen Endpunkt beendet ist.",
+      due: "Ein Versuch ist fällig und wartet auf einen Prozess mit freiem Platz.",
       rate: "Es wartet, bis es an der Reihe ist: dieser Endpunkt erhält nur so viele Zustellungen in der Sekunde.",
       waiting: "Noch nicht: ein Versuch ist gescheitert, ein weiterer ist geplant.",
       failed: "Kein Versuch war erfolgreich, und keiner steht mehr aus.",
@@ -157,7 +160,9 @@ export const german = {
     },
     steps: {
       delivered: "Wenn es fehlt: nachsehen, was der Endpunkt damit getan hat, oder erneut senden.",
-      due: "In einer Minute noch einmal nachsehen.",
+      in_flight: "In einer Minute noch einmal nachsehen.",
+      endpoint_busy: "In einer Minute noch einmal nachsehen.",
+      due: "Falls es so bleibt: prüfen, ob ein Prozess des Dienstes läuft.",
       rate: "Die Rate des Webhooks anheben, wenn der Endpunkt mehr verträgt.",
       waiting: "Den Endpunkt reparieren, dann in der Zustellung sofort senden.",
       failed: "Den Endpunkt reparieren, dann in der Zustellung erneut senden.",

@@ -140,7 +140,9 @@ export const english = {
     nextAttempt: "The next attempt is {relative} ({time}).",
     reasons: {
       delivered: "They got it: it was delivered.",
-      due: "An attempt is being made now, or begins in a moment.",
+      in_flight: "An attempt is being made now, or begins in a moment.",
+      endpoint_busy: "Its attempt is due, and waits until another delivery to this endpoint has ended.",
+      due: "An attempt is due, and waits for a process with a free slot.",
       rate: "It waits for its turn: this endpoint gets only so many deliveries in a second.",
       waiting: "Not yet: an attempt failed, and another one is planned.",
       failed: "No attempt succeeded, and none is left.",
@@ -154,7 +156,9 @@ export const english = {
     },
     steps: {
       delivered: "If they miss it, look into what the endpoint did with it, or send it again.",
-      due: "Look again in a minute.",
+      in_flight: "Look again in a minute.",
+      endpoint_busy: "Look again in a minute.",
+      due: "If this stays so, check that a process of the service runs.",
       rate: "Raise the rate of the webhook if the endpoint can take more.",
       waiting: "Repair the endpoint, then send it now from the delivery.",
       failed: "Repair the endpoint, then send it again from the delivery.",

@@ -15,7 +15,8 @@ type Loose<Table> = {
 
 /**
  * The texts of the portal's page in one language. A text names its values in braces, such as
- * `"Signed in as {name}"`. A text about a number has a form for each plural category of its language.
+ * `"Signed in as {name}"`. A text about a number has a form for each plural category of its
+ * language.
  */
 export interface PortalTexts extends Loose<typeof english> {}
 
@@ -45,7 +46,7 @@ function listPluralForms(language: string): string[] {
 interface Faults {
   /** Paths of texts that are missing: `frame.menu`, `jump.resultCount.few`. */
   missing: string[];
-  /** What is wrong with a text, with its path. */
+  /** Faults of texts, each with its path. */
   wrong: string[];
 }
 

@@ -55,7 +55,7 @@ type TextLike<Text extends string> = [ValueName<Text>] extends [never]
   ? string
   : Both<ValueName<Text> extends infer Name extends string ? `${string}{${Name}}${string}` : never>;
 
-/** A table with the same texts, of which each has the same values. */
+/** A table with the same texts, each with the same values. */
 export type TranslationOf<Table> = {
   readonly [Key in keyof Table]: Table[Key] extends string
     ? TextLike<Table[Key]>
@@ -74,7 +74,7 @@ export const isPlural = (entry: PluralForms | TextTable): entry is PluralForms =
 
 type Values = Record<string, unknown>;
 
-/** Prepares a table for the page. `locale`: a BCP 47 tag, by which numbers and plurals are written. */
+/** Prepares a table for the page. `locale`: a BCP 47 tag that numbers and plurals follow. */
 export function createTexts<Table extends TextTable>(locale: string, table: Table): TextsOf<Table> {
   const numbers = new Intl.NumberFormat(locale);
   const plurals = new Intl.PluralRules(locale);

@@ -26,7 +26,7 @@ const TECHNICAL =
 const isText = (text: string): boolean =>
   /\p{L}{2,},? \p{L}+/u.test(text.trim()) || /^\p{Lu}\p{Ll}+\b[^/]*$/u.test(text.trim());
 
-/** True for a place where a text is for programs: an import, a type, an attribute such as a class. */
+/** True for a text that a program reads: an import, a type, an attribute such as a class. */
 function isTechnical(node: ts.Node): boolean {
   for (let at = node.parent; at !== undefined; at = at.parent) {
     if (ts.isImportDeclaration(at) || ts.isExportDeclaration(at) || ts.isTypeNode(at)) return true;
@@ -87,7 +87,7 @@ describe("the sources of the page", () => {
     "<p>Hello</p>",
     '<a title="Open it">{x}</a>',
     '<b>{isOpen ? "Close it" : x}</b>',
-    "<b>{`${count} files left`}</b>",
+    `<b>{\`\${count} files left\`}</b>`,
     'say("The webhook was deleted.")',
     'const label = "Delete"',
     'throw new Error(texts.a ?? "The file is too large")',

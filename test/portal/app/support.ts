@@ -4,7 +4,7 @@ import { chooseTexts } from "../../../src/portal/app/texts.js";
 import type { AttemptJson, DeliveryRowJson, StatsJson } from "../../../src/portal/shapes.js";
 import { english } from "../../../src/portal/texts/en.js";
 
-// What a page does before it renders.
+// A page does so before it renders.
 chooseTexts("en", english);
 
 export const HOUR = 3_600_000;

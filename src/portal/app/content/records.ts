@@ -4,7 +4,7 @@ import { diffArrays } from "diff";
 import type { CollectionName, MediaDetailsJson, RecordJson, TextJson } from "../../content-shapes.js";
 import { ApiError } from "../api.js";
 import { texts } from "../texts.js";
-import { formatDate } from "../times.js";
+import { formatUtcTime } from "../times.js";
 import type { Tone } from "../tone.js";
 
 export interface Kind {
@@ -74,7 +74,7 @@ export const getTitle = ({ title, id }: RecordJson): string =>
 /** Formats a time of the site, `2026-11-22T09:00:00`, as `22 Nov 2026, 09:00`. */
 export function formatSiteTime(date: string): string {
   const ms = Date.parse(`${date}Z`);
-  return Number.isNaN(ms) ? date : formatDate(ms);
+  return Number.isNaN(ms) ? date : formatUtcTime(ms);
 }
 
 /** True if the visitor may change a record of a list. */

@@ -12,7 +12,7 @@ import { useResource } from "../use-resource.js";
 import type { ViewProps } from "../view.js";
 import { deliveryLink, readSubscriptions } from "./calls.js";
 import { EndpointName } from "./list.js";
-import { describeAction, listActions, shortenId } from "./wording.js";
+import { describeAction, listAuditActions, shortenId } from "./wording.js";
 
 const REFRESH_MS = 10_000;
 const ENTRIES_PER_PAGE = 50;
@@ -176,7 +176,7 @@ const choose = (action: string): void => {
 /** The audit log. Its filter is part of the address. */
 export function Activity({ query }: ViewProps) {
   const asked = query.get("action") ?? "";
-  const action = listActions().some(([name]) => name === asked) ? asked : "";
+  const action = listAuditActions().some(([name]) => name === asked) ? asked : "";
   return (
     <>
       <Heading title={texts.views.activity} />
@@ -185,7 +185,7 @@ export function Activity({ query }: ViewProps) {
           label={texts.activity.action}
           value={action}
           onChange={choose}
-          options={[["", texts.activity.allActions], ...listActions()]}
+          options={[["", texts.activity.allActions], ...listAuditActions()]}
         />
       </div>
       <FilteredEntries key={action} action={action} />

@@ -1,6 +1,4 @@
-/**
- * The health of a webhook, the state of a delivery and the result of an attempt, in words of the page.
- */
+/** The health of a webhook, the state of a delivery and the result of an attempt, in words. */
 
 import type {
   AttemptJson,
@@ -18,7 +16,7 @@ import type { Tone } from "../tone.js";
 /** The event type of tests, which are attempted once. */
 export const TEST_TYPE = "webhook.test";
 
-export type Health = "healthy" | "unstable" | "failing" | "disabled" | "untried" | "untested";
+export type HealthKey = "healthy" | "unstable" | "failing" | "disabled" | "untried" | "untested";
 
 /** An endpoint with a lower share of successes in 24 hours is unstable. */
 const STABLE_SHARE = 0.95;
@@ -28,7 +26,7 @@ const STABLE_SHARE = 0.95;
  * recorded: the webhook was enabled or moved after a failure. It is unstable if the last attempt
  * succeeded, but fewer than 95 % of those of the last 24 hours.
  */
-export function getHealth({ health, lastAttempt, lastDay }: StatsJson): Health {
+export function getHealth({ health, lastAttempt, lastDay }: StatsJson): HealthKey {
   if (health.status === "disabled") return "disabled";
   if (health.status !== "ok") return "failing";
   if (lastAttempt === null) return "untried";
@@ -46,7 +44,7 @@ export const isTroubled = (stats: StatsJson): boolean => !["healthy", "untried"]
 export const needsAttention = (stats: StatsJson): boolean =>
   isTroubled(stats) && (stats.health.status !== "disabled" || stats.health.failingSince !== null);
 
-const HEALTH_TONES: Record<Health, Tone> = {
+const HEALTH_TONES: Record<HealthKey, Tone> = {
   healthy: "good",
   unstable: "warn",
   failing: "bad",
@@ -55,7 +53,7 @@ const HEALTH_TONES: Record<Health, Tone> = {
   untested: "info",
 };
 
-export const HEALTHS = Object.keys(HEALTH_TONES) as Health[];
+export const HEALTHS = Object.keys(HEALTH_TONES) as HealthKey[];
 
 /** The tone of an endpoint's health. One that a person disabled on purpose is no alarm. */
 export const getHealthTone = (stats: StatsJson): Tone =>
@@ -118,7 +116,7 @@ export const describeAttempt = (attempt: AttemptResultJson): string =>
   texts.attempt[attempt.kind === "delivered" ? "delivered" : "failed"]({ result: describeResult(attempt) });
 
 /** The actions of the audit log with their labels, for a filter. */
-export const listActions = (): [action: string, label: string][] =>
+export const listAuditActions = (): [action: string, label: string][] =>
   Object.entries(texts.audit).map(([action, { label }]) => [action, label]);
 
 function nameActor({ type, ...actor }: AuditEntryJson["actor"]): string {
@@ -247,7 +245,7 @@ export const shortenId = (id: string): string => id.slice(0, 8);
 /** `3 of 15 enabled`, with what is wrong first: `1 failing, 1 disabled, 13 of 15 enabled`. */
 export function summariseWebhooks(webhooks: { status: WebhookJson["status"]; stats: StatsJson }[]): string {
   const { webhooks: words } = texts;
-  const count = (health: Health): number =>
+  const count = (health: HealthKey): number =>
     webhooks.filter(({ stats }) => getHealth(stats) === health).length;
   const enabled = webhooks.filter(({ status }) => status === "ENABLED").length;
   const parts: [count: number, text: (values: { count: number }) => string][] = [
@@ -262,7 +260,7 @@ export function summariseWebhooks(webhooks: { status: WebhookJson["status"]; sta
   ].join(", ");
 }
 
-const URGENCY: Record<Health, number> = {
+const URGENCY: Record<HealthKey, number> = {
   failing: 0,
   disabled: 1,
   untested: 2,
