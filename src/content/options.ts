@@ -1,9 +1,8 @@
 /** Checks the options of `createContent` against one table of defaults and ranges. */
 
 import { PostbellError } from "../core/errors.js";
-import { hasMethods, hostOptions } from "../core/host-options.js";
+import { hasMethods, hostOptions, telemetryOption } from "../core/host-options.js";
 import { flag, hook, type OptionValues, oneOf, readOptions, value, wholeNumber } from "../core/options.js";
-import type { Telemetry } from "../core/telemetry.js";
 import { BODY_MS } from "../http/body-chunks.js";
 import { checkUrl } from "../outbound/address-policy.js";
 import { destinationOptions } from "../outbound/destination-options.js";
@@ -85,14 +84,16 @@ const address = (what: string) =>
 
 const list = <T>(what: string) => value<T[]>(what, Array.isArray, [], "list");
 
+const storageOption = value<ContentStorage | undefined>(
+  "a storage, such as memoryStorage() makes",
+  hasMethods("content"),
+  undefined,
+  "a storage",
+);
+
 /** Names, defaults and ranges; the table in docs/options.md is checked against it. */
 export const contentOptions = {
-  storage: value<ContentStorage | undefined>(
-    "a storage, such as memoryStorage() makes",
-    hasMethods("content"),
-    undefined,
-    "a storage",
-  ),
+  storage: storageOption,
   files: value<FileStore | undefined>(
     "a file store, such as memoryFiles() or diskFiles() make",
     hasMethods("stage", "stat", "read", "remove", "list"),
@@ -206,22 +207,12 @@ export const contentOptions = {
   },
   awaitStorage: flag(true),
   ...hostOptions,
-  telemetry: value<Telemetry | undefined>(
-    "what openTelemetry() or prometheus().telemetry gives",
-    hasMethods("record", "observe"),
-    undefined,
-    "telemetry",
-  ),
+  telemetry: telemetryOption,
 };
 
 /** Names, defaults and ranges; the table in docs/options.md is checked against it. */
 export const applicationPasswordOptions = {
-  storage: value<ContentStorage | undefined>(
-    "a storage, such as memoryStorage() makes",
-    hasMethods("content"),
-    undefined,
-    "a storage",
-  ),
+  storage: storageOption,
   findUser: hook<ApplicationPasswordOptions["findUser"]>(),
   getAddress: hook<NonNullable<ApplicationPasswordOptions["getAddress"]>>(),
   allowHttp: flag(false),

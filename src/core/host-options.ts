@@ -3,6 +3,7 @@
 import { type Clock, systemClock } from "./clock.js";
 import { consoleLogger, type LoggerOption } from "./logger.js";
 import { type Option, value } from "./options.js";
+import type { Telemetry } from "./telemetry.js";
 
 /** Returns a predicate that is true for objects with these methods. */
 export const hasMethods =
@@ -17,6 +18,13 @@ export const loggerOption: Option<LoggerOption> = value<LoggerOption>(
   (value) => value === false || hasMethods("debug", "info", "warn", "error")(value),
   consoleLogger,
   "a logger, or false",
+);
+
+export const telemetryOption = value<Telemetry | undefined>(
+  "what openTelemetry() or prometheus().telemetry gives",
+  hasMethods("record", "observe"),
+  undefined,
+  "telemetry",
 );
 
 export const hostOptions = {

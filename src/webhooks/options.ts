@@ -4,9 +4,8 @@
  */
 
 import { PostbellError } from "../core/errors.js";
-import { hasMethods, hostOptions } from "../core/host-options.js";
+import { hasMethods, hostOptions, telemetryOption } from "../core/host-options.js";
 import { flag, fraction, hook, listOf, readOptions, value, wholeNumber } from "../core/options.js";
-import type { Telemetry } from "../core/telemetry.js";
 import {
   type ClientCertificate,
   clientCertificateOptions,
@@ -138,12 +137,7 @@ export const webhooksOptions = {
   ),
   awaitStorage: flag(true),
   ...hostOptions,
-  telemetry: value<Telemetry | undefined>(
-    "what openTelemetry() or prometheus().telemetry gives",
-    hasMethods("record", "observe"),
-    undefined,
-    "telemetry",
-  ),
+  telemetry: telemetryOption,
 };
 
 /** Reads and checks the options, also against each other. Pure. Throws `invalid_option`. */

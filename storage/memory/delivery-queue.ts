@@ -42,7 +42,6 @@ import {
   updateRecord,
 } from "./state.js";
 
-/** Lists the deliveries of an event to the webhooks that it is stored for. */
 const listDeliveries = (eventId: string, receivers: string[]): { id: string; webhookId: string }[] =>
   receivers.map((webhookId) => ({ id: formatDeliveryId({ webhookId, eventId, serial: 0 }), webhookId }));
 
@@ -250,17 +249,11 @@ export function createMemoryDeliveryQueue(
       return claimDue(context, request);
     },
 
-    async settle(settlements) {
-      return settleAll(context, settlements);
-    },
+    settle: async (settlements) => settleAll(context, settlements),
   };
 }
 
 const DELIVERED = { state: "delivered", reason: null } as const;
-
-/** Copies the excerpt too: a slice of a longer text would keep all of that text on the heap. */
-const copyAttempt = (attempt: Attempt): Attempt =>
-  attempt.excerpt === null ? { ...attempt } : { ...attempt, excerpt: structuredClone(attempt.excerpt) };
 
 /**
  * Adds an attempt, and makes it the last one of its endpoint. The result of an attempt is never
@@ -268,8 +261,10 @@ const copyAttempt = (attempt: Attempt): Attempt =>
  */
 function addAttempt(state: State, delivery: MemoryDelivery, attempt: Attempt, now: number): void {
   const { event, endpoint } = delivery;
-  const copy = copyAttempt(attempt);
-  endpoint.lastAttempt = copy.excerpt === null ? copy : { ...copy, excerpt: null };
+  // The excerpt too: a slice of a longer text would keep all of that text on the heap.
+  const excerpt = attempt.excerpt === null ? null : structuredClone(attempt.excerpt);
+  const copy = { ...attempt, excerpt };
+  endpoint.lastAttempt = excerpt === null ? copy : { ...copy, excerpt: null };
   // A completed event may be freed for new data, but not for its attempt.
   reopen(state, event);
   // Most deliveries have one attempt, and an array that grows reserves space for sixteen more.

@@ -4,7 +4,15 @@ import { toText } from "../../schema/coerce.js";
 import type { Argument, Arguments, Json } from "../../schema/types.js";
 import { COUNTS, IDS, LENGTHS, SLUGS } from "../argument-bounds.js";
 import type { Collection } from "../records/content-model.js";
-import { contextArgument, pageArguments, readContext } from "../rest/record-fields.js";
+import {
+  contextArgument,
+  idArguments,
+  offsetArgument,
+  orderArgument,
+  pageArguments,
+  readContext,
+  searchArgument,
+} from "../rest/record-fields.js";
 import type { RestEndpoint, RestRequest, RestResponse, RestRoute } from "../rest/types.js";
 import { createCreatePost, createDeletePost, createUpdatePost, updateArguments } from "./change-post.js";
 import { filterArguments, SEARCH_COLUMNS } from "./list-filters.js";
@@ -160,12 +168,6 @@ const withDefaults = (args: Arguments, defaults: { [name: string]: Json }): Argu
 const ids: Argument = { ...IDS, default: [] };
 const dateTime: Argument = { type: "string", format: "date-time", maxLength: LENGTHS.date };
 
-const SEARCH: Argument = {
-  description: "Limit results to those matching a string.",
-  type: "string",
-  maxLength: LENGTHS.search,
-};
-
 const dateArguments: Arguments = {
   after: {
     description: "Limit response to posts published after a given ISO8601 compliant date.",
@@ -185,20 +187,10 @@ const dateArguments: Arguments = {
   },
 };
 
-const idArguments: Arguments = {
-  exclude: { description: "Ensure result set excludes specific IDs.", ...ids },
-  include: { description: "Limit result set to specific IDs.", ...ids },
-};
-
 const orderArguments = ({ list }: Collection): Arguments => ({
   search_semantics: { description: "How to interpret the search input.", type: "string", enum: ["exact"] },
-  offset: { description: "Offset the result set by a specific number of items.", type: "integer" },
-  order: {
-    description: "Order sort attribute ascending or descending.",
-    type: "string",
-    default: list.order,
-    enum: ["asc", "desc"],
-  },
+  offset: offsetArgument,
+  order: orderArgument(list.order),
   orderby: {
     description: "Sort collection by post attribute.",
     type: "string",
@@ -233,10 +225,10 @@ const postListArguments = (collection: Collection): Arguments => ({
   context: contextArgument,
   ...pageArguments,
   per_page: { ...pageArguments["per_page"], default: collection.list.perPage },
-  search: SEARCH,
+  search: searchArgument,
   ...validateLate({
     ...dateArguments,
-    ...idArguments,
+    ...idArguments(ids),
     ...orderArguments(collection),
     ...columnArguments(collection),
     ...filterArguments(collection),

@@ -1,6 +1,7 @@
 /** Records with fixed fields: schema, arguments and JSON from one table. Knows no record type. */
 
-import type { Arguments, Context, Json, JsonObject, Schema } from "../../schema/types.js";
+import type { Argument, Arguments, Context, Json, JsonObject, Schema } from "../../schema/types.js";
+import { LENGTHS } from "../argument-bounds.js";
 import type { RestRequest } from "./types.js";
 
 export interface RecordField<T> {
@@ -49,6 +50,31 @@ export const pageArguments: Arguments = {
     maximum: 100,
   },
 };
+
+export const searchArgument: Argument = {
+  description: "Limit results to those matching a string.",
+  type: "string",
+  maxLength: LENGTHS.search,
+};
+
+export const offsetArgument: Argument = {
+  description: "Offset the result set by a specific number of items.",
+  type: "integer",
+};
+
+/** Returns the argument for the direction of a list. */
+export const orderArgument = (direction: "asc" | "desc"): Argument => ({
+  description: "Order sort attribute ascending or descending.",
+  type: "string",
+  default: direction,
+  enum: ["asc", "desc"],
+});
+
+/** Returns the arguments that choose records by their ids. `ids`: how ids are written. */
+export const idArguments = (ids: Argument): Arguments => ({
+  exclude: { description: "Ensure result set excludes specific IDs.", ...ids },
+  include: { description: "Limit result set to specific IDs.", ...ids },
+});
 
 export const recordSchema = <T>(title: string, fields: RecordFields<T>): Schema => ({
   title,

@@ -2,10 +2,10 @@
 
 import { toText } from "../../schema/coerce.js";
 import type { Arguments, Context, Schema } from "../../schema/types.js";
-import { COUNTS, IDS, LENGTHS } from "../argument-bounds.js";
+import { COUNTS, IDS } from "../argument-bounds.js";
 import type { ContentBase } from "../content-base.js";
 import { pageHeaders } from "../rest/lists.js";
-import { pageArguments } from "../rest/record-fields.js";
+import { idArguments, pageArguments, searchArgument } from "../rest/record-fields.js";
 import { createItem, parseFields } from "../rest/serialise.js";
 import type { Item, RestRequest, RestRoute } from "../rest/types.js";
 import { createFormatSearch } from "./format-search.js";
@@ -94,11 +94,7 @@ const searchArguments = (handlers: SearchHandler[]): Arguments => ({
     default: "view",
   },
   ...pageArguments,
-  search: {
-    description: "Limit results to those matching a string.",
-    type: "string",
-    maxLength: LENGTHS.search,
-  },
+  search: searchArgument,
   type: {
     description: "Limit results to items of an object type.",
     type: "string",
@@ -114,8 +110,7 @@ const searchArguments = (handlers: SearchHandler[]): Arguments => ({
     items: { type: "string", enum: [...listSubtypes(handlers), ANY] },
     late: true,
   },
-  exclude: { description: "Ensure result set excludes specific IDs.", ...IDS, default: [], late: true },
-  include: { description: "Limit result set to specific IDs.", ...IDS, default: [], late: true },
+  ...idArguments({ ...IDS, default: [], late: true }),
 });
 
 function searchResultSchema(handlers: SearchHandler[]): Schema {

@@ -1,10 +1,17 @@
 /** Lists the terms of a taxonomy: the arguments, the filters and the order. Pure. */
 
 import type { Arguments, Json } from "../../schema/types.js";
-import { IDS as ID_LIST, LENGTHS, SLUGS } from "../argument-bounds.js";
+import { IDS as ID_LIST, SLUGS } from "../argument-bounds.js";
 import type { TaxonomyDefinition } from "../records/content-model.js";
 import type { Term } from "../records/records.js";
-import { contextArgument, pageArguments } from "../rest/record-fields.js";
+import {
+  contextArgument,
+  idArguments,
+  offsetArgument,
+  orderArgument,
+  pageArguments,
+  searchArgument,
+} from "../rest/record-fields.js";
 import { contains, fold } from "../text/normalise.js";
 import { toSlug } from "../text/slug.js";
 
@@ -23,12 +30,7 @@ type TermOrder = (typeof ORDERS)[number];
 const IDS = { ...ID_LIST, default: [] } as const;
 
 const ORDER_ARGUMENTS: Arguments = {
-  order: {
-    description: "Order sort attribute ascending or descending.",
-    type: "string",
-    default: "asc",
-    enum: ["asc", "desc"],
-  },
+  order: orderArgument("asc"),
   orderby: {
     description: "Sort collection by term attribute.",
     type: "string",
@@ -37,7 +39,7 @@ const ORDER_ARGUMENTS: Arguments = {
   },
 };
 const OFFSET: Arguments = {
-  offset: { description: "Offset the result set by a specific number of items.", type: "integer" },
+  offset: offsetArgument,
 };
 const PARENT: Arguments = {
   parent: { description: "Limit result set to terms assigned to a specific parent.", type: "integer" },
@@ -47,13 +49,8 @@ const PARENT: Arguments = {
 export const termListArguments = ({ isHierarchical }: TaxonomyDefinition): Arguments => ({
   context: contextArgument,
   ...pageArguments,
-  search: {
-    description: "Limit results to those matching a string.",
-    type: "string",
-    maxLength: LENGTHS.search,
-  },
-  exclude: { description: "Ensure result set excludes specific IDs.", ...IDS },
-  include: { description: "Limit result set to specific IDs.", ...IDS },
+  search: searchArgument,
+  ...idArguments(IDS),
   ...(isHierarchical ? {} : OFFSET),
   ...ORDER_ARGUMENTS,
   hide_empty: {

@@ -7,7 +7,14 @@ import type { Roles } from "../auth/roles.js";
 import type { ContentModel } from "../records/content-model.js";
 import type { PostType, User } from "../records/records.js";
 import { refusal } from "../rest/error.js";
-import { contextArgument, pageArguments, readContext } from "../rest/record-fields.js";
+import {
+  contextArgument,
+  idArguments,
+  offsetArgument,
+  orderArgument,
+  pageArguments,
+  readContext,
+} from "../rest/record-fields.js";
 import type { RestRequest } from "../rest/types.js";
 import { contains, fold } from "../text/normalise.js";
 
@@ -31,15 +38,9 @@ export const userListArguments = ({ types }: ContentModel): Arguments => ({
     type: "string",
     maxLength: LENGTHS.search,
   },
-  exclude: { description: "Ensure result set excludes specific IDs.", ...IDS },
-  include: { description: "Limit result set to specific IDs.", ...IDS },
-  offset: { description: "Offset the result set by a specific number of items.", type: "integer" },
-  order: {
-    description: "Order sort attribute ascending or descending.",
-    type: "string",
-    default: "asc",
-    enum: ["asc", "desc"],
-  },
+  ...idArguments(IDS),
+  offset: offsetArgument,
+  order: orderArgument("asc"),
   orderby: {
     description: "Sort collection by user attribute.",
     type: "string",

@@ -1,11 +1,18 @@
 /** The list of a post's revisions: arguments, selection and order. Pure. */
 
 import type { Argument, Arguments, Json } from "../../../schema/types.js";
-import { IDS as ID_LIST, LENGTHS } from "../../argument-bounds.js";
+import { IDS as ID_LIST } from "../../argument-bounds.js";
 import { createSearchMatch, type SearchMatch } from "../../query/search.js";
 import type { Revision } from "../../records/records.js";
 import { RestError } from "../../rest/error.js";
-import { contextArgument, pageArguments } from "../../rest/record-fields.js";
+import {
+  contextArgument,
+  idArguments,
+  offsetArgument,
+  orderArgument,
+  pageArguments,
+  searchArgument,
+} from "../../rest/record-fields.js";
 import { fold } from "../../text/normalise.js";
 
 const ORDERS = ["date", "id", "include", "relevance", "slug", "include_slugs", "title"] as const;
@@ -18,25 +25,10 @@ export const revisionListArguments: Arguments = {
   context: contextArgument,
   page: pageArguments["page"] as Argument,
   per_page: perPageArgument,
-  search: {
-    description: "Limit results to those matching a string.",
-    type: "string",
-    maxLength: LENGTHS.search,
-  },
-  exclude: { description: "Ensure result set excludes specific IDs.", ...IDS },
-  include: { description: "Limit result set to specific IDs.", ...IDS },
-  offset: {
-    description: "Offset the result set by a specific number of items.",
-    type: "integer",
-    late: true,
-  },
-  order: {
-    description: "Order sort attribute ascending or descending.",
-    type: "string",
-    default: "desc",
-    enum: ["asc", "desc"],
-    late: true,
-  },
+  search: searchArgument,
+  ...idArguments(IDS),
+  offset: { ...offsetArgument, late: true },
+  order: { ...orderArgument("desc"), late: true },
   orderby: {
     description: "Sort collection by object attribute.",
     type: "string",
