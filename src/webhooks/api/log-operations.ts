@@ -104,7 +104,7 @@ const recoveryBody: BodySchema = {
       type: "string",
       enum: RECOVERABLE,
       description:
-        "Only events whose deliveries `failed`; only those `missed`, which have no delivery; only those `withheld`, for which access is checked again; or those `pending`, whose delivery waits for a retry and gets one more attempt in addition to its schedule. Default: failed and missed.",
+        "Only events whose deliveries `failed`; only those `missed`, which have no delivery; only those `withheld`, for which access is checked again; or those `pending`, whose delivery waits for a retry and gets one more attempt in addition to its schedule; or `undelivered`: failed, missed and pending. Default: failed and missed.",
     },
   },
   example: { since: "2026-03-01T00:00:00Z" },

@@ -131,10 +131,10 @@ export type RecoverySelection =
       type?: string | undefined;
       /**
        * Only events whose deliveries `failed`; only those `missed`, which have no delivery to the
-       * webhook; only those `withheld`, for which `access.canRead` is called again; or those that
-       * are `pending`. Default: failed and missed.
+       * webhook; only those `withheld`, for which `access.canRead` is called again; those that are
+       * `pending`; or `undelivered`: failed, missed and pending. Default: failed and missed.
        */
-      state?: RecoverableState | "pending" | undefined;
+      state?: RecoverableState | "pending" | "undelivered" | undefined;
     }
   | {
       /** Default: all that is pending. */

@@ -24,8 +24,13 @@ import type { AuditAction } from "../webhook.js";
 import type { AccountRecovery, Deliveries, RecoverySelection, ReplayRequest } from "./deliveries.js";
 import { readEach } from "./delivery-lists.js";
 
+const STANDINGS: EventStanding[] = ["failed", "missed", "withheld", "pending"];
+
+/** What an endpoint should have received, and may still accept. */
+const UNDELIVERED: EventStanding[] = ["failed", "missed", "pending"];
+
 /** The states that `recover` takes. */
-export const RECOVERABLE: EventStanding[] = ["failed", "missed", "withheld", "pending"];
+export const RECOVERABLE: string[] = [...STANDINGS, "undelivered"];
 
 /** The states that `replay` takes, and its default. A pending delivery is still to come. */
 export const REPLAYABLE: EventStanding[] = ["delivered", "failed", "missed", "withheld"];
@@ -94,7 +99,7 @@ function requireType(catalogue: Catalogue, type: unknown, field: string): string
   return type;
 }
 
-const wrongState = (field: string, states: EventStanding[]): PostbellError =>
+const wrongState = (field: string, states: string[]): PostbellError =>
   new PostbellError(
     "invalid_argument",
     `${field} must be ${states.length > 1 ? "one of " : ""}${states.join(", ")}.`,
@@ -103,13 +108,16 @@ const wrongState = (field: string, states: EventStanding[]): PostbellError =>
     },
   );
 
+const toStandings = (state: RecoverRequest["state"]): EventStanding[] | undefined =>
+  state === undefined ? undefined : state === "undelivered" ? UNDELIVERED : [state];
+
 /** Throws `invalid_argument`, or `unknown_event_type` for a type that is not in the catalogue. */
 function readSelection(catalogue: Catalogue, { since, type, state }: RecoverRequest): Selection {
   const isFromStart = since === undefined && state === "pending";
   const from = isFromStart ? 0 : parseEventTime("since", since ?? "");
   const types = type === undefined ? undefined : [requireType(catalogue, type, "type")];
   if (state !== undefined && !RECOVERABLE.includes(state)) throw wrongState("state", RECOVERABLE);
-  return { since: from, types, states: state === undefined ? undefined : [state] };
+  return { since: from, types, states: toStandings(state) };
 }
 
 const REPLAY_ARGUMENTS = ["webhookId", "since", "until", "types", "states", "subject", "dryRun"] as const;

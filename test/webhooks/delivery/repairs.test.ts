@@ -47,6 +47,30 @@ async function startRepaired(count: number) {
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
+describe("sending all that is undelivered", () => {
+  it("creates what failed or was missed and moves what waits, in one call and one audit entry", async () => {
+    const { webhooks, deliveries, webhookId, entries, emit, respond, run, sent } = await start({
+      retry: { intervalsMs: [MINUTE], everyMs: HOUR, windowMs: 2 * MINUTE, jitter: 0 },
+    });
+    respond(() => 500);
+    const failed = await emit();
+    await run(2 * HOUR);
+    await webhooks.registrations.update({ id: webhookId, status: "DISABLED" });
+    const missed = await emit();
+    await webhooks.registrations.update({ id: webhookId, status: "ENABLED" });
+    const waiting = await emit();
+    await run(SECOND);
+    respond(() => 200);
+    const { length } = sent;
+    const { count } = await deliveries.recover({ webhookId, since, state: "undelivered" });
+    expect(count).toBe(3);
+    await run(10 * SECOND);
+    expect(sent.slice(length).map(({ eventId }) => eventId)).toEqual([failed, missed, waiting]);
+    expect(entries.filter(({ action }) => action === "webhook.recovered")).toMatchObject([{ count: 3 }]);
+    expect(await deliveries.recover({ webhookId, since, state: "undelivered" })).toEqual({ count: 0 });
+  });
+});
+
 describe("recover() of pending deliveries", () => {
   it("sends all that waits for a repaired endpoint, one every 50 ms, and new events first", async () => {
     const { deliveries, webhookId, run, emit, sent, before } = await startRepaired(300);

@@ -181,7 +181,7 @@ export async function sendTest(api: Api, webhookId: string, type: string | undef
 export const recoverDeliveries = async (
   api: Api,
   webhookId: string,
-  selection: { since: string } | { state: "pending" },
+  selection: { since: string; state?: "undelivered" },
 ): Promise<number> =>
   (await api.send<{ count: number }>("POST", `${webhookPath(webhookId)}/recover`, selection)).count;
 

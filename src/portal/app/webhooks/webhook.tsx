@@ -82,11 +82,12 @@ function WebhookHeader({ part, ...tab }: TabProps & { part: TabName | undefined 
         <div class="webhook-actions">
           {/* The settings have it among their own. */}
           {webhook.status === "DISABLED" && part !== "settings" && <EnableButton {...tab} />}
+          {/* First: what a repaired endpoint needs is the next key. */}
+          <RetryButton {...tab} />
           <div class="split">
             <TestButton {...tab} />
             <TestMenu {...tab} />
           </div>
-          <RetryButton {...tab} />
           <MoreMenu {...tab} />
         </div>
       </div>
