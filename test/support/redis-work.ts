@@ -16,7 +16,7 @@ type Unit = keyof typeof UNITS;
 
 const toCountedName = (name: string, unit: Unit): string => name.replace("postbell_", `postbell_${unit}_`);
 
-/** The library under another name. Each function adds what it does to a number beside its first key. */
+/** The library under another name: each function counts what it does beside its first key. */
 const toCounted = (unit: Unit): string =>
   LIBRARY.replaceAll(LIBRARY_NAME, toCountedName(LIBRARY_NAME, unit))
     .replace(

@@ -111,6 +111,24 @@ export function testSealedEvents({ name, hasSealKeys, open }: SealedStorage): vo
   };
 
   describe(`sealed events on ${name}`, () => {
+    it("are kept for their keepMs", async () => {
+      const process = createProcess(await openData());
+      await register(process);
+      const { id: short } = await emitPlain(process, { keepMs: HOUR });
+      const { id: plain } = await emitPlain(process);
+      expect(await process.deliver()).toHaveLength(2);
+      const list = async () => {
+        const { items } = await process.webhooks.deliveries.list({ account: "clinic", subject: "order/1" });
+        return items.map(({ eventId }) => eventId);
+      };
+      expect(new Set(await list())).toEqual(new Set([short, plain]));
+      await process.clock.advance(HOUR);
+      await process.webhooks.start();
+      await process.webhooks.idle();
+      await process.webhooks.stop();
+      expect(await list()).toEqual([plain]);
+    });
+
     it("leave no text of a body in the storage, and the same bytes are delivered as without sealing", async () => {
       const event = { id: randomUUID(), occurredAt: new Date(START) };
       const bodiesOf = async (sealEvents: boolean) => {
