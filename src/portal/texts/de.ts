@@ -310,7 +310,7 @@ export const german = {
     delivered: "Zugestellt",
     failed: "Fehlgeschlagen",
     pending: "Ausstehend",
-    retrying: "Wird wiederholt",
+    retrying: "Wiederholung",
     testDelivered: "Test zugestellt",
     testFailed: "Test fehlgeschlagen",
     withheld: "Zurückgehalten",
