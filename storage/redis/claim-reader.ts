@@ -9,13 +9,14 @@ import {
   decodeClaimLine,
   decodeDeliveryId,
   decodeEvent,
+  decodeLane,
   decodeUuid,
   encodeText,
   type StoredEvent,
 } from "./codec.js";
 import type { Partition } from "./partition.js";
 import type { RedisStoreContext } from "./session.js";
-import { decodeLane, decodeWebhook } from "./webhook-codec.js";
+import { decodeWebhook } from "./webhook-codec.js";
 
 /**
  * Just within the four seconds that the service gives a storage: later claims would not be taken.

@@ -12,6 +12,7 @@ import type {
   DeliveryRecord,
   DeliveryState,
   EventRecord,
+  Lane,
 } from "../../src/webhooks/store.js";
 import { copyEvent } from "../queue/append.js";
 import { decodeStoredText } from "../stored-text.js";
@@ -198,3 +199,11 @@ export function decodeDelivery(
     attempts: attempts.map(decodeAttempt),
   };
 }
+
+/** The field of a stored webhook that holds its lane. */
+const LANE_FIELD = 8;
+
+export const decodeLane = (text: string): Lane =>
+  text.split(",", LANE_FIELD + 1)[LANE_FIELD] === "f" ? "fast" : "slow";
+
+export const encodeLane = (lane: Lane): string => (lane === "fast" ? "f" : "s");

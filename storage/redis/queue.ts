@@ -32,6 +32,7 @@ import {
   encodeAttempt,
   encodeAttemptSummary,
   encodeDeliveryId,
+  encodeLane,
   encodeText,
   isPlainAttempt,
 } from "./codec.js";
@@ -39,7 +40,7 @@ import type { Partition } from "./partition.js";
 import { resultUnknown } from "./redis-errors.js";
 import type { RedisStoreContext } from "./session.js";
 import { Upkeep } from "./upkeep.js";
-import { decodeOwner, encodeLane } from "./webhook-codec.js";
+import { decodeOwner } from "./webhook-codec.js";
 
 /** The most in a script, so that none holds Redis up for more than a few milliseconds. */
 const MAX_SETTLED = 250;

@@ -8,7 +8,7 @@ import { isPostbellError, PostbellError } from "../../src/core/errors.js";
 import type { Logger } from "../../src/core/logger.js";
 import type { EventFilter } from "../../src/webhooks/event-types/event-filter.js";
 import { pickDetails } from "../../src/webhooks/store/records.js";
-import type { Lane, WebhookRecord, WebhookStatus } from "../../src/webhooks/store.js";
+import type { WebhookRecord, WebhookStatus } from "../../src/webhooks/store.js";
 import { closeHeaders, openHeaders, type Seal } from "../seal.js";
 import { decodeNumber, encodeText } from "./codec.js";
 
@@ -32,14 +32,6 @@ export const encodeSubscription = ({
   const types = eventTypes === null ? "|*|" : `|${eventTypes.map(encodeText).join("|")}|`;
   return filter === undefined ? types : types + getFilterName(filter);
 };
-
-/** The field of a stored webhook that holds its lane. */
-const LANE_FIELD = 8;
-
-export const decodeLane = (text: string): Lane =>
-  text.split(",", LANE_FIELD + 1)[LANE_FIELD] === "f" ? "fast" : "slow";
-
-export const encodeLane = (lane: Lane): string => (lane === "fast" ? "f" : "s");
 
 /** The part of a webhook that only users change. Scripts do not read it. */
 interface Config {
