@@ -13,10 +13,8 @@
 -- filters of the account; or `skipped` if it follows one that was not stored. The order is `-` if this
 -- call has not stored the event. If it has, the number of the account follows.
 
-local UNREAD = {
-  'readyFast', 'readySlow', 'log', 'eventKeys', 'completed', 'retention', 'expirations', 'webhooks', 'inFlight', 'deliveries',
-  'progress', 'removals', 'rates',
-}
+-- The texts of the events. `events` has what other functions read of them.
+local eventTexts = hash('events')
 
 -- By name: an account's number, its subscriptions, and the receivers by type. All of this file is of
 -- one call: the function begins with empty ones.
@@ -31,18 +29,18 @@ local function getAccount(name)
   return accounts[name]
 end
 
--- The events of the call, and those that are stored or remembered with their ids.
-local items, storedEvents, storedIds
+-- The events of the call, and what is remembered with their ids.
+local items, storedIds
 -- Events that the call has stored, by their ids.
 local stored
--- Fields and values of the events to write, and the events of which only the id is remembered.
-local values, remembered
+-- The events of which only the id is remembered.
+local remembered
 -- Pending deliveries of all accounts.
 local allPending
 
 -- Reads everything that is known about the events at once.
 local function readItems(arguments)
-  accounts, items, stored, values, remembered = {}, {}, {}, {}, {}
+  accounts, items, stored, remembered = {}, {}, {}, {}
   local eventKeys, idKeys, numbers = {}, {}, {}
   for i = 2, #arguments, 2 do
     local item = decode(arguments[i])
@@ -52,7 +50,7 @@ local function readItems(arguments)
     local place = #items + 1
     items[place], eventKeys[place], idKeys[place], numbers[place] = item, item.key, item.idKey, item.account.number
   end
-  storedEvents = call('HMGET', keys.events, unpack(eventKeys))
+  eventTexts:fetch(eventKeys)
   storedIds = call('HMGET', keys.remembered, unpack(idKeys))
   accountCounts:fetch(numbers)
   allPending = call('ZCARD', keys.queue) + call('ZCARD', keys.leases)
@@ -113,9 +111,10 @@ end
 local function findEvent(place)
   local found = stored[items[place].idKey]
   if found then return found end
-  local nonce, receivers, digest = string.match(storedEvents[place] or '', '^%x+,%d+,([^,]*),([^,\n]*)\n([^\n]*)\n')
+  local text = eventTexts:text(items[place].key)
+  local nonce, receivers, digest = string.match(text or '', '^%x+,%d+,([^,]*),([^,\n]*)\n([^\n]*)\n')
   if nonce then return { nonce = nonce, receivers = receivers, digest = digest } end
-  if storedEvents[place] then error('a stored event cannot be read') end
+  if text then error('a stored event cannot be read') end
   local expiresAt, by, to, of = string.match(storedIds[place] or '', '^(%d+)\n([^\n]*)\n([^\n]*)\n(.*)$')
   if expiresAt and tonumber(expiresAt) > now then return { nonce = by, receivers = to, digest = of } end
 end
@@ -143,8 +142,7 @@ end
 local function store(item, found)
   local account, order = item.account.number, nextOrder()
   local value = table.concat({ order, text(item.rememberUntil), item.nonce, found.ids }, ',') .. '\n' .. item.value
-  values[#values + 1] = item.key
-  values[#values + 1] = value
+  eventTexts:setText(item.key, value)
   metaAdded.bytes = metaAdded.bytes + #value
   log:add(table.concat({ account, order, item.id, item.label, found.numbers .. (item.target and '.0' or '') }, '/'), 0)
   if string.find(item.label, ',', 1, true) then forEachKey(account, order, item.id, item.label, keyIndex.add) end
@@ -187,8 +185,10 @@ local function append(place)
   return 'stored -  ' .. found.all
 end
 
+-- What a claim needs after the first write.
+local CLAIMED = { 'deliveries', 'removals', 'retention', 'expirations', 'rates' }
+
 define('append', PARTITION_KEYS, MAY_GROW, function(arguments)
-  checkTypes(UNREAD)
   meta:fetch({ 'dataSet', 'turn', 'order', 'bytes' })
   readItems(arguments)
   local lines, hasStopped = {}, false
@@ -198,10 +198,9 @@ define('append', PARTITION_KEYS, MAY_GROW, function(arguments)
     hasStopped = hasStopped or string.find(line, '^[cfu]') ~= nil
     lines[place] = line
   end
-  if #values > 0 then
-    call('HSET', keys.events, unpack(values))
-    if not meta:text('dataSet') then meta:setText('dataSet', options.dataSet) end
-  end
+  if next(eventTexts.changed) and not meta:text('dataSet') then meta:setText('dataSet', options.dataSet) end
+  if options.claimer then checkTypes(CLAIMED) end
+  if #remembered > 0 then checkTypes({ 'expirations' }) end
   flush()
   for _, item in ipairs(remembered) do
     remember(item.idKey, table.concat({ text(item.rememberUntil), item.nonce, '', item.digest }, '\n'), item.rememberUntil)

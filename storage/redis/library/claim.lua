@@ -121,9 +121,11 @@ local function serve(lane, room)
 end
 
 -- Leases what was taken. A record that cannot be read gets an expired lease, so that tidy.lua handles
--- it. A later delivery, whose reference has a serial, always has a record.
+-- it. A later delivery, whose reference has a serial, always has a record. Returns when the first lease
+-- ends; nil without one.
 local function leaseTaken(token, leaseUntil)
   deliveries:fetch(taken)
+  local firstEnd = taken[1] and tonumber(leaseUntil)
   local first = 'l,' .. token
   for i, ref in ipairs(taken) do
     local record, value, entry = deliveries:text(ref), nil, ref
@@ -143,14 +145,35 @@ local function leaseTaken(token, leaseUntil)
     else
       leases:add(ref, 0)
       work[#work + 1] = 'leases'
+      firstEnd = 0
     end
   end
+  return firstEnd
 end
 
-local function isDue(key) return call('ZRANGEBYSCORE', key, '-inf', nowText, 'LIMIT', 0, 1)[1] end
+-- Due endpoints have a fraction for their turn.
+local function isDue(key) return call('ZRANGEBYSCORE', key, '-inf', '(' .. text(now + 1), 'LIMIT', 0, 1)[1] end
 
--- Their first members say when something is due.
-local WAITING = { 'readyFast', 'readySlow', 'leases' }
+-- The score of the first member of a sorted set; nil if it is empty.
+local function firstScore(key) return tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2] or nil) end
+
+local UNREAD = { 'deliveries', 'rates' }
+
+-- Leases what is due in both lanes. Returns when the first lease ends; nil without one.
+local function leaseDue(lease, leaseUntil)
+  -- Both lanes are read before one is changed. Most often nothing is due.
+  local isFastDue, isSlowDue = isDue(keys.readyFast), isDue(keys.readySlow)
+  if not isFastDue and not isSlowDue then return end
+  checkTypes(UNREAD)
+  for name, room in pairs({ f = lease.fast, s = lease.slow }) do
+    while room > 0 do
+      local sum = serve(keys[READY[name]], room)
+      if sum == 0 then break end
+      room = room - sum
+    end
+  end
+  return leaseTaken(lease.token, leaseUntil)
+end
 
 -- `lease`: the options of the claim; nil leases nothing. `found`: work that the caller has found.
 function claim(lease, found)
@@ -158,24 +181,13 @@ function claim(lease, found)
   local nextAt
   if lease then
     if not meta:text('dataSet') then meta:setText('dataSet', lease.token) end
-    if isDue(keys.leases) then work[#work + 1] = 'leases' end
+    local leaseEnd, leaseUntil = firstScore(keys.leases), text(lease.leaseUntil)
+    if leaseEnd and leaseEnd <= now then work[#work + 1] = 'leases' end
     if call('HLEN', keys.removals) > 0 or isDue(keys.retention) or isDue(keys.expirations) then work[#work + 1] = 'retention' end
-    local leaseUntil = text(lease.leaseUntil)
-    if not claimAgain(lease.token, leaseUntil) then
-      for name, room in pairs({ f = lease.fast, s = lease.slow }) do
-        while room > 0 do
-          local sum = serve(keys[READY[name]], room)
-          if sum == 0 then break end
-          room = room - sum
-        end
-      end
-      leaseTaken(lease.token, leaseUntil)
-    end
+    local ownEnd = not claimAgain(lease.token, leaseUntil) and leaseDue(lease, leaseUntil) or nil
     flush()
-    for _, name in ipairs(WAITING) do
-      local at = tonumber(call('ZRANGE', keys[name], 0, 0, 'WITHSCORES')[2] or nil)
-      if at and (not nextAt or at < nextAt) then nextAt = at end
-    end
+    nextAt = firstScore(keys.readyFast)
+    for _, at in pairs({ firstScore(keys.readySlow), leaseEnd, ownEnd }) do nextAt = math.min(nextAt or at, at) end
   end
   return {
     nextAt and text(math.floor(nextAt)) or '', text(notifyAt), work, meta:text('dataSet') or '', unreadable, webhooks,
@@ -183,10 +195,7 @@ function claim(lease, found)
   }
 end
 
-local UNREAD = { 'readyFast', 'readySlow', 'deliveries', 'rates' }
-
 define('claim', PARTITION_KEYS, GOES_ON_WHEN_FULL, function()
-  checkTypes(UNREAD)
   meta:fetch({ 'dataSet', 'turn' })
   return claim(options)
 end)

@@ -46,9 +46,11 @@ local function setFailingSince(webhook, endpoint, failingSince)
   endpoints:set(webhook, endpoint)
 end
 
+local ready = { f = sortedSet('readyFast'), s = sortedSet('readySlow') }
+
 local function moveToLane(webhook, endpoint, lane)
   if endpoint.lane == lane then return end
-  call('ZREM', keys[READY[endpoint.lane]], webhook)
+  ready[endpoint.lane]:remove(webhook)
   endpoint.lane = lane
   endpoints:set(webhook, endpoint)
 end
@@ -131,9 +133,22 @@ local function offerTouched()
   end
 end
 
+local OFFERED = { 'readyFast', 'readySlow', 'queue' }
+
+-- Fails before the first write if a key that `flush` changes or needs has another type.
+local function checkBuffers()
+  for i = 1, #buffers do buffers[i]:check() end
+  if not next(touched) then return end
+  checkTypes(OFFERED)
+  for _, buffer in ipairs({ endpoints, inFlight, rates }) do
+    if not buffer.isRead then call('HLEN', keys[buffer.key]) end
+  end
+end
+
 -- Writes all that the buffers hold. Every function that changes something ends with it.
 local function flush()
   addToMeta()
+  checkBuffers()
   for i = 1, #buffers do buffers[i]:flush() end
   offerTouched()
 end

@@ -11,6 +11,7 @@ function Hash:clear()
   if next(self.texts) then self.texts = {} end
   if next(self.values) then self.values = {} end
   if next(self.changed) then self.changed = {} end
+  self.isRead = false
 end
 
 -- Reads the fields that are not known yet, with one command.
@@ -27,13 +28,14 @@ function Hash:fetch(fields)
   for from = 1, length, MAX_ARGUMENTS do
     local values = call('HMGET', keys[self.key], unpack(missing, from, math.min(from + MAX_ARGUMENTS - 1, length)))
     for i = 1, #values do texts[missing[from + i - 1]] = values[i] end
+    self.isRead = true
   end
 end
 
 -- Returns the stored text; false if it is missing.
 function Hash:text(field)
   if self.changed[field] == 'value' then return self.write(self.values[field]) end
-  if self.texts[field] == nil then self.texts[field] = call('HGET', keys[self.key], field) end
+  if self.texts[field] == nil then self.texts[field], self.isRead = call('HGET', keys[self.key], field), true end
   return self.texts[field]
 end
 
@@ -51,6 +53,11 @@ end
 function Hash:set(field, value) self.values[field], self.changed[field] = value, 'value' end
 function Hash:setText(field, value) self.texts[field], self.values[field], self.changed[field] = value, nil, 'text' end
 function Hash:delete(field) self:setText(field, false) end
+
+-- Fails if a key that it would change has another type. A key that was read has the right one.
+function Hash:check()
+  if next(self.changed) and not self.isRead then call('HLEN', keys[self.key]) end
+end
 
 function Hash:flush()
   if not next(self.changed) then return end
@@ -75,7 +82,8 @@ end
 local function hash(key, read, write)
   local buffer = {
     key = key, read = read, write = write, texts = {}, values = {}, changed = {}, clear = Hash.clear, fetch = Hash.fetch,
-    text = Hash.text, get = Hash.get, set = Hash.set, setText = Hash.setText, delete = Hash.delete, flush = Hash.flush,
+    text = Hash.text, get = Hash.get, set = Hash.set, setText = Hash.setText, delete = Hash.delete, check = Hash.check,
+    flush = Hash.flush, isRead = false,
   }
   buffers[#buffers + 1] = buffer
   return buffer
@@ -93,6 +101,10 @@ function SortedSet:remove(member) self.scores[member] = false end
 
 -- Drops what was to be changed.
 function SortedSet:forget(member) self.scores[member] = nil end
+
+function SortedSet:check()
+  if next(self.scores) then call('ZCARD', keys[self.key]) end
+end
 
 function SortedSet:flush()
   if not next(self.scores) then return end
@@ -118,7 +130,7 @@ end
 local function sortedSet(key, condition)
   local buffer = {
     key = key, condition = condition, scores = {}, clear = SortedSet.clear, add = SortedSet.add, remove = SortedSet.remove,
-    forget = SortedSet.forget, flush = SortedSet.flush,
+    forget = SortedSet.forget, check = SortedSet.check, flush = SortedSet.flush,
   }
   buffers[#buffers + 1] = buffer
   return buffer

@@ -71,10 +71,10 @@ end
 
 -- Keeps an hour that is over, after those before, in the field `W/h`.
 local function keepHours(webhook, ended)
-  local past = (call('HGET', keys.webhookCounts, webhook .. '/h') or '') .. ended
+  local past = (webhookCounts:text(webhook .. '/h') or '') .. ended
   local _, count = string.gsub(past, ';', '')
   for _ = MAX_HOURS, count do past = string.sub(past, (string.find(past, ';', 1, true)) + 1) end
-  call('HSET', keys.webhookCounts, webhook .. '/h', past)
+  webhookCounts:setText(webhook .. '/h', past)
 end
 
 -- Adds attempts, with the sketch of their durations, and returns the new end of the counts. All
@@ -271,12 +271,7 @@ local function settleOther(source, ref, token, settlement)
   return 'settled'
 end
 
-local UNREAD = {
-  'queue', 'readyFast', 'readySlow', 'leases', 'healthNotifications', 'log', 'completed', 'retention', 'failing', 'events', 'rates',
-}
-
 define('settle', PARTITION_KEYS, GOES_ON_WHEN_FULL, function(arguments)
-  checkTypes(UNREAD)
   readSources()
   readRecords(arguments)
   local results = {}

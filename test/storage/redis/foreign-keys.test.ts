@@ -57,6 +57,16 @@ const toFailure = ({ id, token, webhook }: Claim, now: number): Settlement => ({
   endpoint: { ok: false, generation: webhook.generation, at: now, noticeAt: now, lane: "slow" },
 });
 
+const toSuccess = (claim: Claim, now: number): Settlement => {
+  const failure = toFailure(claim, now);
+  return {
+    ...failure,
+    outcome: { state: "delivered" },
+    attempt: failure.attempt && { ...failure.attempt, kind: "delivered", status: 200, code: "HTTP_200" },
+    endpoint: failure.endpoint && { ...failure.endpoint, ok: true, lane: "fast" },
+  };
+};
+
 /**
  * An account with a completed event and three webhooks. The first is failing: one of its
  * deliveries waits for a retry. The first and the third have a limit per second. Some deliveries
@@ -111,7 +121,8 @@ const CALLS: Record<string, (filled: Filled) => PromiseLike<unknown>> = {
     store.removeWebhook({ id: first.id, account, now: clock.now() }),
   append: ({ append, event }) => append({ ...event, id: crypto.randomUUID(), digest: "another" }),
   claim: ({ claim }) => claim(),
-  "settle as delivered": ({ claims, settle }) => Promise.all(claims.map((one) => settle(one))),
+  "settle as delivered": ({ claims, store, clock }) =>
+    store.settle(claims.map((one) => toSuccess(one, clock.now()))),
   "settle as failed": ({ claims, store, clock }) =>
     store.settle(claims.map((one) => toFailure(one, clock.now()))),
   "erase of an event": ({ store, account, failed, clock }) =>
