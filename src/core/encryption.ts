@@ -38,7 +38,7 @@ export function encryptText(
   );
 }
 
-/** Decrypts what {@link encryptText} returned. Throws if the text, the key or the place is another. */
+/** Decrypts a text of {@link encryptText}. Throws if the text, the key or the place is another. */
 export function decryptText(key: Buffer | KeyObject, encrypted: string, place: string): string {
   const bytes = Buffer.from(encrypted, "base64url");
   const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES), OPTIONS)

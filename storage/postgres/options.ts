@@ -25,8 +25,8 @@ export interface PostgresStorageOptions {
    */
   connections?: "session" | "transaction" | undefined;
   /**
-   * Keys of 32 bytes, or their base64: the first encrypts the secrets of webhooks, all decrypt
-   * them; without keys they are stored as plain text.
+   * Keys of 32 bytes, or their base64: the first encrypts the secrets of webhooks and the data keys
+   * of `sealEvents`, all decrypt them; without keys, secrets are stored as plain text.
    */
   sealKeys?: readonly (Uint8Array | string)[] | undefined;
   limits?:

@@ -121,10 +121,10 @@ export interface WebhooksOptions<C extends EventCatalogue = ClinicalEvents, P = 
    */
   sealEvents?: boolean | undefined;
   /**
-   * Keeps the keys of `sealEvents`, in place of `storage`. Default: `storage`. Needs `sealKeys`. With
-   * a separate storage, whose backups you keep only for a short time, `accounts.erase` also makes
-   * the bodies in old backups of `storage` unreadable. Keep it set as long as sealed events are
-   * stored, and close it as you close `storage`.
+   * Keeps the keys of `sealEvents`, in place of `storage`. Default: `storage`. Needs `sealKeys`.
+   * With a separate storage, whose backups you keep only for a short time, `accounts.erase` also
+   * makes the bodies in old backups of `storage` unreadable. Keep it set as long as sealed events
+   * are stored, and close it as you close `storage`.
    */
   keyStorage?: Storage | undefined;
   /**

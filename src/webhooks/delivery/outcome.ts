@@ -161,10 +161,10 @@ export function postponeAttempt(
 }
 
 /**
- * Reschedules a delivery until the resolver, or what keeps the data keys, is back, as long as that
- * takes: like an outage of the storage, it uses up no step. Its start is moved by the time that it
- * waits, so that it uses up no part of the retry window either. An extra attempt leaves the schedule
- * as it is.
+ * Reschedules a delivery until the resolver, or the storage of the data keys, is back, as long as
+ * that takes: like an outage of the storage, it uses up no step. Its start is moved by the time
+ * that it waits, so that it uses up no part of the retry window either. An extra attempt leaves the
+ * schedule as it is.
  *
  * @param sentAt when the attempt began.
  */

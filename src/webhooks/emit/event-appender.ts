@@ -23,16 +23,16 @@ export class EventAppender {
   }
 
   /**
-   * Compares the event again that ended a call as a conflict, and stores those after it if it is
-   * none. A sealed event has another digest, so an event that was emitted before `sealEvents` was
-   * turned on or off seems to have other content.
+   * Compares the event again that ended a call as a conflict. If it is a duplicate, it also stores
+   * those after it. A sealed event has another digest, so an event that was emitted before
+   * `sealEvents` was turned on or off seems to have other content.
    */
   async resolveConflict(request: AppendRequest, response: AppendResponse): Promise<AppendResponse> {
     const results: AppendResult[] = response.results.slice(0, -1);
     const [event, ...rest] = request.events.slice(results.length);
     const again = event && (await this.#sealer.sealOtherwise(event, request.transaction));
     if (again === undefined) return response;
-    // What was claimed with the first events is in the response already.
+    // The claims with the first events are in the response already.
     const further = { ...request, claim: undefined };
     try {
       const compared = await this.#store.append({ ...further, ...again });

@@ -284,8 +284,8 @@ export class EventSealer {
   }
 
   /**
-   * Returns an event as a service with the other value of `sealEvents` stores its digest, to compare
-   * it with what that service has stored. `undefined` if the account has no key, so that none has.
+   * Returns an event with the digest that a service with the other value of `sealEvents` stores, to
+   * compare it with the events of that service. `undefined` if the account has no key.
    */
   async sealOtherwise(
     event: EventRecord,
