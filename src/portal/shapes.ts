@@ -66,7 +66,14 @@ export type HourJson = StatsJson["hours"][number];
 export type NamedWebhookJson = WebhookJson & Pick<Webhook, "description" | "metadata">;
 
 /** A webhook that was read with `include=stats,details`. */
-export type WebhookWithStatsJson = NamedWebhookJson & { stats: StatsJson };
+export type WebhookWithStatsJson = NamedWebhookJson & { stats: StatsJson } & EndpointOptionsJson;
+
+/** The settings that the service offers, as the API names them. Absent: not offered. */
+interface EndpointOptionsJson {
+  filter?: object | null;
+  header_names?: string[];
+  per_second?: number | null;
+}
 
 export interface WebhookListJson<T = WebhookWithStatsJson> {
   webhooks: T[];

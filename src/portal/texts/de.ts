@@ -70,6 +70,26 @@ export const german = {
     percent: "{value} %",
     seconds: "{value} s",
   },
+  options: {
+    title: "Filter, Header und Rate",
+    filter: "Filter",
+    filterHint:
+      "Bedingungen für die Daten der Ereignisse, als JSON nach Pfad. Leer: jedes Ereignis der Typen.",
+    saveFilter: "Filter speichern",
+    noJson: "Das ist kein JSON: Anführungszeichen und Kommas prüfen.",
+    headers: "Geheime Header",
+    headersSet: "Gesetzt: {names}. Die Werte werden nie angezeigt.",
+    noneSet: "Keine gesetzt.",
+    headersHint: "Einer je Zeile, als Name: Wert. Speichern ersetzt alle.",
+    saveHeaders: "Header speichern",
+    removeHeaders: "Alle Header entfernen",
+    noHeaders: "Mindestens einen Header eingeben.",
+    noHeader: "Jede Zeile muss ein Name, ein Doppelpunkt und ein Wert sein.",
+    rate: "Zustellungen je Sekunde",
+    rateHint: "Höchstens so viele, 1 bis 10 000. Leer: wie der Dienst es vorsieht.",
+    saveRate: "Rate speichern",
+    noRate: "Das muss eine ganze Zahl sein.",
+  },
   diagnosis: {
     examine: "Diesen Endpunkt prüfen",
     examineIntro:
@@ -94,7 +114,7 @@ export const german = {
     titles: {
       signed: "Eine korrekte Nachricht",
       prompt: "Die Dauer der Antwort",
-      wrong_signature: "Eine Signatur mit anderem Secret",
+      wrong_signature: "Eine Signatur mit anderem Geheimnis",
       changed_body: "Die Signatur eines anderen Inhalts",
       unsigned: "Keine Signatur",
       old_signature: "Eine richtige Signatur, eine Stunde alt",
@@ -105,7 +125,7 @@ export const german = {
     },
     fixes: {
       signed:
-        "Adresse und Secret des Endpunkts prüfen: er muss annehmen, was mit dem Secret dieses Webhooks signiert ist, wie {code} es tut.",
+        "Adresse und Geheimnis des Endpunkts prüfen: er muss annehmen, was mit dem Geheimnis dieses Webhooks signiert ist, wie {code} es tut.",
       prompt:
         "Innerhalb von 3 s antworten, dann arbeiten: das Ereignis in eine Warteschlange stellen, wie in {code}.",
       wrong_signature: "Jeder kann Ereignisse senden. Zuerst die Signatur vergleichen, wie {code} es tut.",

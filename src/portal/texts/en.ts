@@ -68,6 +68,26 @@ export const english = {
     percent: "{value} %",
     seconds: "{value} s",
   },
+  /** The settings of an endpoint that the service may offer. */
+  options: {
+    title: "Filter, headers and rate",
+    filter: "Filter",
+    filterHint: "Conditions on the data of events, as JSON by path. Empty: every event of its types.",
+    saveFilter: "Save the filter",
+    noJson: "This is no JSON: check the quotes and commas.",
+    headers: "Secret headers",
+    headersSet: "Set: {names}. Their values are never shown.",
+    noneSet: "None is set.",
+    headersHint: "One to a line, as Name: value. Saving replaces all of them.",
+    saveHeaders: "Save the headers",
+    removeHeaders: "Remove all headers",
+    noHeaders: "Type at least one header.",
+    noHeader: "Each line must be a name, a colon and a value.",
+    rate: "Deliveries in a second",
+    rateHint: "At most so many, 1 to 10 000. Empty: as the service decides.",
+    saveRate: "Save the rate",
+    noRate: "This must be a whole number.",
+  },
   /** The tab that examines an endpoint, and explains why it did not get an event. */
   diagnosis: {
     examine: "Examine this endpoint",

@@ -197,6 +197,9 @@ export async function updateWebhook(
     status?: WebhookJson["status"];
     event_types?: string[];
     description?: string | null;
+    filter?: object | null;
+    headers?: Record<string, string> | null;
+    per_second?: number | null;
   },
 ): Promise<WebhookJson> {
   const path = webhookPath(webhookId);

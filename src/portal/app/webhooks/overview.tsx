@@ -28,6 +28,7 @@ import {
 import { useResource } from "../use-resource.js";
 import { deliveryLink, deliveryPath, findDeliveries } from "./calls.js";
 import { RotationNotice, type TabProps } from "./endpoint-actions.js";
+import { listOptions } from "./endpoint-options.js";
 import { describeEventTypes } from "./event-types.js";
 import { labelTimes, placeOf } from "./plan.js";
 import { Timeline } from "./timeline.js";
@@ -306,6 +307,7 @@ export function OverviewTab({ webhook, reload }: TabProps) {
         <Facts
           rows={[
             [texts.webhooks.eventTypes, describeEventTypes(stats.eventTypes)],
+            ...listOptions(webhook),
             [texts.webhook.created, <Time key="created" at={webhook.createdDate} />],
             [texts.webhook.withheld, stats.withheld > 0 && stats.withheld],
           ]}

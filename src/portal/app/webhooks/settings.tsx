@@ -10,6 +10,7 @@ import { texts } from "../texts.js";
 import { useResource } from "../use-resource.js";
 import { updateWebhook, webhookPath } from "./calls.js";
 import { EnableButton, type TabProps, useDisable } from "./endpoint-actions.js";
+import { EndpointOptions } from "./endpoint-options.js";
 import { type EventTypeChoice, EventTypePicker, fromChoice, toChoice } from "./event-type-picker.js";
 import { NameField, URL_LENGTH } from "./register.js";
 import { Rotation } from "./secret.js";
@@ -169,6 +170,7 @@ export function SettingsTab({ webhook, reload }: TabProps) {
         <h2 id="types-heading">{texts.settings.eventTypes}</h2>
         <EventTypesForm {...tab} catalogue={data.eventTypes} />
       </section>
+      <EndpointOptions {...tab} />
       <section class="card" aria-labelledby="secret-heading">
         <h2 id="secret-heading">{texts.settings.secret}</h2>
         <Rotation {...tab} />
