@@ -47,11 +47,16 @@ export interface Content {
   /**
    * Handles a request for a user that the host has authenticated itself, such as behind its own
    * sign-in. `authenticate` is not called, and credentials in the request do not count. Bodies are
-   * streamed, so uploads work. Never rejects; the response is 401 if there is no such user.
+   * streamed, so uploads work. The response is 401 if there is no user with the id `as`.
    *
-   * @param as the id of the user
+   * @throws PostbellError `invalid_argument` for another argument
+   *
+   * @example
+   * ```ts
+   * const response = await content.handleAs({ request, as: session.userId });
+   * ```
    */
-  handleAs(request: HttpRequest, as: number): Promise<HttpResponse | undefined>;
+  handleAs(call: { request: HttpRequest; as: number }): Promise<HttpResponse | undefined>;
   /** The first two segments of the content routes: `core/v2`. */
   readonly namespace: string;
   /**
@@ -79,11 +84,12 @@ export interface Content {
    *   the post; 412 if the post has changed since
    * @throws PostbellError `invalid_argument`
    */
-  restoreRevision(
-    postId: number,
-    revisionId: number,
-    options: { as: number; ifUnmodifiedSince?: Date | undefined },
-  ): Promise<void>;
+  restoreRevision(request: {
+    postId: number;
+    revisionId: number;
+    as: number;
+    ifUnmodifiedSince?: Date | undefined;
+  }): Promise<void>;
   /**
    * Renders a text as the content of a post would be shown, and stores nothing. The text is
    * sanitised, also if the user may write unfiltered HTML, and has at most
@@ -98,10 +104,10 @@ export interface Content {
    *
    * @example
    * ```ts
-   * const { html } = await content.preview(12, "<p>Closed on Monday</p>", { as: 3 });
+   * const { html } = await content.preview({ postId: 12, content: "<p>Closed on Monday</p>", as: 3 });
    * ```
    */
-  preview(postId: number, content: string, options: { as: number }): Promise<ContentPreview>;
+  preview(request: { postId: number; content: string; as: number }): Promise<ContentPreview>;
   /**
    * Imports a WXR file, WordPress's export format. The file is streamed and committed in batches.
    *

@@ -3,6 +3,7 @@
  * each other, and ties it to its life cycle.
  */
 
+import { readCallArguments } from "../core/known-names.js";
 import { guardedLogger, type Logger, toServiceLogger } from "../core/logger.js";
 import { createStorageCircuit } from "../core/storage-circuit.js";
 import { countStoreErrors, guardedTelemetry } from "../core/telemetry.js";
@@ -139,8 +140,10 @@ export function createContent(options: ContentOptions): Content {
 
   return Object.freeze<Content>({
     handle: measure(server.handle),
-    handleAs: async (request, as) =>
-      measure((passed) => server.handleAs(passed, () => callers.load(as)))(request),
+    async handleAs(call) {
+      const { request, as } = readCallArguments("handleAs", call, ["request", "as"]);
+      return measure((passed) => server.handleAs(passed, () => callers.load(as)))(request);
+    },
     namespace,
     uploads: config.files
       ? createFileServer({ files: config.files, logger })

@@ -78,3 +78,19 @@ export function refuseUnknownKeys(call: string, argument: object, names: readonl
     field: unknown.slice(0, MAX_QUOTED),
   });
 }
+
+/**
+ * Returns the argument object of a call. Throws `invalid_argument` if it is not an object or has a
+ * key that is not in `known`, because a typing error must not subscribe to everything.
+ */
+export function readCallArguments<T extends object>(
+  call: string,
+  argument: T,
+  names: readonly (keyof T & string)[],
+): T {
+  if (typeof argument !== "object" || argument === null) {
+    throw new PostbellError("invalid_argument", `${call}() takes an object with ${names.join(", ")}.`);
+  }
+  refuseUnknownKeys(call, argument, names);
+  return argument;
+}

@@ -106,7 +106,7 @@ async function forward(content: Content, call: ApiCall, path: string): Promise<H
     baseUrl: `${request.baseUrl}/api/content`,
     signal,
   };
-  return toAnswer(await content.handleAs(forwarded, getUserId(call)));
+  return toAnswer(await content.handleAs({ request: forwarded, as: getUserId(call) }));
 }
 
 /** The route that restores a revision, which the content service has no route for. */
@@ -119,7 +119,7 @@ const restoreRoute = (content: Content, base: string): ApiRoute => ({
     const seen = new Date(call.request.headers["if-unmodified-since"] ?? "");
     const ifUnmodifiedSince = Number.isNaN(seen.getTime()) ? undefined : seen;
     try {
-      await content.restoreRevision(post, revision, { as, ifUnmodifiedSince });
+      await content.restoreRevision({ postId: post, revisionId: revision, as, ifUnmodifiedSince });
     } catch (error) {
       throw isContentError(error) ? toVisitorError(error.status, error) : error;
     }
@@ -160,7 +160,7 @@ export interface ContentApi extends Pick<PortalSettings, "editUrl" | "clock" | "
 async function read<T>(content: Content, call: ApiCall, path: string, query: string): Promise<T> {
   const { baseUrl, signal } = call.request;
   const request = { method: "GET", path, query, headers: {}, body: null, baseUrl, signal };
-  const answer = await toAnswer(await content.handleAs(request, getUserId(call)));
+  const answer = await toAnswer(await content.handleAs({ request, as: getUserId(call) }));
   return (JSON.parse(await readText(answer)) as ContentResponseJson<T>).body;
 }
 
@@ -280,7 +280,7 @@ const previewRoute = (base: "/posts" | "/pages", { content, frameAncestors }: Co
     const as = getUserId(call);
     try {
       const text = await readFormField(call.request, "content");
-      const preview = await content.preview(Number(call.parameter("id")), text, { as });
+      const preview = await content.preview({ postId: Number(call.parameter("id")), content: text, as });
       return respondWithPreview({ status: 200, ...preview }, frameAncestors);
     } catch (error) {
       const shown = isContentError(error) ? toVisitorError(error.status, error) : toHttpError(error);

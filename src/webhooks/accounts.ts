@@ -1,9 +1,10 @@
 /** Lists accounts for operators, and erases accounts and events, in the host's code only. */
 
 import { PostbellError } from "../core/errors.js";
+import { readCallArguments } from "../core/known-names.js";
 import { nextTurn } from "../core/next-turn.js";
 import { isUuid } from "../core/uuid.js";
-import { checkName, readCallArguments, readLimit } from "./call-arguments.js";
+import { checkName, readLimit } from "./call-arguments.js";
 import type { ServiceBase } from "./config/config.js";
 import { type List, PagedList } from "./list.js";
 import type { AccountSummary, ErasedRecords } from "./store.js";

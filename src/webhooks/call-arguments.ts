@@ -2,7 +2,6 @@
 
 import { isDate } from "node:util/types";
 import { PostbellError } from "../core/errors.js";
-import { refuseUnknownKeys } from "../core/known-names.js";
 import type { Actor, Operator, Subscriber } from "./access.js";
 
 const MAX_PAGE = 100;
@@ -106,22 +105,6 @@ export function selectAccount(account: string | undefined, actor: Actor): string
   checkName("account", selected);
   if (!isOfAccount(actor, selected)) throw notFound("account");
   return selected;
-}
-
-/**
- * Returns the argument object of a call. Throws `invalid_argument` if it is not an object or has a
- * key that is not in `known`, because a typing error must not subscribe to everything.
- */
-export function readCallArguments<T extends object>(
-  call: string,
-  argument: T,
-  names: readonly (keyof T & string)[],
-): T {
-  if (typeof argument !== "object" || argument === null) {
-    throw new PostbellError("invalid_argument", `${call}() takes an object with ${names.join(", ")}.`);
-  }
-  refuseUnknownKeys(call, argument, names);
-  return argument;
 }
 
 /** Throws `invalid_argument` unless exactly one of `webhookId` and `account` is present. */

@@ -101,9 +101,9 @@ describe.each(CONTENT_STORAGES)("a declared type on %s", (_, open) => {
     expect(await without.get(`GET /menu-items/${item}`, 200, admin)).toMatchObject({ invalid: true });
     await without.get(`PUT /posts/${post}`, 200, { as: "editor", body: { title: "Old news" } });
     expect(await exported(without.site)).not.toContain("Soup</title>");
-    await expect(without.site.restoreRevision(id, id, { as: idOf("editor") })).rejects.toThrow(
-      /Invalid post/,
-    );
+    await expect(
+      without.site.restoreRevision({ postId: id, revisionId: id, as: idOf("editor") }),
+    ).rejects.toThrow(/Invalid post/);
 
     const again = recipeSite({ storage });
     expect(await again.get(`GET /recipes/${id}`)).toMatchObject({ slug: "soup", cuisines: [thai] });

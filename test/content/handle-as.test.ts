@@ -22,7 +22,7 @@ describe("handleAs", () => {
   it("answers as the user it is told, whatever the request says of its sender", async () => {
     const site = contentSite();
     const request = requestOf({ headers: { authorization: credentials("administrator") } });
-    expect(jsonOf(await site.handleAs(request, idOf("author")))).toMatchObject({
+    expect(jsonOf(await site.handleAs({ request, as: idOf("author") }))).toMatchObject({
       id: idOf("author"),
       roles: ["author"],
     });
@@ -35,11 +35,11 @@ describe("handleAs", () => {
       },
     });
     expect((await site.handle(requestOf({})))?.status).toBe(401);
-    expect((await site.handleAs(requestOf({}), idOf("editor")))?.status).toBe(200);
+    expect((await site.handleAs({ request: requestOf({}), as: idOf("editor") }))?.status).toBe(200);
   });
 
   it("answers 401 where nobody has the id", async () => {
-    const response = await contentSite().handleAs(requestOf({}), 99);
+    const response = await contentSite().handleAs({ request: requestOf({}), as: 99 });
     expect(response?.status).toBe(401);
     expect(jsonOf(response)).toMatchObject({ code: "rest_not_logged_in" });
   });
@@ -64,14 +64,30 @@ describe("handleAs", () => {
         },
         body: bytes(),
       });
-    expect((await site.handleAs(upload(), idOf("contributor")))?.status).toBe(403);
+    expect((await site.handleAs({ request: upload(), as: idOf("contributor") }))?.status).toBe(403);
     expect(pieces).toBe(0);
-    const response = await site.handleAs(upload(), idOf("author"));
+    const response = await site.handleAs({ request: upload(), as: idOf("author") });
     expect(response?.status).toBe(201);
     expect(jsonOf(response)).toMatchObject({ author: idOf("author"), filesize: 13, mime_type: "text/plain" });
   });
 
+  it.each([
+    ["restoreRevision", { postId: 1, revision: 2, as: 1 }, "did you mean 'revisionId'?"],
+    ["preview", { post: 1, content: "x", as: 1 }, "did you mean 'postId'?"],
+    ["handleAs", { request: requestOf({}), user: 1 }, "it takes 'request', 'as'."],
+    ["handleAs", undefined, "handleAs() takes an object with request, as."],
+    ["preview", 12, "preview() takes an object with postId, content, as."],
+  ] as const)("refuses another argument: %s", async (name, argument, message) => {
+    const site = contentSite();
+    await expect(site[name](argument as never)).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining(message) as string,
+    });
+  });
+
   it("leaves paths alone that are not the interface's", async () => {
-    expect(await contentSite().handleAs(requestOf({ path: "/elsewhere" }), idOf("editor"))).toBeUndefined();
+    expect(
+      await contentSite().handleAs({ request: requestOf({ path: "/elsewhere" }), as: idOf("editor") }),
+    ).toBeUndefined();
   });
 });

@@ -410,7 +410,7 @@ describe("revisions and autosaves", () => {
     // The same values in a new object are no change.
     await write(call, id, { subtitle: "second", origin: { lat: 2 } });
     expect((await call(`GET /posts/${id}/revisions`, { as: "editor" })).body).toHaveLength(2);
-    await site.restoreRevision(id, list.body[1].id, { as: 2 });
+    await site.restoreRevision({ postId: id, revisionId: list.body[1].id, as: 2 });
     expect(await readMeta(call, id)).toMatchObject({ subtitle: "first", origin: { lat: 1 }, steps: ["b"] });
   });
 
@@ -422,7 +422,9 @@ describe("revisions and autosaves", () => {
     await write(call, id, { price: 1 });
     await write(call, id, { price: 2 });
     const list = await call(`GET /posts/${id}/revisions`, { as: "author" });
-    await expect(site.restoreRevision(id, list.body[1].id, { as: 3 })).rejects.toThrow(/price custom field/);
+    await expect(site.restoreRevision({ postId: id, revisionId: list.body[1].id, as: 3 })).rejects.toThrow(
+      /price custom field/,
+    );
     expect((await readMeta(call, id))["price"]).toBe(2);
   });
 

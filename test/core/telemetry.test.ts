@@ -352,7 +352,7 @@ describe("metrics", () => {
     });
     const ask = (path: string, method?: string) => content.handle(requestOf(path, method));
     /** As the portal does, for somebody whom the host knows. */
-    const askAs = (path: string) => content.handleAs(requestOf(path), 1);
+    const askAs = (path: string) => content.handleAs({ request: requestOf(path), as: 1 });
     await ask("/core/v2/posts");
     await ask("/core/v2/posts");
     await ask("/core/v2/posts/4711");

@@ -185,8 +185,8 @@ describe("the console's API", () => {
 
   it("serves files of the site so that nothing in them can run here", async () => {
     const { content, ask } = portalOf();
-    const upload = await content.handleAs(
-      {
+    const upload = await content.handleAs({
+      request: {
         method: "POST",
         path: "/core/v2/media",
         query: "",
@@ -194,8 +194,8 @@ describe("the console's API", () => {
         body: Buffer.from("Ward notes"),
         baseUrl: "http://localhost",
       },
-      idOf("author"),
-    );
+      as: idOf("author"),
+    });
     const { source_url: address } = JSON.parse(Buffer.from(upload?.body as Uint8Array).toString());
     const name = address.split("/uploads/")[1];
     const file = await ask("subscriber", `GET /file?name=${encodeURIComponent(name)}`);

@@ -44,7 +44,7 @@ export function stopComparing(): void {
 interface Service {
   readonly handle: DirectHandler;
   /** Of a content service. */
-  readonly handleAs?: (request: HttpRequest, as: never) => Promise<HttpResponse | undefined>;
+  readonly handleAs?: (call: { request: HttpRequest; as: never }) => Promise<HttpResponse | undefined>;
   /** Of a webhook service. */
   readonly as?: (subscriber: never) => {
     readonly handle: (request: HttpRequest, options?: never) => Promise<HttpResponse | undefined>;
@@ -144,7 +144,10 @@ export function comparing<A extends readonly unknown[], S extends Service>(
       return Object.freeze({ ...service, handle, as });
     }
     if (ask === undefined || answerAs === undefined) return Object.freeze({ ...service, handle });
-    const handleAs: typeof answerAs = async (request, as) => compared(request, await answerAs(request, as));
+    const handleAs: typeof answerAs = async (call) => {
+      const response = await answerAs(call);
+      return compared(call.request, response);
+    };
     const request: typeof ask = async (asked) => {
       const answer = await ask(asked);
       compare(({ problemsInside }) => problemsInside(asked, answer));

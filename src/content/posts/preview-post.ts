@@ -4,6 +4,7 @@
  */
 
 import { PostbellError } from "../../core/errors.js";
+import { readCallArguments } from "../../core/known-names.js";
 import { RestError, refusal } from "../rest/error.js";
 import { countSanitised } from "../rest/sanitised-characters.js";
 import type { PostBase } from "./post-base.js";
@@ -11,11 +12,11 @@ import type { PostBase } from "./post-base.js";
 type PreviewBase = PostBase;
 
 /** The method `preview` of the service. */
-type Preview = (
-  postId: number,
-  text: string,
-  options: { as: number },
-) => Promise<{ html: string; uploads: string }>;
+type Preview = (request: {
+  postId: number;
+  content: string;
+  as: number;
+}) => Promise<{ html: string; uploads: string }>;
 
 /** Nobody is trusted: a text that was not saved may come from another page that is open. */
 const UNTRUSTED = { has: () => false } as const;
@@ -27,7 +28,8 @@ const UNTRUSTED = { has: () => false } as const;
  * `unfiltered_html` may save, since sanitising takes time.
  */
 export function createPreview({ repository, postTypes, site, callers }: PreviewBase): Preview {
-  return async (postId, text, { as }) => {
+  return async (request) => {
+    const { postId, content: text, as } = readCallArguments("preview", request, ["postId", "content", "as"]);
     if (typeof text !== "string") {
       throw new PostbellError("invalid_argument", `preview: the content must be text (got ${typeof text}).`, {
         field: "content",

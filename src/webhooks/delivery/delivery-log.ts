@@ -1,6 +1,7 @@
 /** Reads the delivery log: deliveries, their statistics, and what an attempt would send. */
 
 import { isPostbellError, PostbellError } from "../../core/errors.js";
+import { readCallArguments } from "../../core/known-names.js";
 import type { Send } from "../../outbound/types.js";
 import { type Actor, hasAuthority } from "../access.js";
 import {
@@ -9,7 +10,6 @@ import {
   invalidField,
   notFound,
   parseEventTime,
-  readCallArguments,
   readLimit,
   requireOneScope,
   selectAccount,

@@ -2,11 +2,12 @@
 
 import { randomUUID } from "node:crypto";
 import { PostbellError } from "../../core/errors.js";
+import { readCallArguments } from "../../core/known-names.js";
 import { createRateLimit } from "../../http/rate-limit.js";
 import type { JsonObject } from "../../schema/types.js";
 import type { Actor } from "../access.js";
 import { toAuditActor } from "../audit.js";
-import { invalidField, notFound, readCallArguments } from "../call-arguments.js";
+import { invalidField, notFound } from "../call-arguments.js";
 import type { ServiceBase } from "../config/config.js";
 import { requireLoggedType, subscribes, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { readPayload } from "../events/notification.js";

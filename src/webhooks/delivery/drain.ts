@@ -4,7 +4,7 @@
 
 import type { Clock } from "../../core/clock.js";
 import { isPostbellError, PostbellError } from "../../core/errors.js";
-import { readCallArguments } from "../call-arguments.js";
+import { readCallArguments } from "../../core/known-names.js";
 import type { DrainLimit } from "./slots.js";
 import type { DeliveryWorker } from "./worker.js";
 

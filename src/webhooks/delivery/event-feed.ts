@@ -1,8 +1,9 @@
 /** The feed of a webhook: the events that its endpoint should have received, as sent now. */
 
 import { PostbellError } from "../../core/errors.js";
+import { readCallArguments } from "../../core/known-names.js";
 import type { Actor } from "../access.js";
-import { readCallArguments, readLimit } from "../call-arguments.js";
+import { readLimit } from "../call-arguments.js";
 import type { ServiceBase } from "../config/config.js";
 import { TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { readPayload } from "../events/notification.js";

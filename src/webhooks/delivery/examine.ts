@@ -3,12 +3,13 @@
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../core/clock.js";
 import { PostbellError } from "../../core/errors.js";
+import { readCallArguments } from "../../core/known-names.js";
 import { createRateLimit } from "../../http/rate-limit.js";
 import type { OutboundRequest, Send } from "../../outbound/types.js";
 import { newSecret } from "../../signature/signature.js";
 import type { Actor } from "../access.js";
 import { toAuditActor } from "../audit.js";
-import { invalidField, readCallArguments } from "../call-arguments.js";
+import { invalidField } from "../call-arguments.js";
 import type { ServiceBase, WebhooksConfig } from "../config/config.js";
 import { type Catalogue, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { type BodyForm, readPayload } from "../events/notification.js";

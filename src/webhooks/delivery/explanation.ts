@@ -1,9 +1,9 @@
 /** Explains why an endpoint did or did not get an event. `explainDelivery` decides, and is pure. */
 
 import { PostbellError } from "../../core/errors.js";
+import { readCallArguments } from "../../core/known-names.js";
 import { isUuid } from "../../core/uuid.js";
 import { type Actor, hasAuthority } from "../access.js";
-import { readCallArguments } from "../call-arguments.js";
 import type { ServiceBase } from "../config/config.js";
 import { subscribes, TEST_EVENT_TYPE } from "../event-types/catalogue.js";
 import { createFilterTest } from "../events/notification.js";
@@ -55,8 +55,8 @@ interface Finding {
 /** Why an endpoint did or did not get an event, as data and in words. */
 export interface Explanation extends Finding {
   /**
-   * When the next attempt is due, for `rate` when the next second begins; `null` if none is planned,
-   * or one is in flight.
+   * When the next attempt is due, for `rate` when the next second begins; `null` if none is
+   * planned, or one is in flight.
    */
   readonly nextAttemptAt: Date | null;
   /** The delivery that decides; `null` if the webhook has none of this event. */

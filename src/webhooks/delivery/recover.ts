@@ -4,17 +4,11 @@
  */
 
 import { isPostbellError, PostbellError } from "../../core/errors.js";
+import { readCallArguments } from "../../core/known-names.js";
 import { createRateLimit, type RateLimit } from "../../http/rate-limit.js";
 import { type Actor, hasAuthority } from "../access.js";
 import { toAuditActor } from "../audit.js";
-import {
-  checkName,
-  invalidField,
-  notFound,
-  parseEventTime,
-  readCallArguments,
-  requireOneScope,
-} from "../call-arguments.js";
+import { checkName, invalidField, notFound, parseEventTime, requireOneScope } from "../call-arguments.js";
 import type { ServiceBase } from "../config/config.js";
 import { type Catalogue, findEventType } from "../event-types/catalogue.js";
 import type { Entitlement } from "../registrations/entitlement.js";

@@ -141,7 +141,8 @@ interface CheckedBy<C> {
 export type CatalogueEvent<C, T extends EventName<C> = EventName<C>> = CheckedBy<C> &
   { readonly [K in EventName<C>]: EventOfType<C, K> }[T];
 
-// The kind is decided by the whole catalogue, if that has one kind: a generic function knows it then.
+// The kind follows from the whole catalogue, if that has one kind: a generic function knows it
+// then.
 type EventOfType<C, K extends string> = [C] extends [PlainCatalogue]
   ? PlainEventInput<K, DataOf<C, K>>
   : [C] extends [Readonly<Record<string, string | readonly string[]>>]

@@ -36,8 +36,8 @@ export type DataOf<C, T> = T extends keyof C
   : unknown;
 
 /**
- * What the compiler infers of a catalogue before it reads the functions in it: for each type the
- * resource types of its record, or the schema of its data.
+ * The parts of a catalogue that the compiler infers before it reads the functions in it: for each
+ * type the resource types of its record, or the schema of its data.
  */
 export type CatalogueParts<C> = {
   readonly [K in keyof C]: C[K] extends { readonly schema: infer S }

@@ -37,8 +37,8 @@ export interface PlainEventType {
   /**
    * Returns the subject of an event that is emitted without one: what it is about, in your own
    * words. It gets the event's `data`, after that was checked; the compiler infers it from `schema`
-   * in `createWebhooks` and `defineEvents`. If it throws, or returns no text of 1 to 256 characters,
-   * `emit` rejects and nothing is stored.
+   * in `createWebhooks` and `defineEvents`. If it throws, or returns no text of 1 to 256
+   * characters, `emit` rejects and nothing is stored.
    *
    * @example
    * events: { "order.paid": { subject: (data) => `order/${data.order}` } }

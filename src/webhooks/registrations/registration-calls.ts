@@ -3,6 +3,7 @@
  */
 
 import { PostbellError } from "../../core/errors.js";
+import { readCallArguments } from "../../core/known-names.js";
 import { type AddressPolicy, type AddressRefusal, checkUrl } from "../../outbound/address-policy.js";
 import { createAddressPolicy } from "../../outbound/destination-options.js";
 import { newSecret } from "../../signature/signature.js";
@@ -12,7 +13,6 @@ import {
   checkName,
   invalidField,
   notFound,
-  readCallArguments,
   readDescription,
   readLimit,
   readMetadata,

@@ -218,8 +218,8 @@ export interface DeliveryRecord {
   /** The step that it waits for. */
   readonly step: number;
   /**
-   * True while it is leased: a process attempts it, or does so next. If that process has died, until
-   * a claim finds that the lease has expired.
+   * True while it is leased: a process attempts it, or does so next. If that process has died,
+   * until a claim finds that the lease has expired.
    */
   readonly isInFlight: boolean;
   /** When that step is due; `null` once the delivery is completed. */

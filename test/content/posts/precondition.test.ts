@@ -73,7 +73,7 @@ describe("If-Unmodified-Since", () => {
     await clock.advance(2_000);
     await write("POST", undefined, { title: "Theirs" });
     const restore = (ifUnmodifiedSince: Date | undefined) =>
-      site.restoreRevision(id, revision, { as: idOf("editor"), ifUnmodifiedSince });
+      site.restoreRevision({ postId: id, revisionId: revision, as: idOf("editor"), ifUnmodifiedSince });
     await expect(restore(seen)).rejects.toMatchObject({ status: 412, code: "rest_precondition_failed" });
     await expect(restore(new Date("soon"))).rejects.toMatchObject({
       code: "invalid_argument",

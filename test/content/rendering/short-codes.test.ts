@@ -123,7 +123,7 @@ it("is run in previews and revisions", async () => {
   await call(`PUT /posts/${id}`, { as: "editor", body: { content: "[price of=y]" } });
   const { body } = await call(`GET /posts/${id}/revisions`, { as: "editor" });
   expect(body.map((one: JsonObject) => (one["content"] as JsonObject)["rendered"])).toContain("<b>y</b>\n");
-  expect((await site.preview(id, "[price of=z]", { as: 2 })).html).toBe("<b>z</b>\n");
+  expect((await site.preview({ postId: id, content: "[price of=z]", as: 2 })).html).toBe("<b>z</b>\n");
 });
 
 describe("a gallery", () => {

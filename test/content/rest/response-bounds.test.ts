@@ -281,7 +281,8 @@ describe("a long text gives others more turns the longer it is", () => {
       }
       const revisions = await read(before, `${path}/revisions`, { _fields: "id" }, admin);
       const [, long] = revisions.body as unknown as { readonly id: number }[];
-      return () => newSite(storage).restoreRevision(id, long?.id ?? 0, { as: idOf("author") });
+      return () =>
+        newSite(storage).restoreRevision({ postId: id, revisionId: long?.id ?? 0, as: idOf("author") });
     },
     "in an autosave": async (length) => {
       const site = newSite();

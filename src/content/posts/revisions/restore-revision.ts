@@ -5,6 +5,7 @@
 
 import { isDate } from "node:util/types";
 import { PostbellError } from "../../../core/errors.js";
+import { readCallArguments } from "../../../core/known-names.js";
 import type { Caller } from "../../auth/caller.js";
 import type { Content } from "../../content.js";
 import type { Post } from "../../records/records.js";
@@ -84,7 +85,13 @@ export function createRestoreRevision({
 export function createRevisionRestorer(base: PostBase): Content["restoreRevision"] {
   const { repository, callers } = base;
   const restore = createRestoreRevision(base);
-  return async (postId, revisionId, { as, ifUnmodifiedSince }) => {
+  return async (request) => {
+    const { postId, revisionId, as, ifUnmodifiedSince } = readCallArguments("restoreRevision", request, [
+      "postId",
+      "revisionId",
+      "as",
+      "ifUnmodifiedSince",
+    ]);
     const since = isDate(ifUnmodifiedSince) ? ifUnmodifiedSince.getTime() : Number.NaN;
     if (ifUnmodifiedSince !== undefined && Number.isNaN(since)) {
       throw new PostbellError(
