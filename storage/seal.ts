@@ -12,7 +12,7 @@ const MARK = "sealed.1";
 
 export interface Seal {
   /** True if there are keys. */
-  readonly hasKeys: boolean;
+  hasKeys: boolean;
   /**
    * `place` says where the secret belongs, such as a webhook's id. It is authenticated: a sealed
    * secret copied to another place does not open.

@@ -132,7 +132,9 @@ interface CapturedRequest {
 }
 
 /** Returns the id and type that the body claims; `null` if it is not an event notification. */
-const identify = ({ notification }: SignatureReport): Pick<CapturedRequest, "id" | "type"> => ({
+const identify = ({
+  notification,
+}: SignatureReport): { id: CapturedRequest["id"]; type: CapturedRequest["type"] } => ({
   type: notification === undefined ? null : typeOfNotification(notification),
   id: notification?.id ?? null,
 });

@@ -73,9 +73,10 @@ export interface ApplicationPasswords {
    */
   authenticate(request: HttpRequest): Promise<{ readonly id: number } | AuthenticationRefusal> | null;
   /** Resolves with the user and the password that the header of a request names, if it is right. */
-  identify(
-    request: Pick<HttpRequest, "headers" | "baseUrl">,
-  ): Promise<{ readonly id: number; readonly uuid: string } | undefined>;
+  identify(request: {
+    headers: HttpRequest["headers"];
+    baseUrl: string;
+  }): Promise<{ readonly id: number; readonly uuid: string } | undefined>;
   /** Resolves with the passwords of a user, oldest first. */
   list(userId: number): Promise<readonly ApplicationPassword[]>;
   /**

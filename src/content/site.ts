@@ -89,7 +89,7 @@ export interface Site {
   /** True if contents and excerpts show smilies as emoji. */
   hasSmilies: () => boolean;
   /** True if new posts are open, of types that have comments and pings. */
-  newPostsAre: () => Pick<Post, "commentStatus" | "pingStatus">;
+  newPostsAre: () => { commentStatus: Post["commentStatus"]; pingStatus: Post["pingStatus"] };
   /** The longest text that a user without `unfiltered_html` may write, in characters. */
   filteredCharacters: number;
   /** Removes all markup and puts the text on one line. */

@@ -7,7 +7,7 @@ import { type BodyPace, chunksUntilLeft } from "./body-chunks.js";
 import { HttpError } from "./errors.js";
 import type { HttpRequest, ParsedBody, ReadableBody, RequestBody } from "./types.js";
 
-type BodyRequest = Pick<HttpRequest, "body" | "headers" | "signal">;
+export type BodyRequest = Pick<HttpRequest, "body" | "headers" | "signal">;
 
 export interface ReadOptions {
   /** Bytes; a longer body is refused. */

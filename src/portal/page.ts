@@ -214,7 +214,7 @@ const createFiles = ({ theme, languages }: PageSettings): [path: string, file: P
   ["/app.css", createFile("text/css; charset=utf-8", style)],
   ["/theme.css", createFile("text/css; charset=utf-8", buildThemeCss(theme))],
   ["/favicon.svg", createFile("image/svg+xml", buildFavicon(theme))],
-  ...[...languages].map(([language, table]): [string, PageFile] => [
+  ...Array.from(languages, ([language, table]): [string, PageFile] => [
     `/texts-${language}.json`,
     createFile("application/json", JSON.stringify(table)),
   ]),

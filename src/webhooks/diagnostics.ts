@@ -59,7 +59,7 @@ export function publishAttempt(
  * Publishes the deliveries that one call has settled as completed, in one message. Never throws.
  */
 export function publishDeliveries(
-  settled: readonly { flight: { claim: Claim }; result: Pick<Settlement, "id" | "outcome"> }[],
+  settled: readonly { flight: { claim: Claim }; result: { id: string; outcome: Settlement["outcome"] } }[],
   isRecorded: (index: number) => boolean,
 ): void {
   if (!deliveries.hasSubscribers) return;

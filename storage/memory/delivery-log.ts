@@ -88,12 +88,7 @@ function getStanding(deliveries: MemoryDelivery[]): EventStanding {
 function isSelected(
   { isTest, storedAt, record }: MemoryEvent,
   endpoint: MemoryEndpoint,
-  {
-    until,
-    types,
-    subject,
-    createFilterTest: createTest = createFilterTest,
-  }: Pick<RecoverRequest, "until" | "types" | "subject" | "createFilterTest">,
+  { until, types, subject, createFilterTest: createTest = createFilterTest }: RecoverRequest,
 ): boolean {
   const { type } = record;
   const { eventTypes, filter } = endpoint.record;

@@ -36,7 +36,10 @@ export interface FilteredReceivers<W> {
   filtered: W[];
 }
 
-type FilterRequest = Pick<AppendRequest, "webhookId" | "createFilterTest">;
+interface FilterRequest {
+  webhookId?: AppendRequest["webhookId"];
+  createFilterTest?: AppendRequest["createFilterTest"];
+}
 
 const NONE: never[] = [];
 

@@ -180,7 +180,7 @@ export function applyReport(
 export function classifySettlement(
   state: DeliveryState,
   token: string | null,
-  settlement: Pick<Settlement, "outcome" | "token">,
+  settlement: { outcome: Settlement["outcome"]; token: string },
 ): SettleResult {
   if (state === "delivered" || state === "withheld") return "gone";
   if (settlement.outcome.state === "delivered") return "settled";

@@ -302,10 +302,7 @@ export function createRecordCache({
 }
 
 function toSearchText({ body }: ContentRecord): SearchText {
-  const { content, excerpt, media, password, menuItem } = JSON.parse(body) as Pick<
-    Post,
-    "content" | "excerpt" | "media" | "password" | "menuItem"
-  >;
+  const { content, excerpt, media, password, menuItem } = JSON.parse(body) as Post;
   // WordPress keeps the description and the title attribute of a menu item there.
   if (menuItem !== null)
     return {

@@ -5,7 +5,7 @@
 
 import type { Readable } from "node:stream";
 import { Busboy, type BusboyInstance } from "@fastify/busboy";
-import { readBytes } from "../../http/body.js";
+import { type BodyRequest, readBytes } from "../../http/body.js";
 import { type BodyPace, chunksUntilLeft } from "../../http/body-chunks.js";
 import { readParameters } from "../../http/content-disposition.js";
 import { HttpError } from "../../http/errors.js";
@@ -201,8 +201,6 @@ export async function readFields(headers: HttpRequest["headers"], body: Uint8Arr
 }
 
 // The bytes of a request body as they arrive, under a bound. Knows no form of body.
-
-export type BodyRequest = Pick<HttpRequest, "body" | "headers" | "signal">;
 
 const uploadTooLarge = (limit: number): RestError =>
   new RestError(

@@ -4,7 +4,7 @@
  */
 
 import { isPostbellError } from "../../core/errors.js";
-import { type ReadOptions, readBytes, readJson, refuseCoded } from "../../http/body.js";
+import { type BodyRequest, type ReadOptions, readBytes, readJson, refuseCoded } from "../../http/body.js";
 import { HttpError } from "../../http/errors.js";
 import type { HttpRequest } from "../../http/types.js";
 import { validateArguments } from "../../schema/arguments.js";
@@ -12,7 +12,7 @@ import { checkJsonLimits } from "../../schema/json-limits.js";
 import { parseQuery } from "../../schema/query-string.js";
 import type { Json, JsonObject } from "../../schema/types.js";
 import { RestError } from "./error.js";
-import { type BodyRequest, readFields } from "./multipart.js";
+import { readFields } from "./multipart.js";
 import type { Method, PathParameters, RestEndpoint, RestRequest, RouteCall } from "./types.js";
 
 const NOTHING: JsonObject = Object.freeze(Object.create(null));

@@ -144,7 +144,7 @@ export interface ImportSummaryBuilder {
   count: (collection: string, result: ImportResult) => void;
   leaveOut: (what: string, count?: number) => void;
   warn: (line: number, message: string) => void;
-  progress: (at: Pick<ImportProgress, "bytesRead" | "bytesTotal" | "items">) => ImportProgress;
+  progress: (at: { bytesRead: number; bytesTotal: number | undefined; items: number }) => ImportProgress;
   summary: (progress: ImportProgress, site: WxrSite) => ImportSummary;
 }
 

@@ -229,7 +229,7 @@ export const german = {
     nothingSentYet: "Es wurde noch nichts gesendet.",
     testIt:
       "Der letzte Versuch ist fehlgeschlagen, und seither belegt nichts, dass der Endpunkt funktioniert: bitte einen Test senden.",
-    mostSucceeded: "{rate} der Versuche der letzten 24 Stunden waren erfolgreich, auch der letzte.",
+    lastSucceeded: "{rate} der Versuche der letzten 24 Stunden waren erfolgreich, auch der letzte.",
   },
   disabling: {
     afterFailuresAt: "Deaktiviert am {time}; so lange war er gestört: {duration}. Es wird nichts gesendet.",

@@ -223,7 +223,7 @@ export const english = {
     nothingIsSent: "Nothing is sent.",
     nothingSentYet: "Nothing has been sent yet.",
     testIt: "The last attempt failed, and nothing since shows that the endpoint works: send a test.",
-    mostSucceeded: "{rate} of the attempts of the last 24 hours succeeded, the last one too.",
+    lastSucceeded: "{rate} of the attempts of the last 24 hours succeeded, the last one too.",
   },
   /** Who disabled an endpoint, and when. With `At`: the time is known. */
   disabling: {

@@ -8,12 +8,12 @@
 
 /** The forms of a text about a number. The names are the plural categories of Unicode CLDR. */
 export interface PluralForms {
-  readonly zero?: string;
-  readonly one?: string;
-  readonly two?: string;
-  readonly few?: string;
-  readonly many?: string;
-  readonly other: string;
+  zero?: string;
+  one?: string;
+  two?: string;
+  few?: string;
+  many?: string;
+  other: string;
 }
 
 export interface TextTable {

@@ -65,9 +65,16 @@ export interface SubscriberHandlerOptions {
 }
 
 /** A subscriber that was admitted, or that the host has identified. */
-type Caller = Pick<SubscriberCall, "subscriber" | "charge">;
+interface Caller {
+  subscriber: SubscriberCall["subscriber"];
+  charge: SubscriberCall["charge"];
+}
 
-type Incoming = Pick<SubscriberCall, "request" | "parameter"> & { caller: Caller | undefined };
+interface Incoming {
+  request: SubscriberCall["request"];
+  parameter: SubscriberCall["parameter"];
+  caller: Caller | undefined;
+}
 
 /** @param callsOf returns the calls of a subscriber. */
 export function createApiHandlers(

@@ -309,7 +309,10 @@ function parseChange({ url, status, event_types, ...more }: Record<string, unkno
 }
 
 /** The parts of a call that records are read with. */
-type RecordReader = Pick<SubscriberCalls, "deliveries"> & Pick<ApiService, "offered">;
+interface RecordReader {
+  deliveries: SubscriberCalls["deliveries"];
+  offered: ApiService["offered"];
+}
 
 /** The webhook with what a request asked to include. */
 async function toFullResource({ deliveries, offered }: RecordReader, webhook: Webhook, include: Included) {

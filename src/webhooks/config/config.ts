@@ -63,7 +63,11 @@ export interface WebhooksConfig {
 /** An end of a delivery without success, and what was claimed for it. */
 export interface FailedEnd {
   claim: Claim;
-  result: Pick<Settlement, "id" | "outcome" | "attempt">;
+  result: {
+    id: string;
+    outcome: Settlement["outcome"];
+    attempt: Settlement["attempt"];
+  };
 }
 
 /** Reports what was done to the host and to the audit log. No call throws or waits. */

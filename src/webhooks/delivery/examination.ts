@@ -73,14 +73,11 @@ export interface ExaminationCalls {
    * const { isPassed, checks } = await webhooks.deliveries.examine({ webhookId });
    * for (const { title, fix } of checks) if (fix !== null) console.log(`${title}: ${fix}`);
    */
-  examine(request: {
-    readonly webhookId: string;
-    readonly evenIfEnabled?: boolean | undefined;
-  }): Promise<Examination>;
+  examine(request: { webhookId: string; evenIfEnabled?: boolean | undefined }): Promise<Examination>;
 }
 
 /** A response within this time is prompt. */
-export const PROMPT_MS = 3_000;
+const PROMPT_MS = 3_000;
 
 /** How long one request may take. */
 export const REQUEST_MS = 5_000;

@@ -47,9 +47,9 @@ export const EXPLANATION_REASONS = [
 export type ExplanationReason = (typeof EXPLANATION_REASONS)[number];
 
 interface Finding {
-  readonly reason: ExplanationReason;
+  reason: ExplanationReason;
   /** One or two sentences in English, for people. */
-  readonly text: string;
+  text: string;
 }
 
 /** Why an endpoint did or did not get an event, as data and in words. */

@@ -43,11 +43,16 @@ export interface AttemptTimes {
 const DELIVERED: Outcome = Object.freeze({ state: "delivered" });
 const NOT_ATTEMPTED = Object.freeze({ attempt: null, endpoint: null });
 
+interface AttemptedSettlement {
+  attempt: Settlement["attempt"];
+  endpoint: Settlement["endpoint"];
+}
+
 export const buildAttemptResult = (
   { id, webhook, token }: Claim,
   outcome: Outcome,
   startedAt: number | null,
-  { attempt, endpoint }: Pick<Settlement, "attempt" | "endpoint"> = NOT_ATTEMPTED,
+  { attempt, endpoint }: AttemptedSettlement = NOT_ATTEMPTED,
 ): AttemptResult => ({
   id,
   webhookId: webhook.id,

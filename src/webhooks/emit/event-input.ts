@@ -126,7 +126,7 @@ declare const catalogue: unique symbol;
 
 /** Marks an event that was checked against the catalogue `C`. No value has this field. */
 interface CheckedBy<C> {
-  readonly [catalogue]?: (events: C) => C;
+  [catalogue]?: (events: C) => C;
 }
 
 /**
@@ -176,7 +176,7 @@ type Correction<C, E> =
     : EventInput<EventName<C>>;
 
 interface Typed {
-  readonly type: unknown;
+  type: unknown;
 }
 
 type OneOrList<T> = T | readonly T[];

@@ -140,7 +140,7 @@ export function checkKeepMs(keepMs: unknown): asserts keepMs is number | undefin
 }
 
 /** Returns the event to store. `keepMs` is no part of its digest: a repetition may have another. */
-export const addKeepMs = (record: EventRecord, keepMs: number | undefined): EventToAppend =>
+const addKeepMs = (record: EventRecord, keepMs: number | undefined): EventToAppend =>
   keepMs === undefined ? record : { ...record, keepMs };
 
 /** Returns the subject that the type of a plain event gives it. Throws `invalid_argument`. */
@@ -170,7 +170,7 @@ function deriveSubject(type: string, subjectOf: NonNullable<PlainEntry["subject"
  * Returns the record of an event with its keys. The same id with other keys is a conflict, so those
  * that the host gave are part of the digest. A subject that the type gives follows from the data.
  */
-export function addKeys(
+function addKeys(
   record: EventRecord,
   subject: string | undefined,
   tags: readonly string[] | undefined,
@@ -190,7 +190,7 @@ export function addKeys(
 }
 
 /** Returns the record of a plain event with its keys. Throws `invalid_argument`. */
-export function addPlainKeys(
+function addPlainKeys(
   record: EventRecord,
   { subject, data }: { subject?: string | undefined; data: unknown },
   tags: readonly string[] | undefined,

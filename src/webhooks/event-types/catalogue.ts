@@ -38,7 +38,7 @@ export type EventCatalogue = Readonly<Record<string, string | readonly string[] 
  * in which `data` has no type. {@link CatalogueEntries} checks it.
  */
 export interface AnyPlainType extends Omit<PlainEventType, "subject"> {
-  readonly subject?: unknown;
+  subject?: unknown;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a service of every catalogue is a `Webhooks`.

@@ -40,7 +40,7 @@ export type DataOf<C, T> = T extends keyof C
  * type the resource types of its record, or the schema of its data.
  */
 export type CatalogueParts<C> = {
-  readonly [K in keyof C]: C[K] extends { readonly schema: infer S }
+  readonly [K in keyof C]: C[K] extends { schema: infer S }
     ? S
     : C[K] extends readonly (infer Name)[]
       ? Name
@@ -57,8 +57,8 @@ export type CatalogueEntries<P> = {
 };
 
 interface TypeWithSchema<S> {
-  readonly schema?: S;
-  readonly subject?: SubjectOf<FromSchema<S>>;
+  schema?: S;
+  subject?: SubjectOf<FromSchema<S>>;
 }
 
 /**
@@ -77,7 +77,7 @@ export type ServiceCatalogue<C, P> = P extends ClinicalEvents
 
 /** The catalogue whose parts are `P`, without the functions in it. */
 export type CatalogueOf<P> = {
-  readonly [K in keyof P]: P[K] extends string ? P[K] : { readonly schema: P[K] };
+  readonly [K in keyof P]: P[K] extends string ? P[K] : { schema: P[K] };
 };
 
 /**

@@ -260,7 +260,11 @@ type EntryHeader = [resourceType: string, uuid: string, length: number, slots: R
 export type ReferenceSlot = [start: number, end: number, entry: number];
 
 /** A plain event without its data. It determines the bytes of every later attempt. */
-export interface PlainHeader extends Pick<PayloadHeader, "id" | "type" | "timestamp" | "trace"> {
+export interface PlainHeader {
+  id: PayloadHeader["id"];
+  type: PayloadHeader["type"];
+  timestamp: PayloadHeader["timestamp"];
+  trace?: PayloadHeader["trace"];
   /** Version of this form. */
   v: 2;
   /** True for a test, which adds `"test": true` to what is sent. */

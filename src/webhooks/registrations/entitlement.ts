@@ -42,13 +42,16 @@ const isSameSubscription = (a: readonly string[] | null, b: readonly string[] | 
   JSON.stringify(a ?? ["*"]) === JSON.stringify(b ?? ["*"]);
 
 /** The fields that a change may repeat. */
-type Details = Pick<WebhookRecord, "description" | "metadata" | "filter" | "perSecond">;
+type Repeatable = Pick<
+  WebhookRecord,
+  "url" | "eventTypes" | "description" | "metadata" | "filter" | "perSecond"
+>;
 
 /**
  * True if a change leaves the details as they are. Headers cannot be repeated, since the response
  * would tell another key if it has guessed them.
  */
-const keepsDetails = (webhook: Details, change: WebhookChange): boolean =>
+const keepsDetails = (webhook: Repeatable, change: WebhookChange): boolean =>
   change.headers === undefined &&
   (change.filter === undefined || isDeepStrictEqual(change.filter, webhook.filter ?? null)) &&
   (change.perSecond === undefined || change.perSecond === (webhook.perSecond ?? null)) &&
@@ -56,10 +59,7 @@ const keepsDetails = (webhook: Details, change: WebhookChange): boolean =>
   (change.metadata === undefined || isDeepStrictEqual(change.metadata, webhook.metadata ?? null));
 
 /** True if a change only disables the webhook, which every key of the account may do. Pure. */
-export const isDisablingOnly = (
-  webhook: Pick<WebhookRecord, "url" | "eventTypes"> & Details,
-  change: WebhookChange,
-): boolean =>
+export const isDisablingOnly = (webhook: Repeatable, change: WebhookChange): boolean =>
   change.status === "DISABLED" &&
   change.rotation === undefined &&
   change.subscriberId === undefined &&

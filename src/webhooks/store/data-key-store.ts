@@ -33,9 +33,9 @@ export interface DataKeyStore {
    * host's transaction. The others ignore it.
    */
   addDataKey?(request: {
-    readonly account: string;
-    readonly key: string;
-    readonly transaction?: object | undefined;
+    account: string;
+    key: string;
+    transaction?: object | undefined;
   }): Promise<AddedDataKey>;
   /** Erases the data key of an account. Without one, nothing happens. */
   eraseDataKey?(account: string): Promise<void>;

@@ -21,7 +21,7 @@ export interface EventToAppend extends EventRecord {
    * way: from 1 to {@link MAX_KEEP_MS}. Absent: as long as most. The events that reads and claims
    * return do not have it.
    */
-  readonly keepMs?: number | undefined;
+  keepMs?: number | undefined;
 }
 
 /** The longest time for which an event may ask to be kept: a year, in milliseconds. */

@@ -77,7 +77,7 @@ export function describeHealth(stats: StatsJson, zone: Zone): string {
     case "healthy":
       return health.accepts;
     case "unstable":
-      return health.mostSucceeded({ rate: formatSuccessRate(stats.lastDay) });
+      return health.lastSucceeded({ rate: formatSuccessRate(stats.lastDay) });
     case "failing": {
       const email = status === "warned" ? health.emailSentOn : health.emailOn;
       return join(since, show(warnAt, email), show(disableAt, health.disabledOn));
