@@ -91,8 +91,23 @@ local function selectMatching(candidates, wanted)
   return found
 end
 
--- A page of up to `limit` deliveries; it may have fewer, or be empty. The second part of the reply
--- says where to continue, and is empty at the end of the log.
+-- Selects up to `limit` deliveries of a webhook from entries of the log. Returns them, the order of the
+-- last entry that was examined, and true if entries are left.
+local function selectPage(entries, webhook, state)
+  local rows, last = {}, ''
+  for first = 1, #entries, READ_TOGETHER do
+    local candidates, lastRead = findCandidates(entries, first, math.min(first + READ_TOGETHER - 1, #entries), webhook)
+    for _, match in ipairs(selectMatching(candidates, STATES[state])) do
+      if #rows == options.limit then return rows, match.previous ~= '' and match.previous or last, true end
+      rows[#rows + 1] = { suffixOf(match.ref), match.label, match.order, match.value }
+    end
+    last = lastRead
+  end
+  return rows, last, #entries == MAX_EXAMINED
+end
+
+-- A page of deliveries, newest first; it may have few, or be empty. The second part of the reply says
+-- where to continue, and is empty at the end of the log.
 define('readDeliveries', PARTITION_KEYS, READS, function()
   local webhook, endpoint = getWebhook(options.id)
   if not webhook or countInLog(webhook, options.state) == 0 then return { {}, '' } end
@@ -101,21 +116,12 @@ define('readDeliveries', PARTITION_KEYS, READS, function()
   if untilHex and (before == '' or untilHex < before) then from = '(' .. account .. '/' .. untilHex end
   local to = '[' .. account .. '/' .. (options.since and hex(options.since) or '')
   local entries = call('ZREVRANGEBYLEX', keys.log, from, to, 'LIMIT', 0, MAX_EXAMINED)
-  local rows, last = {}, ''
-  for first = 1, #entries, READ_TOGETHER do
-    local candidates, lastRead = findCandidates(entries, first, math.min(first + READ_TOGETHER - 1, #entries), webhook)
-    for _, match in ipairs(selectMatching(candidates, STATES[options.state])) do
-      if #rows == options.limit then return { rows, match.previous ~= '' and match.previous or last } end
-      rows[#rows + 1] = { suffixOf(match.ref), match.label, match.order, match.value }
-    end
-    last = lastRead
-  end
-  return { rows, #entries == MAX_EXAMINED and last or '' }
+  local rows, last, isMore = selectPage(entries, webhook, options.state)
+  return { rows, isMore and last or '' }
 end)
 
--- A page of up to `limit` deliveries after a place in the log, oldest first; it may have fewer, or be
--- empty. The second part of the reply is the place up to which the log was examined, the third is
--- empty at its end.
+-- A page of deliveries after a place in the log, oldest first; it may have few, or be empty. The second
+-- part of the reply is the place up to which the log was examined, the third is empty at its end.
 define('readFeed', PARTITION_KEYS, READS, function()
   local webhook, endpoint = getWebhook(options.id)
   if not webhook then return { {}, options.after, '' } end
@@ -123,16 +129,8 @@ define('readFeed', PARTITION_KEYS, READS, function()
   local from = '[' .. account .. '/' .. hex(options.since)
   if after >= hex(options.since) then from = '(' .. account .. '/' .. after .. '0' end
   local entries = call('ZRANGEBYLEX', keys.log, from, '(' .. account .. '/' .. hex(options.to), 'LIMIT', 0, MAX_EXAMINED)
-  local rows, last = {}, after
-  for first = 1, #entries, READ_TOGETHER do
-    local candidates, lastRead = findCandidates(entries, first, math.min(first + READ_TOGETHER - 1, #entries), webhook)
-    for _, match in ipairs(selectMatching(candidates)) do
-      if #rows == options.limit then return { rows, match.previous ~= '' and match.previous or last, 'more' } end
-      rows[#rows + 1] = { suffixOf(match.ref), match.label, match.order, match.value }
-    end
-    last = lastRead
-  end
-  return { rows, last, #entries == MAX_EXAMINED and 'more' or '' }
+  local rows, last, isMore = selectPage(entries, webhook)
+  return { rows, last == '' and after or last, isMore and 'more' or '' }
 end)
 
 -- The most deliveries that a page of found events has, and that one of them has.
