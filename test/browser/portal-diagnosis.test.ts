@@ -174,7 +174,7 @@ describe("asking why an endpoint did not get an event", () => {
     expect(await unknown.getByRole("link").count()).toBe(0);
   });
 
-  it("finds the newest event of a record, and says if there is none", async () => {
+  it("finds the newest event of a record, and refuses a record without events", async () => {
     const host = await start();
     const { page, url, webhooks } = host;
     const id = await host.register();

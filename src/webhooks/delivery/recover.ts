@@ -20,7 +20,7 @@ import { readEach } from "./delivery-lists.js";
 
 const STANDINGS: EventStanding[] = ["failed", "missed", "withheld", "pending"];
 
-/** What an endpoint should have received, and may still accept. */
+/** The states of events that the endpoint has not received, and may still accept. */
 const UNDELIVERED: EventStanding[] = ["failed", "missed", "pending"];
 
 /** The states that `recover` takes. */
