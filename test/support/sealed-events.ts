@@ -2,6 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
+import { PostbellError } from "../../src/core/errors.js";
 import { silentLogger } from "../../src/core/logger.js";
 import { createWebhooks, type Storage, type Webhooks, type WebhooksOptions } from "../../src/index.js";
 import type { OutboundRequest } from "../../src/outbound/types.js";
@@ -311,6 +312,35 @@ export function testSealedEvents({ name, hasSealKeys, open }: SealedStorage): vo
       await Promise.all(processes.flatMap((process) => [emitPlain(process), emitPlain(process)]));
       const another = createProcess(data);
       expect(await another.deliver()).toHaveLength(6);
+    });
+
+    it("wait while their key cannot be read, without an attempt, and are delivered afterwards", async () => {
+      const data = await openData();
+      const process = createProcess(data);
+      await register(process);
+      const { id } = await emitPlain(process);
+      const storage = data.connect([FIRST_KEY]);
+      cleanUp.push(() => storage.close());
+      let isAway = true;
+      const failing: Storage = {
+        webhooks(context) {
+          const store = storage.webhooks(context);
+          return Object.freeze({
+            ...store,
+            readDataKeys: async (names: readonly string[]) => {
+              if (isAway) throw new PostbellError("storage_unavailable", "away", { isOutage: false });
+              return (await store.readDataKeys?.(names)) ?? [];
+            },
+          });
+        },
+        close: async () => {},
+      };
+      const other = createProcess({ ...data, connect: () => failing });
+      expect(await other.deliver()).toEqual([]);
+      expect(await findOnly(other, id)).toMatchObject({ state: "pending", attempts: [] });
+      isAway = false;
+      await other.clock.advance(HOUR);
+      expect(await other.deliver()).toHaveLength(1);
     });
 
     it("are one call of the storage for the keys of many accounts", async () => {
