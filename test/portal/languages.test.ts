@@ -51,7 +51,7 @@ describe("the language of the page", () => {
     ["ja,de;q=0.5,en;q=0.4", "de"],
     ["ja,pt;q=0.5", "pt-BR"],
     ["DE", "de"],
-    ["de;q=0,en;q=0.1", "en"],
+    ["ja,de;q=0", "en"],
     ["*", "en"],
     ["d<script>e", "en"],
     [`${"de,".repeat(200)}de`, "en"],
