@@ -104,7 +104,7 @@ export interface Content {
    *
    * @example
    * ```ts
-   * const { html } = await content.preview({ postId: 12, content: "<p>Closed on Monday</p>", as: 3 });
+   * const { html } = await content.preview({ postId: 12, content: "<p>Closed</p>", as: 3 });
    * ```
    */
   preview(request: { postId: number; content: string; as: number }): Promise<ContentPreview>;
