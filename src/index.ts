@@ -50,7 +50,6 @@ export type {
 } from "./webhooks/delivery/deliveries.js";
 export type { EndpointHealth } from "./webhooks/delivery/endpoint-health.js";
 export type { EventFeedRequest, EventPage, FeedEvent } from "./webhooks/delivery/event-feed.js";
-export type { Examination, ExaminationCheck } from "./webhooks/delivery/examination.js";
 export type { Explanation, ExplanationReason } from "./webhooks/delivery/explanation.js";
 export { defineEvents, type EventCatalogue } from "./webhooks/event-types/catalogue.js";
 export {

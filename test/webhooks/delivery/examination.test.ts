@@ -1,8 +1,9 @@
 /** Examining an endpoint: the requests, the report on good and bad endpoints, and the limits. */
 
 import { describe, expect, it } from "vitest";
-import type { Examination, Subscriber, WebhooksOptions } from "../../../src/index.js";
+import type { Subscriber, WebhooksOptions } from "../../../src/index.js";
 import { createReceiver } from "../../../src/receiver/index.js";
+import type { Examination } from "../../../src/webhooks/delivery/examination.js";
 import type { AuditEntry } from "../../../src/webhooks/webhook.js";
 import {
   type Answer,
