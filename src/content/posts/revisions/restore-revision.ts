@@ -81,7 +81,7 @@ export function createRestoreRevision({
     });
 }
 
-/** Returns the method of the service: checks its arguments, and restores what the storage has now. */
+/** Returns the method of the service, which checks its arguments and reads the newest state. */
 export function createRevisionRestorer(base: PostBase): Content["restoreRevision"] {
   const { repository, callers } = base;
   const restore = createRestoreRevision(base);
