@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { isPromiseLike } from "../src/core/promise-like.js";
+import { isPromiseLike } from "../src/core/next-turn.js";
 import type { HttpResponse, ReadableBody, Service } from "../src/http/types.js";
 import { type AdapterContext, createRequest } from "./node-request.js";
 

@@ -14,8 +14,8 @@ import type {
 } from "fastify";
 import fastifyPlugin from "fastify-plugin";
 import { PostbellError } from "../src/core/errors.js";
+import { isPromiseLike } from "../src/core/next-turn.js";
 import { readOptions, value } from "../src/core/options.js";
-import { isPromiseLike } from "../src/core/promise-like.js";
 import type { HttpRequest, HttpResponse, Service } from "../src/http/types.js";
 import { callService, readable, toBuffer } from "./bridge.js";
 import { readHostRequest } from "./host-request.js";

@@ -5,7 +5,7 @@
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { isPromiseLike } from "../src/core/promise-like.js";
+import { isPromiseLike } from "../src/core/next-turn.js";
 import type { HttpRequest, HttpResponse, Service } from "../src/http/types.js";
 import { callService, readable, toBuffer } from "./bridge.js";
 import { readHostRequest } from "./host-request.js";

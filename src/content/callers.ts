@@ -4,7 +4,7 @@
  */
 
 import type { Logger } from "../core/logger.js";
-import { isPromiseLike } from "../core/promise-like.js";
+import { isPromiseLike } from "../core/next-turn.js";
 import type { HttpRequest } from "../http/types.js";
 import { type Caller, createAuthorization } from "./auth/caller.js";
 import type { Roles } from "./auth/roles.js";

@@ -1,4 +1,8 @@
-/** Yields to the event loop, for work that would otherwise block it. */
+/** Yields to the event loop, for work that would otherwise block it, and tells what to await. */
+
+/** True if `value` has to be awaited, also for promises of other realms and libraries. */
+export const isPromiseLike = <T>(value: T | PromiseLike<T>): value is PromiseLike<T> =>
+  typeof value === "object" && value !== null && "then" in value;
 
 /** Resolves in the next turn of the event loop. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -5,7 +5,7 @@
  * Source: Standard Schema 1 and Standard JSON Schema 1, standardschema.dev.
  */
 
-import { isPromiseLike } from "../core/promise-like.js";
+import { isPromiseLike } from "../core/next-turn.js";
 import type { SchemaMistake } from "../schema/describe-arguments.js";
 import type { Json } from "../schema/types.js";
 

@@ -1,14 +1,15 @@
 /** Makes one delivery attempt, from a claim to its result: permission, headers, body, request. */
 
-import type { Clock } from "../../core/clock.js";
+import { callHook } from "../../core/clock.js";
 import type { Logger } from "../../core/logger.js";
-import { getServerAttributes, type Span, seconds, type Telemetry, toLabel } from "../../core/telemetry.js";
+import { type Span, seconds, type Telemetry, toLabel } from "../../core/telemetry.js";
 import { isResolverOutage, RESOLVER_UNAVAILABLE } from "../../outbound/failure.js";
 import type { OutboundResult, Send } from "../../outbound/types.js";
+import type { Subscriber } from "../access.js";
 import type { ServiceBase, WebhooksConfig } from "../config/config.js";
 import { publishAttempt } from "../diagnostics.js";
-import { isSealed, SealedEventError } from "../events/event-sealer.js";
-import { type PreparedEvent, readPayload } from "../events/notification.js";
+import { SealedEventError } from "../events/event-sealer.js";
+import { isSealed, type PreparedEvent, readPayload } from "../events/notification.js";
 import { addHeaders, buildRequest, createHostHeaders, type HostHeaders } from "../sender.js";
 import type { Attempt, Claim } from "../store.js";
 import {
@@ -22,9 +23,9 @@ import {
   skipAttempt,
   waitOutOutage,
 } from "./outcome.js";
-import { ALL_ALLOWED, createPermissions, type Permission } from "./permissions.js";
 import { buildTypePlans, type Schedule } from "./retry-schedule.js";
 import type { Flight } from "./slots.js";
+import { beginAttempt, describeEnd } from "./spans.js";
 
 /**
  * Returns the result to settle, or `null` if the claim must be left to its lease. Returns a promise
@@ -47,6 +48,55 @@ interface Content {
   allowed: readonly boolean[];
   /** Those of the host; `null` if it has no hook for them. */
   headers: HostHeaders | null;
+}
+
+const ALL_ALLOWED: boolean[] = [true];
+
+/**
+ * True for each entry that may be read; `null` if the host threw, timed out or returned an invalid
+ * value.
+ */
+type Permission = readonly boolean[] | null;
+
+const areBooleans = (results: readonly unknown[]): results is readonly boolean[] =>
+  results.every((result) => typeof result === "boolean");
+
+/**
+ * Returns a function that calls `canRead` for each entry. It returns a promise only if the host
+ * does, and never throws or rejects. Without `canRead`, which is left out if all types are plain,
+ * it allows plain events; one with a resource was emitted under other options, and waits.
+ */
+export function createPermissions({ config: { access, limits, clock }, logger }: ServiceBase) {
+  const fail = ({ account }: Subscriber, error: unknown): null => {
+    logger.warn({ account, error }, "access.canRead failed or returned an invalid value; the delivery waits");
+    return null;
+  };
+
+  const waitForResults = async (subscriber: Subscriber, results: unknown[]): Promise<Permission> => {
+    try {
+      const settled = await callHook(clock, limits.hookMs, () => Promise.all(results));
+      return areBooleans(settled) ? settled : fail(subscriber, new TypeError("neither true nor false"));
+    } catch (error) {
+      return fail(subscriber, error);
+    }
+  };
+
+  if (access.canRead === undefined) {
+    return (subscriber: Subscriber, { isPlain }: PreparedEvent): Permission =>
+      isPlain ? ALL_ALLOWED : fail(subscriber, new TypeError("access.canRead is missing"));
+  }
+  const { canRead } = access;
+  return (subscriber: Subscriber, { entries }: PreparedEvent): Permission | Promise<Permission> => {
+    const results: unknown[] = [];
+    try {
+      for (const entry of entries) results.push(canRead(subscriber, entry.resource()));
+    } catch (error) {
+      // Promises of earlier entries may still reject. Unhandled, that would end the process.
+      void Promise.allSettled(results);
+      return fail(subscriber, error);
+    }
+    return areBooleans(results) ? results : waitForResults(subscriber, results);
+  };
 }
 
 /** Returns `null` if the stored text is not an event: a retry would not change that. */
@@ -216,7 +266,7 @@ export function createAttempts(base: ServiceBase, schedule: Schedule, send: Send
     if (isCounted)
       attemptTelemetry.record("attemptDuration", seconds(made.durationMs), { outcome: made.kind, lane });
     if (isCounted && !isExtra) attemptTelemetry.record("attemptLag", seconds(made.at - dueAt), { lane });
-    span?.end({ at: clock.now(), ...spanOutcome(made) });
+    span?.end({ at: clock.now(), ...describeEnd(made) });
   };
 
   const conclude = (
@@ -261,52 +311,3 @@ export const buildBody = (
     allowed: allowed.every(Boolean) ? null : allowed,
     eventIdField: delivery.eventIdField,
   });
-
-/** `url` is not among the attributes: hosts of subscribers put secrets into paths and queries. */
-const beginAttempt = (
-  telemetry: Telemetry,
-  clock: Clock,
-  { id, webhook, lane, step, isExtra }: Claim,
-  { id: eventId, type, trace }: PreparedEvent,
-): Span | undefined =>
-  telemetry.begin?.({
-    name: "attempt",
-    kind: "client",
-    at: clock.now(),
-    link: trace,
-    attributes: {
-      "messaging.system": "postbell",
-      "messaging.operation.name": "attempt",
-      "messaging.operation.type": "send",
-      "messaging.destination.name": type,
-      "messaging.message.id": eventId,
-      "http.request.method": "POST",
-      ...getServerAttributes(webhook.url),
-      "postbell.delivery.id": id,
-      "postbell.lane": lane,
-      "postbell.step": step,
-      "postbell.extra": isExtra,
-    },
-  });
-
-/** Returns the end of a span. The `code` of a host's `send` can be any text. */
-const spanOutcome = ({ kind, status, code }: Attempt) => ({
-  attributes: {
-    "postbell.outcome": kind,
-    ...(status === null ? {} : { "http.response.status_code": status }),
-  },
-  error: kind === "delivered" ? undefined : status === null ? toLabel(code, kind) : String(status),
-});
-
-/** Claims without a result get no span: there are thousands of them. */
-export function traceClaim({ telemetry, config }: ServiceBase, at: number, count: number): void {
-  if (count === 0) return;
-  const attributes = {
-    "messaging.system": "postbell",
-    "messaging.operation.name": "claim",
-    "messaging.operation.type": "receive",
-    "messaging.batch.message_count": count,
-  };
-  const span = telemetry?.begin?.({ name: "claim", kind: "consumer", at, attributes });
-  span?.end({ at: config.clock.now() });
-}

@@ -30,7 +30,7 @@ import type {
   EventRecord,
   WebhookRecord,
 } from "../store.js";
-import { buildBody } from "./attempt.js";
+import { buildBody, createPermissions } from "./attempt.js";
 import { type Deliveries, type Delivery, type DeliveryCounts, PER_ATTEMPT } from "./deliveries.js";
 import {
   type LogRow,
@@ -45,7 +45,6 @@ import { createEventFeed } from "./event-feed.js";
 import { createExaminations } from "./examine.js";
 import { createExplain, readEventId } from "./explanation.js";
 import { listByKey } from "./key-search.js";
-import { createPermissions } from "./permissions.js";
 
 const STATES: DeliveryState[] = ["pending", "delivered", "failed", "withheld"];
 

@@ -10,9 +10,8 @@ import { readPayload } from "../events/notification.js";
 import type { Entitlement } from "../registrations/entitlement.js";
 import { parseDeliveryId } from "../store/records.js";
 import type { DeliveryRecord, DeliveryState, WebhookRecord } from "../store.js";
-import { buildBody } from "./attempt.js";
+import { buildBody, createPermissions } from "./attempt.js";
 import { CLOCK_SKEW_MS, readEach } from "./delivery-lists.js";
-import { createPermissions } from "./permissions.js";
 
 /** An event that an endpoint should have received. */
 export interface FeedEvent {

@@ -91,7 +91,7 @@ interface CheckWords {
 const ACCEPTS = "a 2xx";
 const REFUSES = "a 4xx, such as 400 or 401";
 const VERIFY =
-  "Compute the signature over the raw bytes of the body and compare it before anything else. createReceiver({ secrets: process.env.WEBHOOK_SECRET, onEvent }) does, and responds 400";
+  "Compute the signature over the raw bytes of the body and compare it before anything else. createReceiver({ secrets, onEvent }) does, and responds 400";
 
 /** The words of each check. Those of the portal are in its own languages. */
 const CHECKS: Record<ExaminationCheckName, CheckWords> = {

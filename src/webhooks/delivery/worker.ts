@@ -15,7 +15,7 @@ import { createDeadlines, whenAborted, withTimeout } from "../../core/clock.js";
 import { PostbellError } from "../../core/errors.js";
 import type { ServiceBase } from "../config/config.js";
 import type { Claim, ClaimResponse } from "../store.js";
-import { type MakeAttempt, traceClaim } from "./attempt.js";
+import type { MakeAttempt } from "./attempt.js";
 import type { HealthSteps } from "./endpoint-health.js";
 import { type AttemptResult, isPoisonClaim } from "./outcome.js";
 import { type LoopStats, Passes } from "./passes.js";
@@ -31,6 +31,7 @@ import {
   type Reservation,
   Slots,
 } from "./slots.js";
+import { traceClaim } from "./spans.js";
 
 /** The most slots of a lane that one event reserves: an account has no more ENABLED webhooks. */
 const MAX_RESERVED = 15;
@@ -184,7 +185,7 @@ export class DeliveryWorker {
 
   /** The pass: after it, every delivery that is due and has a slot is in flight. */
   async #claim(): Promise<void> {
-    const { store, config, logger } = this.#base;
+    const { store, config, logger, telemetry } = this.#base;
     void this.#health.startIfDue()?.then((nextAt) => {
       this.#notifyIdle();
       this.#passes.requestAt(nextAt);
@@ -205,7 +206,7 @@ export class DeliveryWorker {
       this.#outage.failed();
       throw error;
     }
-    traceClaim(this.#base, at, claimed.claims.length);
+    if (telemetry !== undefined) traceClaim(telemetry, config.clock, at, claimed.claims.length);
     this.#outage.ended();
     await this.#admit(claimed, pending);
   }

@@ -176,7 +176,7 @@ export function createAppendEvents(
   worker: DeliveryWorker,
   reminder: StartReminder,
 ): AppendEvents {
-  const { store } = base;
+  const { store, sealer } = base;
   const appender = new EventAppender(base);
   const logUnmatched = createUnmatchedLog(base);
   const appendTogether: AppendEvents = async (events, { webhookId, transaction } = {}) => {
@@ -188,7 +188,7 @@ export function createAppendEvents(
     try {
       const now = store.now();
       const request = { events, rememberMs: REMEMBER_MS, now, webhookId, transaction, claim };
-      response = await appender.append(request);
+      response = await (sealer.seals ? appender.append(request) : store.append(request));
       if (response.results.at(-1)?.result === "conflict")
         response = await appender.resolveConflict(request, response);
     } catch (error) {

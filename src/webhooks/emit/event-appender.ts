@@ -1,4 +1,4 @@
-/** Stores prepared events, sealed if the service has the option `sealEvents`. */
+/** Seals and stores prepared events, and compares those that seem to have other content. */
 
 import { isPostbellError } from "../../core/errors.js";
 import type { ServiceBase } from "../config/config.js";
@@ -7,7 +7,6 @@ import type { AppendRequest, AppendResponse, AppendResult, WebhookStore } from "
 
 const hasConflict = ({ results }: AppendResponse): boolean => results.at(-1)?.result === "conflict";
 
-/** Stores the events of one call after another. Without `sealEvents` it only passes calls on. */
 export class EventAppender {
   #store: WebhookStore;
   #sealer: EventSealer;
@@ -17,9 +16,11 @@ export class EventAppender {
     this.#sealer = sealer;
   }
 
-  /** Like `append` of the store, with events as they were prepared. */
-  append(request: AppendRequest): Promise<AppendResponse> {
-    return this.#sealer.seals ? this.#appendSealed(request) : this.#store.append(request);
+  /** Like `append` of the store, with events as they were prepared, sealed under `sealEvents`. */
+  async append(request: AppendRequest): Promise<AppendResponse> {
+    const { events, transaction } = request;
+    const sealed = this.#sealer.seals ? await this.#sealer.seal(events, transaction) : {};
+    return this.#store.append({ ...request, ...sealed });
   }
 
   /**
@@ -48,12 +49,5 @@ export class EventAppender {
       results.push({ result: "refused", error });
     }
     return { ...response, results };
-  }
-
-  async #appendSealed(request: AppendRequest): Promise<AppendResponse> {
-    return this.#store.append({
-      ...request,
-      ...(await this.#sealer.seal(request.events, request.transaction)),
-    });
   }
 }

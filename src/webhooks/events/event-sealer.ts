@@ -9,10 +9,7 @@ import { LRUCache } from "lru-cache";
 import type { Clock } from "../../core/clock.js";
 import { decryptText, drawNonces, encryptText, getKeyName, KEY_BYTES } from "../../core/encryption.js";
 import type { CreateFilterTest, DataKeyStore, EventRecord } from "../store.js";
-import { createFilterTest } from "./notification.js";
-
-/** Begins a payload that is encrypted. Others begin with a brace. */
-const MARK = "sealed.1.";
+import { createFilterTest, isSealed, SEALED_MARK } from "./notification.js";
 
 /**
  * A process keeps a key for so long. Erasing an account takes effect at once in the process that
@@ -25,8 +22,6 @@ const MAX_CACHED_KEYS = 10_000;
 
 /** The keys that one call of the storage reads. */
 const READ_TOGETHER = 250;
-
-export const isSealed = (payload: string): boolean => payload.startsWith(MARK);
 
 /** A sealed event that no retry can open. `reason` is that of its deliveries. */
 export class SealedEventError extends Error {
@@ -55,7 +50,7 @@ class DataKey {
     const derive = (purpose: string): KeyObject =>
       createSecretKey(Buffer.from(hkdfSync("sha256", bytes, "", purpose, KEY_BYTES)));
     this.#account = account;
-    this.mark = `${MARK}${getKeyName(bytes)}.`;
+    this.mark = `${SEALED_MARK}${getKeyName(bytes)}.`;
     this.#bodies = derive("postbell event bodies");
     this.#digests = derive("postbell event digests");
   }

@@ -59,6 +59,11 @@ export interface PreparedEntry {
   resource(): ParsedResource | PlainEvent;
 }
 
+/** Begins a stored payload that `EventSealer` has encrypted. Others begin with a brace. */
+export const SEALED_MARK = "sealed.1.";
+
+export const isSealed = (payload: string): boolean => payload.startsWith(SEALED_MARK);
+
 /**
  * Parses the stored form of an event.
  *

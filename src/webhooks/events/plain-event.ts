@@ -3,7 +3,7 @@
 import { hash } from "node:crypto";
 import { type Clock, callHook } from "../../core/clock.js";
 import { PostbellError } from "../../core/errors.js";
-import { isPromiseLike } from "../../core/promise-like.js";
+import { isPromiseLike } from "../../core/next-turn.js";
 import { Budget, TooComplexError } from "../../json-schema/budget.js";
 import type { DataMistake, DataSchema } from "../../json-schema/data-schema.js";
 import { type LibraryMistake, LibrarySchema } from "../../json-schema/library-schema.js";

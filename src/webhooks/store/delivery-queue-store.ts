@@ -44,8 +44,8 @@ export interface AppendRequest {
    */
   readonly transaction?: object | undefined;
   /**
-   * Tests filters in place of `createFilterTest`. Set if a payload is encrypted, so that the storage
-   * cannot read it.
+   * Tests filters in place of `createFilterTest`. Set if a payload is encrypted, so that the
+   * storage cannot read it.
    */
   readonly createFilterTest?: CreateFilterTest | undefined;
   /**
