@@ -92,10 +92,6 @@ export function formatRelativeTime(at: string | number, now: number): string {
 /** `1,872`, as the language of the page writes it. */
 export const formatNumber = (value: number): string => value.toLocaleString(locale);
 
-/** `5 deliveries`, `1 delivery` */
-export const pluralise = (count: number, one: string, many: string): string =>
-  `${count} ${count === 1 ? one : many}`;
-
 /** The offset of the zone at a time: local time minus UTC. */
 export const getOffsetMs = (ms: number, zone: Zone): number =>
   zone === "UTC" ? 0 : -new Date(ms).getTimezoneOffset() * MINUTE;
