@@ -55,7 +55,7 @@ const RESOURCES = {
   }),
 };
 
-/** Events of a type of the host, with the same bytes as data. Nothing has to be read before an attempt. */
+/** Events of a type of the host, with the same bytes as data. No right is asked for. */
 const PLAIN = {
   options: { events: { "order.paid": {} }, access: { authenticate: () => null } },
   event: (index) => ({ type: "order.paid", account: `a${index % ENDPOINTS}`, data: patient(index) }),

@@ -1,5 +1,5 @@
-// Checks that the tests find a Redis server that they can start and kill, and says what to run if
-// there is none. With --install, as `npm run servers` calls it, installs one.
+// Checks that the tests find a Redis server that they can start and kill. If they do not, it says
+// what to run. With --install, as `npm run servers` calls it, installs one.
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -15,7 +15,7 @@ const INSTALLERS = ["apt-get", "brew", "docker", "sudo"];
  * @param {() => string[] | undefined} machine.asRoot what to put before a command that needs root;
  * undefined where there is no way
  * @returns {{ ready: boolean, ways: string[][][], remedy: string }} ways to install a server, the
- * best first, and what to do by hand when there is none, or none worked
+ * best first, and what to do by hand when no way is left
  */
 export function decide({ programs, asRoot }) {
   if (SERVERS.some((name) => programs.has(name))) return { ready: true, ways: [], remedy: "" };

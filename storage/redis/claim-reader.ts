@@ -109,7 +109,8 @@ export function decodeClaimReply(reply: ClaimReply, token: string): Leased {
 export const parseWebhookNumber = (ref: string): string => ref.slice(0, ref.indexOf("/"));
 
 /**
- * The bound of the cache, for all partitions together. Most payloads are ASCII, so that a character takes a byte.
+ * The bound of the cache, for all partitions together. Most payloads are ASCII, so that a character
+ * takes a byte.
  */
 const MAX_CHARACTERS = 16 * 1_024 * 1_024;
 /**

@@ -1,7 +1,7 @@
 /**
  * Encodes and decodes events, deliveries and their attempts, whose records `library/deliveries.lua`
- * describes, and the texts, numbers and UUIDs in records, keys and members. Functions know a delivery
- * by the number of its webhook and a suffix, `<event>` or `<event>.<serial>`.
+ * describes, and the texts, numbers and UUIDs in records, keys and members. Functions know a
+ * delivery by the number of its webhook and a suffix, `<event>` or `<event>.<serial>`.
  */
 
 import { formatDeliveryId, parseDeliveryId } from "../../src/webhooks/store/records.js";

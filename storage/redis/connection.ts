@@ -53,7 +53,7 @@ export interface RedisConnection {
     args: readonly RedisArgument[],
     options?: CallOptions,
   ) => Promise<unknown>;
-  /** Removes the libraries of other versions from the servers. A process that has one loads it again. */
+  /** Removes the libraries of other versions. A process with one of them loads it again. */
   readonly removeOldLibraries: () => Promise<void>;
   /** Grows each time the client loses its connection. */
   readonly epoch: () => number;

@@ -45,7 +45,7 @@ function toRecord(webhookId: string, [suffix, label, order, record]: Row): Deliv
   return decodeDelivery(record, decodeOrderTime(order), { id, webhookId, eventId, type, subject, tags });
 }
 
-/** Decodes `<hour> <succeeded> <failed> <ms> <class of p50> <class of p95>;…` of library/settle.lua. */
+/** Decodes `<hour> <succeeded> <failed> <ms> <class of p50> <class of p95>;…` of `settle.lua`. */
 export const decodePast = (text: string): readonly PastHour[] =>
   text
     .split(";")

@@ -109,7 +109,7 @@ const LIBRARY_PREFIX = "postbell_";
 
 export const LIBRARY_NAME = `${LIBRARY_PREFIX}${VERSION}`;
 
-/** What `FUNCTION LOAD` takes. The first line has to name the library. */
+/** The text for `FUNCTION LOAD`, whose first line has to name the library. */
 export const LIBRARY = [
   `#!lua name=${LIBRARY_NAME}`,
   toLuaList("PARTITION_KEYS", PARTITION_KEYS),
@@ -125,8 +125,9 @@ export const LIBRARY = [
 export const toFunctionName = (name: RedisFunction): string => `${LIBRARY_NAME}_${name}`;
 
 /**
- * Loads the library where it is missing: on a server that is new, was emptied with its functions, or
- * had another version of Postbell. Replicas and restarts keep it. Of a Cluster, each master needs it.
+ * Loads the library where it is missing: on a server that is new, was emptied with its functions,
+ * or had another version of Postbell. Replicas and restarts keep it. Each master of a Cluster needs
+ * it.
  */
 export class LibraryLoader {
   readonly #client: RedisClient;

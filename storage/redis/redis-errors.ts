@@ -9,7 +9,8 @@ import type { PartitionLimits } from "./partition.js";
 
 /**
  * Kinds of errors after which nothing was done, so that the command may be sent again: Redis cannot
- * serve for a moment, another process removed the library, or ioredis could not write to the socket (`Stream`).
+ * serve for a moment, another process removed the library, or ioredis could not write to the socket
+ * (`Stream`).
  */
 export const TRANSIENT_ERRORS: ReadonlySet<string> = new Set([
   "LOADING",
@@ -37,7 +38,8 @@ const ADVICE: Readonly<Record<string, string>> = {
 
 /**
  * Returns the kind of an error: the first word of an error reply, or the code of a system error.
- * `NOCOMMAND` and `NOFUNCTION` name replies that begin with the general `ERR`. The rest of the message may quote what was sent, so it is never logged or returned.
+ * `NOCOMMAND` and `NOFUNCTION` name replies that begin with the general `ERR`. The rest of the
+ * message may quote what was sent, so it is never logged or returned.
  */
 export const classifyRedisError = (error: unknown): string => {
   const { message, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};

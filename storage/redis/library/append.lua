@@ -33,7 +33,7 @@ end
 local items, storedIds
 -- Events that the call has stored, by their ids.
 local stored
--- The events of which only the id is remembered.
+-- Events that are gone, whose ids are remembered.
 local remembered
 -- Pending deliveries of all accounts.
 local allPending

@@ -17,7 +17,7 @@ export interface PreviousBuild {
 const git = (...args: readonly string[]): string =>
   execFileSync("git", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
 
-/** Returns the newest release that is not this commit; undefined if there is none before it. */
+/** Returns the newest release that is not this commit; undefined if this is the first. */
 export function findPreviousTag(): string | undefined {
   try {
     return (
