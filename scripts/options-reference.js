@@ -60,11 +60,28 @@ function membersOf(name) {
   return found && ts.isInterfaceDeclaration(found) ? found.members : [];
 }
 
+/**
+ * Returns the type with all members, of a type that depends on the catalogue.
+ *
+ * @param {ts.TypeNode | undefined} type
+ * @returns {ts.TypeNode | undefined}
+ */
+function fullTypeOf(type) {
+  if (type && ts.isConditionalTypeNode(type)) return fullTypeOf(type.falseType);
+  if (!type || !ts.isTypeReferenceNode(type)) return type;
+  const declares = new RegExp(`^type ${type.typeName.getText()}<C>`, "m");
+  const source = sources.find(({ text }) => declares.test(text));
+  if (!source) return type;
+  const parsed = ts.createSourceFile(source.file, source.text, ts.ScriptTarget.Latest, true);
+  const alias = parsed.statements.find(
+    (statement) => ts.isTypeAliasDeclaration(statement) && declares.test(statement.getText()),
+  );
+  return alias && ts.isTypeAliasDeclaration(alias) ? fullTypeOf(alias.type) : type;
+}
+
 /** @param {ts.TypeElement} member @returns {readonly ts.TypeElement[]} */
 function membersBelow(member) {
-  const declared = ts.isPropertySignature(member) ? member.type : undefined;
-  // Of a type that depends on the catalogue, the one with all members.
-  const type = declared && ts.isConditionalTypeNode(declared) ? declared.falseType : declared;
+  const type = ts.isPropertySignature(member) ? fullTypeOf(member.type) : undefined;
   for (const part of type && ts.isUnionTypeNode(type) ? type.types : [type]) {
     if (part && ts.isTypeLiteralNode(part)) return part.members;
     if (part && ts.isTypeReferenceNode(part)) return membersOf(part.typeName.getText());
