@@ -114,6 +114,18 @@ describe.each(ORMS)("%s", (name, call, open) => {
     expect(await listEvents()).toEqual(before);
   });
 
+  test("an event is stored with its keepMs, which a repetition does not change", async () => {
+    const keepMs = 3_600_000;
+    await rollBack(({ connection }) => webhooks.emit({ ...event, keepMs: 1 }, { transaction: connection }));
+    let id = "";
+    await orm.transaction(async ({ connection }) => {
+      ({ id } = await webhooks.emit({ ...event, keepMs }, { transaction: connection }));
+      await webhooks.emit({ ...event, id, keepMs: 2 * keepMs }, { transaction: connection });
+    });
+    const { rows } = await pool.query(`SELECT id, keep_ms FROM "${schema}".events WHERE keep_ms IS NOT NULL`);
+    expect(rows).toEqual([{ id, keep_ms: String(keepMs) }]);
+  });
+
   test("an event of a savepoint that is rolled back never existed, the others are stored", async () => {
     const before = await listEvents();
     const ids: string[] = [];

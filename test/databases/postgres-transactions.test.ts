@@ -3,7 +3,9 @@
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { createWebhooks } from "../../src/index.js";
+import { manualClock } from "../../src/testing/index.js";
 import { type PostgresStorage, postgresStorage } from "../../storage/postgres/index.js";
+import { response } from "../support/webhook-harness.js";
 import { type DatabaseServer, startDatabase } from "./support/database-server.js";
 
 let server: DatabaseServer;
@@ -104,6 +106,56 @@ test("several events of one transaction are all written, and an id that was emit
   });
   const { items: deliveries } = await webhooks.deliveries.list({ webhookId });
   expect(deliveries.map(({ eventId }) => eventId).sort()).toEqual([...ids].sort());
+});
+
+test("an event is kept for the keepMs it was committed with, and a rollback leaves nothing of it", async () => {
+  const HOUR_MS = 3_600_000;
+  const start = Date.parse("2026-11-20T09:30:00Z");
+  /** Runs `work` with a process that starts at this time. */
+  const runAt = async <T>(now: number, work: (webhooks: ReturnType<typeof createService>) => Promise<T>) => {
+    const opened = postgresStorage({ pool, schema: `host_${made}`, time: "clock" });
+    const webhooks = createWebhooks({
+      storage: opened,
+      clock: manualClock(now),
+      access: { authenticate: () => null, canRead: () => true },
+      delivery: { send: async () => response(200) },
+    });
+    const result = await work(webhooks);
+    await opened.close();
+    return result;
+  };
+  const webhookId = await runAt(start, register);
+  const times = [HOUR_MS, undefined, 30 * 24 * HOUR_MS];
+  const emitAll = (end: "COMMIT" | "ROLLBACK") =>
+    runAt(start, (webhooks) =>
+      inTransaction(end, (client) =>
+        Promise.all(times.map((keepMs) => webhooks.emit({ ...event, keepMs }, { transaction: client }))),
+      ),
+    );
+  const countRows = async () => {
+    const tables = ["events", "bodies", "deliveries", "completed", "remembered"];
+    const counts = tables.map((table) => `(SELECT count(*)::int FROM "host_${made}".${table}) AS ${table}`);
+    return (await pool.query(`SELECT ${counts.join(", ")}`)).rows[0];
+  };
+  const none = { events: 0, bodies: 0, deliveries: 0, completed: 0, remembered: 0 };
+
+  await emitAll("ROLLBACK");
+  expect(await countRows()).toEqual(none);
+  const ids = (await emitAll("COMMIT")).map(({ id }) => id);
+  /** Delivers what is due and removes what is over. Returns the times of the events that are left. */
+  const listTimesAfter = (ms: number) =>
+    runAt(start + ms, async (webhooks) => {
+      await webhooks.drain();
+      const { items } = await webhooks.deliveries.list({ webhookId });
+      return times.filter((_, place) => items.some(({ eventId }) => eventId === ids[place]));
+    });
+  expect(await listTimesAfter(0)).toEqual(times);
+  expect(await listTimesAfter(HOUR_MS - 1)).toEqual(times);
+  expect(await listTimesAfter(HOUR_MS)).toEqual([undefined, 30 * 24 * HOUR_MS]);
+  expect(await listTimesAfter(72 * HOUR_MS)).toEqual([30 * 24 * HOUR_MS]);
+  expect(await listTimesAfter(30 * 24 * HOUR_MS - 1)).toEqual([30 * 24 * HOUR_MS]);
+  expect(await listTimesAfter(30 * 24 * HOUR_MS)).toEqual([]);
+  expect(await countRows()).toEqual(none);
 });
 
 test("a transaction that stays open delays no other event, claim or settlement of its webhook", async () => {
