@@ -32,7 +32,7 @@ import { partitionFull, resultUnknown } from "./redis-errors.js";
 import type { RedisStoreContext } from "./session.js";
 import type { Upkeep } from "./upkeep.js";
 
-/** The most events in a script: more would hold Redis up for more than a few milliseconds. */
+/** The most events in a call: more would hold Redis up for more than a few milliseconds. */
 const APPENDED_PER_CALL = 32;
 const APPENDED_BYTES_PER_CALL = 1_048_576;
 /** The most calls in flight. Meanwhile the next call gathers events, so batches grow under load. */

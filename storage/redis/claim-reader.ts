@@ -23,7 +23,7 @@ import { decodeWebhook } from "./webhook-codec.js";
  */
 export const CLAIM_WITHIN_MS = 3_900;
 /**
- * The most of one lane in a script, so that none holds Redis up for more than a few milliseconds.
+ * The most of one lane in a call, so that none holds Redis up for more than a few milliseconds.
  */
 const MAX_CLAIMED_PER_LANE = 250;
 /** Decoded webhooks that are cached per partition, so that their secrets are unsealed once. */
@@ -67,7 +67,7 @@ export interface Leased {
   readonly webhooks: Map<string, string>;
   /** When to claim again; `null` for not before something changes. */
   readonly nextAt: number | null;
-  /** When this script made something due; empty if it did not. */
+  /** When this call made something due; empty if it did not. */
   readonly notifyAt: string;
   /** Names the data set. */
   readonly dataSet: string;

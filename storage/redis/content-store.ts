@@ -1,5 +1,5 @@
 /**
- * The content of a site on Redis. One script makes each change, so it is stored as a whole or not
+ * The content of a site on Redis. One function makes each change, so it is stored as a whole or not
  * at all.
  */
 
@@ -20,7 +20,7 @@ import type { Session } from "./session.js";
 
 /** Records in one page of a load. */
 const PAGE = 1_000;
-/** The most whole records that one script reads. */
+/** The most whole records that one call reads. */
 const READ_PER_CALL = 100;
 /**
  * The most commits whose nonces this process remembers: it continues from the last one that it

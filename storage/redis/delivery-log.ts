@@ -27,7 +27,7 @@ import { decodeFilter, getFilterName } from "./webhook-codec.js";
 /** A place in the order of a partition: eleven digits of a time, and four that count within it. */
 const ORDER = /^[0-9a-f]{15}$/;
 
-/** The most events that one `recover` script examines, and the most deliveries it creates. */
+/** The most events that one call of `recover` examines, and the most deliveries it creates. */
 const EXAMINED_PER_CALL = 250;
 const RECOVERED_PER_CALL = 100;
 

@@ -1,8 +1,8 @@
 /**
  * The filters of webhooks, as this process knows them. Redis cannot apply a filter, because no
- * script reads the data of an event. So the process applies the filters that it knows by name, and
- * the scripts compare the names with those of the webhooks: a filter that was changed meanwhile has
- * another name, and the call is made again.
+ * function reads the data of an event. So the process applies the filters that it knows by name,
+ * and the functions compare the names with those of the webhooks: a filter that was changed
+ * meanwhile has another name, and the call is made again.
  */
 
 import { LRUCache } from "lru-cache";
@@ -17,7 +17,7 @@ import { decodeFilter, getFilterName } from "./webhook-codec.js";
 /** Accounts whose filters are known. Those of others are read again. */
 const MAX_ACCOUNTS = 2_000;
 
-/** The webhooks that one script reads. */
+/** The webhooks that one call reads. */
 const PAGE = 100;
 
 /** How often a call is made whose filters others change at the same time. */

@@ -71,7 +71,7 @@ const isClient = (input: unknown): boolean => {
   if (typeof input !== "object" || input === null) return false;
   const { call, options, isCluster } = input as Record<string, unknown>;
   if (typeof call !== "function" || changesCommands(options)) return false;
-  // ioredis 5 puts scripts of several slots into one pipeline, and then rejects all of them.
+  // ioredis 5 puts calls of several slots into one pipeline, and then rejects all of them.
   return !(isCluster && (options as Record<string, unknown> | undefined)?.["enableAutoPipelining"]);
 };
 

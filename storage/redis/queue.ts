@@ -1,6 +1,7 @@
 /**
  * The delivery queue on Redis: stores events, claims due deliveries and records their results, with
- * one script for each.
+ * one function of the library for each. Expired leases take two more calls: `tidy` ends them, and a
+ * further claim leases them again.
  */
 
 import { randomBytes } from "node:crypto";
@@ -42,7 +43,7 @@ import type { RedisStoreContext } from "./session.js";
 import { Upkeep } from "./upkeep.js";
 import { decodeOwner } from "./webhook-codec.js";
 
-/** The most in a script, so that none holds Redis up for more than a few milliseconds. */
+/** The most in a call, so that none holds Redis up for more than a few milliseconds. */
 const MAX_SETTLED = 250;
 
 /**
@@ -142,7 +143,7 @@ export class RedisQueue implements Pick<WebhookStore, "append" | "claim" | "sett
     return results;
   }
 
-  /** Makes claims of what a script leased. Releases the rows that cannot be used. */
+  /** Makes claims of what a call leased. Releases the rows that cannot be used. */
   async toClaims(partition: Partition, leased: Leased, now: number): Promise<ClaimResponse> {
     this.#upkeep.raiseAlarms(partition, leased);
     const reader = this.#readers[partition.number];
@@ -177,7 +178,7 @@ export class RedisQueue implements Pick<WebhookStore, "append" | "claim" | "sett
     );
   }
 
-  /** Releases everything that a script leased. */
+  /** Releases everything that a call leased. */
   releaseLeased(leased: Leased, now: number): void {
     this.#releaseRows(leased.rows, leased, now, undefined);
   }
@@ -256,7 +257,7 @@ export class RedisQueue implements Pick<WebhookStore, "append" | "claim" | "sett
     try {
       await this.#upkeep.tidy(partition, now);
       const room = getRoomLeft(request.room, claims);
-      // With the same token the script would return what it leased before.
+      // With the same token the function would return what it leased before.
       const again = await this.#lease(partition, { ...request, token: `${request.token}.more`, room });
       const more = await this.toClaims(partition, again, now);
       return { claims: [...claims, ...more.claims], nextAt: more.nextAt };

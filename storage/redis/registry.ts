@@ -59,7 +59,7 @@ const encodeCreate = (
   expiresAt: idempotency?.expiresAt,
 });
 
-/** Applies a change to a record. The script works out everything that depends on other records. */
+/** Applies a change to a record. Redis works out everything that depends on other records. */
 const changeRecord = (record: WebhookRecord, change: UpdateRequest["change"], now: number): WebhookRecord => {
   const { url, eventTypes, rotation, subscriberId } = change;
   return {
@@ -90,7 +90,7 @@ export function createRedisRegistry(context: RedisStoreContext): Omit<Registrati
     const stored = await read(id);
     if (stored?.record.account !== account) return { result: "not_found" };
     const { record, config } = stored;
-    // The script compares the config, which contains the owner.
+    // The function compares the config, which contains the owner.
     if (owner !== undefined && owner !== record.subscriberId) return { result: "not_owner" };
     const changed = changeRecord(record, change, now);
     const options = {

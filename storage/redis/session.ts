@@ -38,7 +38,7 @@ export interface Session {
   readonly open: (guard: LayoutGuard) => Promise<void>;
   /** Lets `open` do its work again, after Redis was emptied: the layout has to be stored again. */
   readonly reopen: () => void;
-  /** Runs a script on the second connection, and asks if a replica has its changes. */
+  /** Calls a function on the second connection, and asks if a replica has its changes. */
   readonly runReplicated: (
     name: RedisFunction,
     on: KeySet,
@@ -110,7 +110,7 @@ function createConnectionPool(clock: Clock) {
 
 type ConnectionPool = ReturnType<typeof createConnectionPool>;
 
-/** Runs scripts on a connection of their own, because WAIT blocks it. */
+/** Calls functions on a connection of their own, because WAIT blocks it. */
 function createReplicatedRunner(
   { clock, clients, replicationTimeoutMs }: SessionOptions,
   pool: ConnectionPool,
@@ -127,12 +127,12 @@ function createReplicatedRunner(
     withTimeout(clock, 2 * replicationTimeoutMs + WAIT_MARGIN_MS, confirmation, () =>
       resultUnknown("no reply in time"),
     ).catch(() => false);
-  return async (script, on, args) => {
+  return async (name, on, args) => {
     const { client, connection, check } = await replicated();
     // The check below remembers the connection, so it has to exist.
     if (client.status !== "ready") await connection.call("PING");
     const isConfirmed = await check.begin(on);
-    const reply = await connection.run(script, on, args);
+    const reply = await connection.run(name, on, args);
     return { reply, confirmed: await isConfirmedInTime(isConfirmed()) };
   };
 }
@@ -301,8 +301,8 @@ export function createStoreContext(options: ContextOptions): RedisStoreContext {
     encodeOptions(functionLimits, now, named),
     ...items,
   ];
-  const run: RedisStoreContext["run"] = async (script, on, call) =>
-    (await connection()).run(script, on, encodeArguments(call), call);
+  const run: RedisStoreContext["run"] = async (name, on, call) =>
+    (await connection()).run(name, on, encodeArguments(call), call);
   return {
     partitions: options.partitions,
     seal: options.seal,
@@ -311,10 +311,10 @@ export function createStoreContext(options: ContextOptions): RedisStoreContext {
     clock: options.clock,
     maxSleepMs: isReplicated ? MAX_SLEEP_WITHOUT_NOTIFICATIONS_MS : MAX_SLEEP_MS,
     run,
-    runDurably: async (script, partition, call) =>
+    runDurably: async (name, partition, call) =>
       isReplicated
-        ? session.runReplicated(script, partition, encodeArguments(call), call)
-        : { reply: await run(script, partition, call), confirmed: undefined },
+        ? session.runReplicated(name, partition, encodeArguments(call), call)
+        : { reply: await run(name, partition, call), confirmed: undefined },
     call: async (command, ...args) => (await connection()).call(command, ...args),
     async connect(now) {
       const wasKnown = time.isKnown;

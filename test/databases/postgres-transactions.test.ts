@@ -142,7 +142,7 @@ test("an event is kept for the keepMs it was committed with, and a rollback leav
   await emitAll("ROLLBACK");
   expect(await countRows()).toEqual(none);
   const ids = (await emitAll("COMMIT")).map(({ id }) => id);
-  /** Delivers what is due and removes what is over. Returns the times of the events that are left. */
+  /** Delivers what is due and removes what is over. Returns the times of the remaining events. */
   const listTimesAfter = (ms: number) =>
     runAt(start + ms, async (webhooks) => {
       await webhooks.drain();

@@ -4,8 +4,9 @@
 -- Replies { when to claim again, the time that workers are notified of, the work for `tidy`, name of
 -- the data set, members that cannot be read, number and record of each webhook, claims }. The work
 -- is `leases` for expired ones, `retention` for data whose retention is over, and `A/account` for too
--- many completed events. The first claim of a delivery is its reference alone; later ones add a blank
--- and the line of the record. The claiming process reads the body of an event, unless it has it cached.
+-- many completed events. The claim of a delivery without a record is its reference alone; others add
+-- a blank and the line of the record. The claiming process reads the body of an event, unless it has
+-- it cached.
 
 local TURN_MS, LAST_TURN_MS = 1 / 4096, 0.999
 
@@ -120,7 +121,7 @@ local function serve(lane, room)
   return sum
 end
 
--- Leases what was taken. A record that cannot be read gets an expired lease, so that tidy.lua handles
+-- Leases what was taken. A record that cannot be read gets an expired lease, so that `tidy` handles
 -- it. A later delivery, whose reference has a serial, always has a record. Returns when the first lease
 -- ends; nil without one.
 local function leaseTaken(token, leaseUntil)

@@ -143,7 +143,7 @@ local function countExcess(account)
   return getAccountCounts(account).completed - allowed
 end
 
--- The accounts with an excess, as `A/account`: the caller lets tidy.lua free it.
+-- The accounts with an excess, as `A/account`: the caller lets `tidy` free it.
 local function listExcess()
   local names = {}
   for account, name in pairs(completedIn) do

@@ -5,8 +5,9 @@
 -- `p` pending, `l` leased, `d` delivered, `f` failed, `w` withheld. `token` is that of the lease while
 -- it lasts, and then the nonce of the call that ended it, by which a repetition is recognised.
 
--- Empty fields at the end of a line are left out. Empty means 0 or none; for `dueAt` and `queuedAt`
--- the time at which the event was stored; for `order` that of the event.
+-- Empty fields at the end of a line are left out. Empty means 0 or none; for `dueAt` the time at
+-- which the event was stored; for `queuedAt` that time less the head start of first attempts; for
+-- `order` that of the event.
 local FIELDS = {
   'state', 'token', 'startedAt', 'completedAt', 'step', 'dueAt', 'postponed', 'crashes', 'extraAt', 'recovered', 'reason', 'queuedAt', 'order',
 }

@@ -1,5 +1,6 @@
--- The rules of the delivery queue: storage/queue in Lua, in the same order. `null` is nil here.
--- storage/queue/vectors.json proves the two equal.
+-- The rules of storage/queue that several functions need, in Lua. settle.lua has those of recent
+-- attempts, recover.lua those of standing. `null` is nil here. The decisions in
+-- storage/queue/vectors.json hold in both languages.
 
 -- When an endpoint may be served, and with how many deliveries: endpoint.ts.
 
@@ -58,7 +59,7 @@ end
 -- True if sleeping workers must be notified: an endpoint is ready earlier than before.
 local function isEarlier(readyAt, before) return readyAt ~= nil and (not before or readyAt < before) end
 
--- What an attempt changes: endpoint.ts and settlement.ts.
+-- What an attempt changes, and which settlements count: endpoint.ts.
 
 -- Decides what the report of some attempts changes; nil for nothing. `health` is nil if it stays as
 -- it is. Statuses and lanes are those of the record: `E`, `f`.
@@ -81,7 +82,7 @@ local function classifySettlement(state, token, outcome, by)
   return state == 'l' and token == by and 'settled' or 'stale'
 end
 
--- Whose turn it is: turns.ts.
+-- Whose turn it is: endpoint.ts.
 
 -- Returns the time by which a pending delivery is queued. Only one that is due already gets the head
 -- start of a first attempt: any other would be served too early.
