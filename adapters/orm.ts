@@ -281,13 +281,16 @@ export interface SequelizeTransaction {
  * });
  */
 export function fromSequelize(transaction: SequelizeTransaction): SqlConnection {
-  type Instance = { query(text: string, options: object): PromiseLike<unknown> };
+  type Instance = { query(text: string, options: object): PromiseLike<readonly unknown[]> };
   const { sequelize, finished } = (transaction ?? {}) as { sequelize?: Instance; finished?: unknown };
   const isOpen = has(sequelize, "query") && has(transaction, "commit") && finished === undefined;
   if (!isOpen) throw refuse("fromSequelize", "the transaction of sequelize.transaction()");
-  return toConnection(transaction, (text, bind) =>
-    (sequelize as Instance).query(toNumbered(text), { bind, transaction, type: "SELECT", raw: true }),
-  );
+  return toConnection(transaction, async (text, bind) => {
+    // Its type SELECT would fail on MySQL for a statement without rows, after it has run.
+    const options = { bind, transaction, type: "RAW" };
+    const [rows] = await (sequelize as Instance).query(toNumbered(text), options);
+    return rows;
+  });
 }
 
 /** The part of an entity manager of MikroORM that is called. */

@@ -6,7 +6,8 @@ import { createWebhooks } from "../../src/index.js";
 import { pgSource } from "../../storage/outbox/index.js";
 import { type PostgresStorage, postgresStorage } from "../../storage/postgres/index.js";
 import { startPostgresPool } from "./support/database-server.js";
-import { ORMS, type Orm } from "./support/orms.js";
+import type { Orm } from "./support/orm-transaction.js";
+import { ORMS } from "./support/orms.js";
 
 let url: string;
 let pool: pg.Pool;
