@@ -36,11 +36,15 @@ const LIBRARIES: readonly (readonly [name: string, fields: readonly string[], ac
   ["postgres", ["unsafe", "savepoint"], "pass fromPostgresJs(sql)"],
 ];
 
-/** The same for pools, which would run each statement on another connection. */
-const POOLS: readonly (readonly [name: string, fields: readonly string[], action: string])[] = [
+/**
+ * The same for objects of drivers: pools, which would run each statement on another connection, and
+ * connections that return no promises.
+ */
+const DRIVERS: readonly (readonly [name: string, fields: readonly string[], action: string])[] = [
   ["a pool of pg", ["totalCount", "idleCount"], "pass the client that pool.connect() has lent"],
   ["postgres", ["unsafe", "begin"], "pass fromPostgresJs(sql) with the sql that begin() gives its function"],
   ["a pool of mysql2", ["getConnection"], "pass the connection that pool.getConnection() has lent"],
+  ["a connection of mysql2 with callbacks", ["execute", "promise"], "pass connection.promise()"],
 ];
 
 /**
@@ -71,9 +75,9 @@ function describeNoTransaction(value: unknown, field: string): string | undefine
   if (isObject(value)) {
     const orm = LIBRARIES.find(([, fields]) => hasFields(value, fields));
     if (orm) return `${field} looks like a transaction of ${orm[0]}: ${orm[2]} of postbell/orm.`;
-    const pool = POOLS.find(([, fields]) => hasFields(value, fields));
-    if (pool) {
-      return `${field} must be the connection on which the transaction was begun, and this looks like ${pool[0]}: ${pool[2]}.`;
+    const driver = DRIVERS.find(([, fields]) => hasFields(value, fields));
+    if (driver) {
+      return `${field} must be the connection on which the transaction was begun, and this looks like ${driver[0]}: ${driver[2]}.`;
     }
     if (["query", "execute", "prepare"].some((method) => hasFields(value, [method]))) return undefined;
   }

@@ -1,5 +1,6 @@
 /** Events that the outbox adds in transactions of ORMs and query builders on MariaDB. */
 
+import mysqlCallbacks from "mysql2";
 import mysql from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createWebhooks } from "../../src/index.js";
@@ -36,6 +37,27 @@ const data = {
   list: [1, null],
 };
 const event = { type: "order.paid", account: "shop ' \\ $1 ?", data } as const;
+
+test("a connection of mysql2 is taken with promises, and refused with callbacks before a row is written", async () => {
+  const source = mysqlSource({ pool, table: "outbox_mysql2" });
+  await source.install();
+  const callbacks = mysqlCallbacks.createConnection({ ...address });
+  const connection = callbacks.promise();
+  await connection.beginTransaction();
+  await expect(source.add(callbacks as never, event)).rejects.toMatchObject({
+    code: "invalid_argument",
+    field: "connection",
+    message: expect.stringContaining("pass connection.promise()"),
+  });
+  await expect(source.add(mysqlCallbacks.createPool({ ...address }) as never, event)).rejects.toThrow(
+    "pass the connection that pool.getConnection() has lent",
+  );
+  const id = await source.add(connection, event);
+  await connection.commit();
+  await connection.end();
+  const rows = await source.claim({ limit: 10, leaseMs: 60_000 });
+  expect(rows.map((row) => row.id)).toEqual([id]);
+});
 
 describe.each(MYSQL_ORMS)("%s", (name, call, open) => {
   const suffix = name.toLowerCase();
