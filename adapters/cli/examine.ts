@@ -102,6 +102,7 @@ const describeEndpoint = ({ url, secret, isPlain, header }: ExamineSettings): Ex
   notificationBytes: NOTIFICATION_BYTES,
   canSendSlowly: true,
   catalogue: { types: new Map(), names: [], prefixes: new Set() },
+  isOwnNetwork: true,
   addHeaders: (request) => request,
 });
 

@@ -1,6 +1,6 @@
 /** The checks of an examination: their names, their words, and the verdict on a response. */
 
-import type { OutboundResult } from "../../outbound/types.js";
+import type { Attempt } from "../store.js";
 
 /** A check of an examination, in the order in which they are made. */
 export type ExaminationCheckName =
@@ -168,10 +168,15 @@ export const EXAMINATION_CHECKS: readonly ExaminationCheckName[] = Object.keys(
   CHECKS,
 ) as ExaminationCheckName[];
 
+/** The response to a check, or why there is none, as the reader of the report may see it. */
+type CheckedResponse = Pick<Attempt, "kind" | "status" | "code" | "durationMs">;
+
 /** Returns the mistake in the response to a check; `null` without one. */
-function findProblem(name: ExaminationCheckName, result: OutboundResult): ExaminationProblem | null {
-  if (result.kind !== "response") return result.kind === "timeout" ? "late" : "unreachable";
-  const { status } = result;
+function findProblem(
+  name: ExaminationCheckName,
+  { kind, status }: CheckedResponse,
+): ExaminationProblem | null {
+  if (status === null) return kind === "timeout" ? "late" : "unreachable";
   if (status >= 500) return "broken";
   if (status >= 300 && status < 400) return "redirected";
   const isAccepted = status >= 200 && status < 300;
@@ -186,21 +191,18 @@ const FIXES: Partial<Record<ExaminationProblem, string>> = {
 };
 
 /** Judges the response to a check. */
-export function judgeCheck(
-  name: ExaminationCheckName,
-  result: OutboundResult,
-  durationMs: number,
-): ExaminationCheck {
+export function judgeCheck(name: ExaminationCheckName, response: CheckedResponse): ExaminationCheck {
+  const { status, code, durationMs } = response;
   const isLate = name === "prompt" && durationMs > PROMPT_MS;
-  const problem = isLate ? "late" : findProblem(name, result);
+  const problem = isLate ? "late" : findProblem(name, response);
   const { title, expected, fix } = CHECKS[name];
   const hint = problem === null ? undefined : FIXES[problem];
   return {
     name,
     result: problem === null ? "passed" : "failed",
     problem,
-    status: result.kind === "response" ? result.status : null,
-    code: result.kind === "response" ? null : result.code,
+    status,
+    code: status === null ? code : null,
     durationMs,
     title,
     expected,

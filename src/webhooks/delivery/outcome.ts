@@ -208,12 +208,15 @@ export function classifyResponse(result: OutboundResult, excerptCharacters: numb
 /** Refusals by the text of the URL alone (see `AddressRule`). The others depend on the DNS. */
 const RULES_OF_THE_TEXT: Set<string> = new Set(["R1", "R2", "R3", "R4", "R6", "R8"]);
 
+/** The fields of an attempt that could tell of the host's network. */
+type ShownAttempt = Pick<Attempt, "kind" | "status" | "code" | "excerpt" | "durationMs">;
+
 /**
  * Returns an attempt as it is stored and as subscribers see it, without details that map the host's
  * network. A name with an internal address and a name without an address look the same in every
  * field: otherwise subscribers could find out which internal names exist.
  */
-function toLoggedAttempt(attempt: Attempt): Attempt {
+export function toLoggedAttempt<T extends ShownAttempt>(attempt: T): T {
   const { kind, code } = attempt;
   const isAboutName = kind === "dns" || (kind === "refused" && !RULES_OF_THE_TEXT.has(code));
   return isAboutName

@@ -165,6 +165,28 @@ describe("deliveries.examine", () => {
     expect(harness.sent).toHaveLength(3);
   });
 
+  it("tells neither which names exist in the network of the host nor how long they took", async () => {
+    const harness = await start();
+    const failures = [
+      { kind: "refused", code: "R5", message: "" },
+      { kind: "refused", code: "R7", message: "" },
+      { kind: "dns", code: "ENOTFOUND", message: "" },
+      { kind: "dns", code: "ENODATA", message: "" },
+      { kind: "dns", code: "ESERVFAIL", message: "" },
+    ] as const;
+    const reports: Examination["checks"][] = [];
+    for (const [index, failure] of failures.entries()) {
+      harness.respond(
+        () => new Promise((resolve) => harness.clock.setTimeout(() => resolve(failure), 10 * index)),
+      );
+      const examined = harness.examine();
+      await harness.run(MINUTE);
+      reports.push((await examined).checks);
+    }
+    expect(reports[0]?.[0]).toMatchObject({ code: "NO_USABLE_ADDRESS", durationMs: 0 });
+    for (const checks of reports) expect(checks).toEqual(reports[0]);
+  });
+
   it("reports a slow first response, an error in place of a refusal, and a refused repetition", async () => {
     const harness = await start();
     const { clock } = harness;

@@ -49,7 +49,9 @@ async function shownWhere(resolve: Resolve) {
     await ask(`/webhooks/${id}`),
     await ask(`/webhooks/${id}/deliveries/${deliveries[0]?.id}`),
     JSON.stringify(await webhooks.deliveries.stats(id)),
+    JSON.stringify(await webhooks.as(SUBSCRIBER).deliveries.examine({ webhookId: id, evenIfEnabled: true })),
   ];
+  expect(texts.at(-1)).toContain('"code":"NO_USABLE_ADDRESS","durationMs":0');
   await webhooks.stop();
   const shown = texts.join("\n").replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "<uuid>");
   return { shown, log, attempts: deliveries.flatMap(({ attempts }) => attempts) };
