@@ -2,12 +2,13 @@
 
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { fromPrisma } from "../../adapters/orm.js";
 import { createWebhooks } from "../../src/index.js";
 import { pgSource } from "../../storage/outbox/index.js";
 import { type PostgresStorage, postgresStorage } from "../../storage/postgres/index.js";
 import { startPostgresPool } from "./support/database-server.js";
 import type { Orm } from "./support/orm-transaction.js";
-import { ORMS } from "./support/orms.js";
+import { createPrismaClient, ORMS } from "./support/orms.js";
 
 let url: string;
 let pool: pg.Pool;
@@ -241,4 +242,40 @@ describe.each(ORMS)("%s", (name, call, open) => {
     expect(claimed.map(({ id }) => id)).toEqual(ids);
     expect(JSON.parse(claimed[0]?.event ?? "")).toMatchObject({ data });
   });
+});
+
+test("Prisma: a row that a model creates and an event are there together, or neither is", async () => {
+  const prisma = createPrismaClient(url);
+  const storage = postgresStorage({ pool, schema: "prisma_models", time: "clock" });
+  await storage.migrate();
+  const webhooks = createWebhooks({
+    storage,
+    events: { "order.paid": {} },
+    access: { authenticate: () => null },
+  });
+  const { webhook } = await webhooks.registrations.create({
+    subscriber: { id: "key", account: event.account },
+    url: "https://subscriber.example/hook",
+  });
+  const pay = (id: string, end: () => void) =>
+    prisma.$transaction(async (tx) => {
+      const order = await tx.order.create({ data: { id } });
+      await webhooks.emit(
+        { type: "order.paid", account: event.account, data: order, subject: order.id },
+        { transaction: fromPrisma(tx) },
+      );
+      end();
+    });
+  await expect(
+    pay("prisma-1", () => {
+      throw new Error("roll back");
+    }),
+  ).rejects.toThrow("roll back");
+  await pay("prisma-2", () => {});
+  const orders = await prisma.order.findMany({ where: { id: { startsWith: "prisma-" } } });
+  expect(orders).toEqual([{ id: "prisma-2" }]);
+  const { items } = await webhooks.deliveries.list({ webhookId: webhook.id });
+  expect(items.map(({ subject }) => subject)).toEqual(["prisma-2"]);
+  await prisma.$disconnect();
+  await storage.close();
 });

@@ -1,6 +1,7 @@
 /** The real libraries with transactions of their own, each with the same few operations. */
 
 import { MikroORM } from "@mikro-orm/postgresql";
+import { PrismaPg } from "@prisma/adapter-pg";
 import { sql as drizzleSql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/node-postgres";
 import { drizzle as drizzlePostgresJs } from "drizzle-orm/postgres-js";
@@ -20,8 +21,8 @@ import {
   fromSequelize,
   fromTypeOrm,
 } from "../../../adapters/orm.js";
+import { type Prisma, PrismaClient } from "../../data/prisma/client/client.js";
 import { bySavepoint, type Orm, type Parts, toTransaction } from "./orm-transaction.js";
-import { createPrismaClient } from "./prisma-client.js";
 
 function createPool(url: string): pg.Pool {
   const pool = new pg.Pool({ connectionString: url, max: 3 });
@@ -64,10 +65,14 @@ function openDrizzlePostgresJs(url: string): Orm {
   };
 }
 
+/** Returns the client that `prisma generate` wrote for `test/data/prisma/schema.prisma`. */
+export const createPrismaClient = (url: string): PrismaClient =>
+  new PrismaClient({ adapter: new PrismaPg({ connectionString: url }) });
+
 function openPrisma(url: string): Orm {
   const prisma = createPrismaClient(url);
-  const run = (tx: typeof prisma, text: string) => tx.$executeRawUnsafe(text);
-  const parts: Parts<typeof prisma> = {
+  const run = (tx: Prisma.TransactionClient, text: string) => tx.$executeRawUnsafe(text);
+  const parts: Parts<Prisma.TransactionClient> = {
     connect: fromPrisma,
     run,
     nested: (tx, work) => bySavepoint(tx, run, work),
