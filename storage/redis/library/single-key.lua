@@ -7,14 +7,19 @@ local ERASED_PER_CALL = 500
 -- last number.
 local LAST_NUMBER = 0xffff
 
--- The next number of an account and a millisecond; nil if the newest entry is of this call.
+-- Entries of one millisecond among which those of a repeated call are searched.
+local MAX_COMPARED = 1000
+
+-- The next number of an account and a millisecond; nil if one of its entries is of this call.
 local function firstNumber(prefix)
   -- 'g' is the character after the hexadecimal digits.
-  local newest = call('ZREVRANGEBYLEX', keys.audit, '(' .. prefix .. 'g', '[' .. prefix, 'LIMIT', 0, 1)[1]
-  if not newest then return 0 end
+  local newestFirst =
+    call('ZREVRANGEBYLEX', keys.audit, '(' .. prefix .. 'g', '[' .. prefix, 'LIMIT', 0, MAX_COMPARED)
   local number = #prefix + 1
-  if string.sub(newest, number + 5, number + 4 + #options.nonce) == options.nonce then return nil end
-  return tonumber(string.sub(newest, number, number + 3), 16) + 1
+  for _, entry in ipairs(newestFirst) do
+    if string.sub(entry, number + 5, number + 4 + #options.nonce) == options.nonce then return nil end
+  end
+  return newestFirst[1] and tonumber(string.sub(newestFirst[1], number, number + 3), 16) + 1 or 0
 end
 
 -- Adds entries, and removes the oldest ones of each account beyond those that it may have.

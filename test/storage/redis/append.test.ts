@@ -229,6 +229,34 @@ describe("entries of the audit log", () => {
     await storage.close();
     redis.disconnect();
   });
+
+  test("are added once if another process adds one of the same time before the call is sent again", async () => {
+    const prefix = freshPrefix();
+    const other = openStore({ url: redisUrl(), prefix });
+    const now = other.store.now();
+    const add = ({ store }: Pick<OpenStore, "store">, entry: string) =>
+      store.addAuditEntries?.({
+        entries: [{ account: "clinic", at: now, entry, isDelivery: false }],
+        keep: 10,
+        now,
+      });
+    const redis = new Redis(redisUrl());
+    const send: RedisClient["call"] = redis.call.bind(redis);
+    const client = Object.assign(redis, {
+      async call(command: string, ...args: (string | number)[]) {
+        const reply = await send(command, ...args);
+        if (toCalledFunction(String(args[0])) !== "audit") return reply;
+        await add(other, "between");
+        return send(command, ...args);
+      },
+    }) as unknown as RedisClient;
+    const opened = openStore({ client, prefix });
+    await add(opened, "first");
+    const page = await opened.store.listAuditEntries?.({ account: "clinic", limit: 10 });
+    expect(page?.entries.map(({ entry }) => entry)).toEqual(["between", "first"]);
+    await Promise.all([opened.storage.close(), other.storage.close()]);
+    redis.disconnect();
+  });
 });
 
 const MET = "0f0e0d0c-0b0a-4908-8706-050403020100";
