@@ -9,7 +9,7 @@ import { type Clock, withTimeout } from "../../src/core/clock.js";
 import { retry } from "../../src/core/retry.js";
 import type { ConnectionProblem } from "../connection-problem.js";
 import type { RedisArgument, RedisClient } from "./clients.js";
-import { LibraryLoader, type RedisFunction, toFunctionName } from "./library.js";
+import { type RedisFunction, RedisLibrary } from "./library.js";
 import type { KeySet } from "./partition.js";
 import {
   classifyRedisError,
@@ -314,20 +314,11 @@ export function createRedisConnection(client: RedisClient, clock: Clock, isOwn: 
       );
     });
 
-  const library = new LibraryLoader(client);
+  const library = new RedisLibrary(client);
 
   return {
     call: (command, ...args) => settleInTime(() => client.call(command, ...args)),
-    run(name, { keys }, args, options) {
-      const send = () => client.call("FCALL", toFunctionName(name), keys.length, ...keys, ...args);
-      const sendLoaded = (): Promise<unknown> =>
-        send().catch(async (error: unknown) => {
-          if (classifyRedisError(error) !== "NOFUNCTION") throw error;
-          await library.load();
-          return send();
-        });
-      return settleInTime(sendLoaded, options);
-    },
+    run: (name, { keys }, args, options) => settleInTime(() => library.run(name, keys, args), options),
     // Without the right to do so, they stay.
     removeOldLibraries: () => settleInTime(() => library.removeOthers()).then(ignore, ignore),
     epoch: monitor.epoch,

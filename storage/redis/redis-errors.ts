@@ -53,7 +53,8 @@ export const classifyRedisError = (error: unknown): string => {
 };
 
 /** Returns the line of the library that an error names. It contains nothing that was stored. */
-const findLibraryLine = (error: unknown): string => /user_function: ?\d+/.exec(String(error))?.[0] ?? "";
+const findLibraryLine = (error: unknown): string =>
+  /user_(?:function|script): ?\d+/.exec(String(error))?.[0] ?? "";
 
 /** Returns the command that a `NOPERM` names: it is a fixed name, not what was sent with it. */
 const findRefusedCommand = (error: unknown): string =>

@@ -32,7 +32,7 @@ local function getFields(key, fields)
   return values
 end
 
--- Decodes a JSON object. What is null there is nil here.
+-- Decodes a JSON object. JSON null becomes nil.
 local function decode(value)
   local fields = cjson.decode(value)
   for name, field in pairs(fields) do

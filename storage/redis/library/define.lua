@@ -12,11 +12,11 @@ local function begin(names, values, arguments)
   touched, notifyAt, events, completedIn = {}, nil, {}, {}
 end
 
--- Registers a function. `run` gets the arguments: the options come first, items follow. Flags are those
+-- Registers a function: `register` is Redis's, or that of the library as a script. `run` gets the arguments: the options come first, items follow. Flags are those
 -- of Redis: `no-writes`; `allow-oom` for a function that has to go on while Redis is full, which others
 -- are refused.
 local function define(name, keyNames, flags, run)
-  redis.register_function({
+  register({
     function_name = FUNCTION_PREFIX .. name,
     flags = flags,
     callback = function(values, arguments)

@@ -50,10 +50,22 @@ describe("as a user with the rights of docs/redis.md", () => {
     expect(new Set(created.map(({ status }) => status))).toEqual(new Set([201]));
     await opened.register();
     await opened.append(newEvent("clinic"));
-    const older = "#!lua name=postbell_older\nredis.register_function('older', function() return 1 end)";
+    const older =
+      "#!lua name=postbell_0123456789ab\nredis.register_function('older', function() return 1 end)";
     await redis.cli("FUNCTION", "LOAD", older);
     expect(await opened.storage.check()).toMatchObject({ ok: true, role: "master", repaired: 0 });
-    expect(await redis.cli("FUNCTION", "LIST")).not.toContain("postbell_older");
+    expect(await redis.cli("FUNCTION", "LIST")).not.toContain("postbell_0123456789ab");
+    await opened.storage.close();
+  });
+
+  test("deliveries continue on a full Redis without the library", async () => {
+    const opened = openStore(await createUser());
+    await opened.register();
+    await opened.append(newEvent("clinic"));
+    await redis.cli("FUNCTION", "FLUSH");
+    await redis.cli("CONFIG", "SET", "maxmemory", "1");
+    expect(await opened.drain()).toHaveLength(1);
+    await redis.cli("CONFIG", "SET", "maxmemory", "0");
     await opened.storage.close();
   });
 
