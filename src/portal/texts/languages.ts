@@ -69,7 +69,7 @@ function checkText(text: unknown, original: string, path: string, { missing, wro
 }
 
 function checkGroup(group: unknown, original: TextTable, path: string, check: Check): void {
-  const { faults, forms } = check;
+  const { faults } = check;
   const found = (typeof group === "object" && group !== null ? group : {}) as Record<string, unknown>;
   const unknown = Object.keys(found).find((name) => !Object.hasOwn(original, name));
   if (unknown !== undefined) faults.wrong.push(`there is no text ${path}${unknown.slice(0, 80)}`);
@@ -77,24 +77,38 @@ function checkGroup(group: unknown, original: TextTable, path: string, check: Ch
     const at = `${path}${name}`;
     const text = Object.hasOwn(found, name) ? found[name] : undefined;
     if (typeof entry === "string") checkText(text, entry, at, faults);
-    else if (isPlural(entry)) {
-      const plural = (typeof text === "object" && text !== null ? text : {}) as Record<string, unknown>;
-      for (const form of forms) checkText(plural[form], entry.other, `${at}.${form}`, faults);
-    } else checkGroup(text, entry, `${at}.`, check);
+    else if (isPlural(entry)) checkPlural(text, entry.other, at, check);
+    else checkGroup(text, entry, `${at}.`, check);
+  }
+}
+
+/** Checks the forms that the language needs, and every other one that the table has. */
+function checkPlural(text: unknown, original: string, path: string, { faults, forms, categories }: Check) {
+  const found = (typeof text === "object" && text !== null ? text : {}) as Record<string, unknown>;
+  for (const form of new Set([...forms, ...Object.keys(found)])) {
+    if (categories.includes(form)) checkText(found[form], original, `${path}.${form}`, faults);
+    else faults.wrong.push(`${path} has no plural form ${form.slice(0, 80)}; use ${categories.join(", ")}`);
   }
 }
 
 interface Check {
   faults: Faults;
-  /** The plural categories of the language. */
+  /** The plural categories that a table of the language must have. */
   forms: string[];
+  /** All plural categories of the language. */
+  categories: string[];
 }
 
 /** Finds the texts that a table of a language lacks, and those that cannot be used. */
 export function findTextFaults(language: string, table: unknown): Faults {
   const faults: Faults = { missing: [], wrong: [] };
   const forms = [...new Set([...listPluralForms(language), "other"])];
-  checkGroup(table, english, "", { faults, forms });
+  const { pluralCategories } = new Intl.PluralRules(language).resolvedOptions();
+  checkGroup(table, english, "", {
+    faults,
+    forms,
+    categories: [...new Set([...forms, ...pluralCategories])].toSorted(),
+  });
   return faults;
 }
 

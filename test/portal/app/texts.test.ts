@@ -105,6 +105,26 @@ describe("the check of a table", () => {
     const { wrong } = findTextFaults("de", { ...german, frame: { ...german.frame, ...change } });
     expect(wrong).toEqual([fault]);
   });
+
+  it.each([
+    ["fr", { many: 7 }, "jump.resultCount.many must be a text of at most 2000 characters"],
+    ["fr", { many: "{nombre}" }, "jump.resultCount.many has no value {nombre}"],
+    ["fr", { few: "x" }, "jump.resultCount has no plural form few; use many, one, other"],
+    ["de", { mny: "x" }, "jump.resultCount has no plural form mny; use one, other"],
+  ])("checks each plural form that a table in %s has: %j", (language, forms, fault) => {
+    const resultCount = { ...english.jump.resultCount, ...forms };
+    const { missing, wrong } = findTextFaults(language, {
+      ...english,
+      jump: { ...english.jump, resultCount },
+    });
+    expect({ missing, wrong }).toEqual({ missing: [], wrong: [fault] });
+  });
+
+  it("takes a plural form that a language has for large numbers only", () => {
+    const resultCount = { ...english.jump.resultCount, many: "{count} de résultats" };
+    const { missing, wrong } = findTextFaults("fr", { ...english, jump: { ...english.jump, resultCount } });
+    expect({ missing, wrong }).toEqual({ missing: [], wrong: [] });
+  });
 });
 
 describe("a page in German", () => {
