@@ -155,7 +155,8 @@ const isOrigin = (text: string): boolean => /^https?:\/\/[a-z0-9.-]{1,253}(?::[0
 function isLogo(value: unknown): boolean {
   if (typeof value !== "string" || value.length > MAX_LOGO) return false;
   if (value.startsWith("data:image/")) return true;
-  // A browser reads `/\\` as `//`, which begins another origin.
+  // A browser drops tabs and line breaks, and reads `/\\` as `//`, which begins another origin.
+  if (/\p{Cc}/u.test(value)) return false;
   if (value.startsWith("/")) return !/^\/[/\\]/.test(value) && parseUrl(value, "https://host/") !== undefined;
   const url = parseUrl(value);
   return url?.protocol === "https:" && isOrigin(url.origin);

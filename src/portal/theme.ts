@@ -24,9 +24,15 @@ export const DEFAULT_THEME: PortalTheme = {
 type Side = "accent" | "accentDark";
 
 /** The backgrounds of the accent: the page and its panels, as in `src/portal/app/styles.css`. */
-export const BACKGROUNDS: Record<Side, string[]> = {
+const BACKGROUNDS: Record<Side, string[]> = {
   accent: ["#ffffff", "#f6f7f9"],
   accentDark: ["#0f1216", "#161a20"],
+};
+
+/** The backgrounds of links: also rows, notices and bars, which have a colour of their tone. */
+export const LINK_BACKGROUNDS: Record<Side, string[]> = {
+  accent: [...BACKGROUNDS.accent, "#eceff3", "#e6f5ec", "#fdf1da", "#fdebec", "#e7f0fc"],
+  accentDark: [...BACKGROUNDS.accentDark, "#1f252d", "#12281b", "#2f240d", "#351a1d", "#14243a"],
 };
 
 /** The least contrast of text: WCAG 2.2, criterion 1.4.3. */
@@ -53,8 +59,8 @@ function getContrast(a: string, b: string): number {
 }
 
 /** Returns the least contrast that a colour has with what it stands on. */
-const getLeastContrast = (side: Side, color: string): number =>
-  Math.min(...BACKGROUNDS[side].map((background) => getContrast(color, background)));
+const getLeastContrast = (color: string, backgrounds: string[]): number =>
+  Math.min(...backgrounds.map((background) => getContrast(color, background)));
 
 const INKS = ["#ffffff", "#0d1722"] as const;
 
@@ -67,7 +73,7 @@ const getInk = (color: string): string => {
 /** Returns why an accent cannot be read on a page, or `undefined` if it can. */
 export function findContrastFault(side: Side, color: string): string | undefined {
   const [page, towards] = side === "accent" ? ["light", "darker"] : ["dark", "lighter"];
-  const mark = getLeastContrast(side, color);
+  const mark = getLeastContrast(color, BACKGROUNDS[side]);
   if (mark < MARK_CONTRAST)
     return `a contrast of at least ${MARK_CONTRAST} with the ${page} page (${color} has ${mark.toFixed(2)}); choose a ${towards} colour`;
   const text = getContrast(color, getInk(color));
@@ -90,8 +96,12 @@ function toLinkColor(side: Side, color: string): string {
   const shares = Array.from({ length: 21 }, (_, step) => step / 20);
   const end = side === "accent" ? "#000000" : "#ffffff";
   const colors = shares.map((share) => (share === 0 ? color : mix(color, end, share)));
-  return colors.find((each) => getLeastContrast(side, each) >= TEXT_CONTRAST) ?? end;
+  return colors.find((each) => getLeastContrast(each, LINK_BACKGROUNDS[side]) >= TEXT_CONTRAST) ?? end;
 }
+
+/** Returns the colour of a button under the pointer: further away from the text on it. */
+const toHoverColor = (color: string): string =>
+  mix(color, getInk(color) === INKS[0] ? "#000000" : "#ffffff", 0.15);
 
 const FAMILY = /^[A-Za-z][A-Za-z0-9 -]{0,39}$/;
 const MAX_FONT = 200;
@@ -102,14 +112,18 @@ export const isFontList = (value: unknown): boolean =>
   value.length <= MAX_FONT &&
   value.split(",").every((family) => FAMILY.test(family.trim()));
 
-/** Families that CSS knows by a keyword; others are quoted. */
+/** Families that CSS knows by a keyword, in any case; others are quoted. */
 const GENERIC = new Set([
   "serif",
   "sans-serif",
   "monospace",
+  "cursive",
+  "fantasy",
+  "math",
   "system-ui",
   "ui-sans-serif",
   "ui-serif",
+  "ui-monospace",
   "ui-rounded",
 ]);
 
@@ -117,11 +131,11 @@ const quoteFamilies = (font: string): string =>
   font
     .split(",")
     .map((family) => family.trim())
-    .map((family) => (GENERIC.has(family) ? family : `"${family}"`))
+    .map((family) => (GENERIC.has(family.toLowerCase()) ? family : `"${family}"`))
     .join(", ");
 
 const declare = (side: Side, color: string): string =>
-  `{--accent:${color};--accent-ink:${getInk(color)};--link:${toLinkColor(side, color)}}`;
+  `{--accent:${color};--accent-ink:${getInk(color)};--accent-hover:${toHoverColor(color)};--link:${toLinkColor(side, color)}}`;
 
 /** Builds the style sheet of the look. What the visitor chose beats the system's setting. */
 export const buildThemeCss = ({ accent, accentDark, radius, font }: PortalTheme): string =>

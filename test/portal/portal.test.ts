@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { HttpRequest } from "../../src/http/types.js";
 import { createWebhooks, type Subscriber } from "../../src/index.js";
 import { createPortal, type PortalOptions, type Visitor } from "../../src/portal/index.js";
-import { BACKGROUNDS, DEFAULT_THEME } from "../../src/portal/theme.js";
+import { DEFAULT_THEME, LINK_BACKGROUNDS } from "../../src/portal/theme.js";
 import { manualClock } from "../../src/testing/manual-clock.js";
 import { memoryStorage } from "../../storage/memory/index.js";
 import type { RunningHost } from "../contracts/adapter.js";
@@ -579,7 +579,16 @@ describe("the look of the portal", () => {
     const { accent: light, accentDark: dark, font, radius } = DEFAULT_THEME;
     for (const part of [`accent: ${light}`, `accent: ${dark}`, `font: ${font}`, `radius: ${radius}px`])
       expect(styles).toContain(`--${part};`);
-    for (const background of Object.values(BACKGROUNDS).flat()) expect(styles).toContain(`: ${background};`);
+    const found = [...styles.matchAll(/--(?:bg|surface|surface-2|\w+-bg): (#\w+);/g)].map(
+      ([, color]) => color,
+    );
+    expect(new Set(found)).toEqual(new Set(Object.values(LINK_BACKGROUNDS).flat()));
+    const { text } = await portalWith({}).ask("GET", "/theme.css");
+    const derived = [...text.matchAll(/--accent-(?:ink|hover):#\w+/g)].map(([each]) =>
+      each.replace(":", ": "),
+    );
+    expect(derived).toHaveLength(6);
+    for (const each of derived) expect(styles).toContain(`${each};`);
   });
 
   const refusal = (theme: object): unknown => {
@@ -611,8 +620,12 @@ describe("the look of the portal", () => {
   it("takes one colour for both pages if it can be read on both, with a shade of it for links", async () => {
     expect(refusal({ accent: "#000000", accentDark: "#ffffff" })).toBeUndefined();
     const { text } = await portalWith({ theme: { accent: "#c0561a" } }).ask("GET", "/theme.css");
-    expect(text).toContain(":root{--accent:#c0561a;--accent-ink:#ffffff;--link:#b65219}");
-    expect(text).toContain(":root[data-theme=dark]{--accent:#c0561a;--accent-ink:#ffffff;--link:#c96f3c}");
+    expect(text).toContain(
+      ":root{--accent:#c0561a;--accent-ink:#ffffff;--accent-hover:#a34916;--link:#ad4d17}",
+    );
+    expect(text).toContain(
+      ":root[data-theme=dark]{--accent:#c0561a;--accent-ink:#ffffff;--accent-hover:#a34916;--link:#cd7848}",
+    );
   });
 
   it.each([
@@ -631,6 +644,14 @@ describe("the look of the portal", () => {
     expect(text).toContain(':root{--font:"Inter", "Segoe UI", sans-serif;--radius:10px;--radius-card:20px}');
   });
 
+  it.each(["Sans-Serif", "ui-monospace", "cursive", "fantasy", "math"])(
+    "does not quote %s, which CSS knows by a keyword",
+    async (family) => {
+      const { text } = await portalWith({ theme: { font: `Inter, ${family}` } }).ask("GET", "/theme.css");
+      expect(text).toContain(`--font:"Inter", ${family};`);
+    },
+  );
+
   it.each([
     ["/logo.svg", "img-src 'self'"],
     ["https://cdn.example.com/a/logo.png?b=1", "img-src 'self' https://cdn.example.com"],
@@ -644,6 +665,9 @@ describe("the look of the portal", () => {
     "http://cdn.example.com/logo.png",
     "//cdn.example.com/logo.png",
     "/\\cdn.example.com/logo.png",
+    "/\t/cdn.example.com/logo.png",
+    "/\n\\cdn.example.com/logo.png",
+    "\t//cdn.example.com/logo.png",
     "https://a;script-src/logo.png",
     "https://a,b/logo.png",
     "javascript:alert(1)",
