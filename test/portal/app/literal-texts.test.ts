@@ -98,17 +98,92 @@ describe("the sources of the page", () => {
   });
 
   it("use every text of the table", () => {
-    const code = [...files, "src/portal/page.ts"].map((file) => readFileSync(file, "utf8")).join("\n");
-    const listUnused = (table: object, path: string[]): string[] =>
-      Object.entries(table).flatMap(([name, entry]: [string, string | object]) => {
-        if (typeof entry === "object" && !("other" in entry)) return listUnused(entry, [...path, name]);
-        // A group that is read by a key that the API or the view gives uses all of its texts.
-        const isUsed = code.includes(`${path.at(-1)}[`) || new RegExp(`\\b${name}\\b`).test(code);
-        return isUsed ? [] : [[...path, name].join(".")];
-      });
-    const groups = ["audit", "failures", "reasons", "fields", "statuses", "overlaps", "hints", "kinds"];
-    expect(
-      listUnused(english, []).filter((path) => !groups.some((name) => path.includes(`${name}.`))),
-    ).toEqual([]);
+    const uses = [...files, "src/portal/page.ts"].map((file) => findUses(readFileSync(file, "utf8")));
+    expect(listTexts(english).filter((path) => !uses.some((isUsed) => isUsed(path)))).toEqual([]);
+  });
+
+  it.each([
+    ["const a = texts.page.skip", "page.skip"],
+    ["const words = texts.page; show(words.skip)", "page.skip"],
+    ["const { page } = texts; show(page.skip)", "page.skip"],
+    ["const { page: words } = texts; show(words.skip)", "page.skip"],
+    ["const { skip, ...rest } = texts.page", "page.skip"],
+    ['const NAMES = ["menu"]; show(texts.frame[name])', "frame.menu"],
+    ["show(texts.health[name])", "health.failing"],
+  ])("use with %s the text %s", (code, path) => {
+    expect(findUses(code)(path)).toBe(true);
+  });
+
+  it.each([
+    "const skip = texts.page.notFound",
+    "const words = texts.frame; show(words.skip)",
+    "show(texts.content.skip)",
+    "show(texts.page[name])",
+  ])("would not use page.skip with %s", (code) => {
+    expect(findUses(code)("page.skip")).toBe(false);
   });
 });
+
+/** Groups whose texts are named by values of the API: all of them are used. */
+const KEYED = [
+  ...["audit", "failures", "reasons", "health", "accounts.kinds", "activity.fields"],
+  ...["content.fields", "content.hints", "content.kinds", "content.statuses"],
+  ...["errors.byField", "errors.byCode", "errors.byStatus"],
+  ...["diagnosis.titles", "diagnosis.fixes", "diagnosis.hints", "diagnosis.reasons", "diagnosis.steps"],
+];
+
+/** Lists the paths of all texts of a table. */
+const listTexts = (table: object, path: string[] = []): string[] =>
+  Object.entries(table).flatMap(([name, entry]: [string, string | object]) =>
+    typeof entry === "object" && !("other" in entry)
+      ? listTexts(entry, [...path, name])
+      : [[...path, name].join(".")],
+  );
+
+/**
+ * Returns a function that says if a source uses the text of a path. It follows names that stand for
+ * a group (`const words = texts.page`). With `texts.page[name]` a source uses the texts of the group
+ * that it names anywhere.
+ */
+function findUses(code: string): (path: string) => boolean {
+  /** The paths that a name stands for: several functions may use the same name. */
+  const names = new Map<string, Set<string>>([
+    ["texts", new Set([""])],
+    // Of src/portal/page.ts.
+    ["table", new Set([""])],
+    ["errors", new Set(["errors"])],
+  ]);
+  const join = (path: string, name: string): string => (path === "" ? name : `${path}.${name}`);
+  const resolve = (chain: string): string[] => {
+    const [root = "", ...rest] = chain.split(".");
+    return [...(names.get(root) ?? [])].map((path) => rest.reduce(join, path));
+  };
+  const used = new Set<string>();
+  const keyed = new Set<string>();
+  const addName = (name: string, path: string): void => {
+    names.set(name, new Set([...(names.get(name) ?? []), path]));
+    used.add(path);
+  };
+  for (const [, pattern = "", name = "", chain = ""] of code.matchAll(
+    /(?:const|let) (?:\{([^{}]*)\}|(\w+)) = ([\w.]+)(?=[;\s]|$)/g,
+  ))
+    for (const path of resolve(chain)) {
+      if (name !== "") addName(name, path);
+      for (const part of pattern.split(",").map((each) => each.trim())) {
+        const [from = "", to = from] = part.split(/\s*:\s*/);
+        if (part.startsWith("...")) keyed.add(path);
+        else if (from !== "") addName(to, join(path, from));
+      }
+    }
+  for (const [, chain = "", end] of code.matchAll(/(?<![\w.])(\w+(?:\.\w+)*)(\[| as )?/g))
+    for (const path of resolve(chain)) {
+      used.add(path);
+      if (end !== undefined) keyed.add(path);
+    }
+  return (path) => {
+    const [group, name] = [path.slice(0, path.lastIndexOf(".")), path.slice(path.lastIndexOf(".") + 1)];
+    if (used.has(path)) return true;
+    if (KEYED.some((each) => path.startsWith(`${each}.`))) return true;
+    return keyed.has(group) && new RegExp(`\\b${name}\\b`).test(code);
+  };
+}
