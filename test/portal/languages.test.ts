@@ -90,7 +90,7 @@ describe("the language of the page", () => {
     );
   });
 
-  it("keeps the errors of the API in English", async () => {
+  it("leaves the responses of the API in English: the page translates their errors", async () => {
     const refused = await ask(portalOf({ authorize: () => null }), "/api/session", "de");
     expect(textOf(refused)).toContain("You are not signed in");
   });

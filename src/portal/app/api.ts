@@ -10,14 +10,34 @@ export class ApiError extends Error {
   code: string;
   /** The field of the request at fault. */
   field: string | undefined;
+  /** The message of the API, in English, if the one for the visitor is in another language. */
+  detail: string | undefined;
 
-  constructor(status: number, { code, message, field }: ErrorJson["error"]) {
+  constructor(status: number, { code, message, field }: ErrorJson["error"], detail?: string) {
     super(message);
+    this.detail = detail;
     this.status = status;
     this.code = code;
     this.field = field;
   }
 }
+
+const lookUp = (table: Partial<Record<string, string>>, name: string): string =>
+  (Object.hasOwn(table, name) ? table[name] : undefined) ?? "";
+
+/** Returns the text of the page for an error of the API; the empty text if it has none. */
+function translateError(status: number, { code, field = "" }: ErrorJson["error"]): string {
+  const { byField, byCode, byStatus } = texts.errors;
+  const isInvalid = code === "invalid_request" || code === "rest_invalid_param";
+  return (
+    (isInvalid && lookUp(byField, getFieldName(field))) ||
+    lookUp(byCode, code) ||
+    lookUp(byStatus, String(status))
+  );
+}
+
+/** Returns the field of a form that a path of the API is about: `filter` of `filter['data.a']`. */
+export const getFieldName = (path: string): string => path.split(/[.[]/)[0] ?? "";
 
 export interface Api {
   /** The absolute address of a path of the API: `webhooks`. For uploads and images. */
@@ -57,7 +77,11 @@ export function parseError(status: number, text: string): ApiError {
   if (status === 401) return signedOut();
   try {
     const { error } = JSON.parse(text) as ErrorJson;
-    if (typeof error.message === "string") return new ApiError(status, error);
+    if (typeof error.message === "string") {
+      const translated = translateError(status, error);
+      if (translated === "") return new ApiError(status, error);
+      return new ApiError(status, { ...error, message: translated }, error.message);
+    }
   } catch {
     // The body is not ours: a proxy in front of the host has responded.
   }

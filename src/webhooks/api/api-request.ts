@@ -102,14 +102,16 @@ export function parsePage(query: URLSearchParams): {
   return { cursor, limit: limit === null ? undefined : isNumber ? Number(limit) : Number.NaN };
 }
 
-/** Renames the field of an error to the name that the request uses. */
+/** Renames the field of an error, and at the start of its message, as the request calls it. */
 export async function renameErrorField<T>(names: Record<string, string>, call: PromiseLike<T>): Promise<T> {
   try {
     return await call;
   } catch (error) {
-    const name = isPostbellError(error) && names[error.field ?? ""];
-    if (!name) throw error;
-    const { code, message } = error;
-    throw new PostbellError(code, message, { field: name, cause: error });
+    if (!isPostbellError(error)) throw error;
+    const { code, message, field = "" } = error;
+    const name = names[field];
+    if (name === undefined) throw error;
+    const shown = message.startsWith(`${field} `) ? `${name}${message.slice(field.length)}` : message;
+    throw new PostbellError(code, shown, { field: name, cause: error });
   }
 }

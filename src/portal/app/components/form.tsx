@@ -2,12 +2,11 @@
 
 import { type ComponentChildren, createContext, type InputHTMLAttributes } from "preact";
 import { useContext, useEffect, useId, useRef, useState } from "preact/hooks";
-import { ApiError } from "../api.js";
+import { ApiError, getFieldName } from "../api.js";
 import { usePage } from "../page-context.js";
 import { texts } from "../texts.js";
 import { fromTimeInput, nameZone, TIME_INPUT_LENGTH, type Zone } from "../times.js";
 import { useAction } from "./button.js";
-import { getMessage } from "./small.js";
 
 /** Thrown by the action of a form for what the visitor typed. */
 export class FieldError extends Error {
@@ -24,6 +23,8 @@ interface FormProblem {
   /** The field at fault, as the API names it. */
   field: string;
   message: string;
+  /** The message of the API, in English, if `message` is in another language. */
+  detail?: string | undefined;
 }
 
 interface FormState {
@@ -42,7 +43,9 @@ const FormContext = createContext<FormState>({
 });
 
 const fieldOf = (error: unknown): string | undefined =>
-  error instanceof ApiError || error instanceof FieldError ? error.field?.split(/[.[]/)[0] : undefined;
+  (error instanceof ApiError || error instanceof FieldError) && error.field !== undefined
+    ? getFieldName(error.field)
+    : undefined;
 
 /**
  * A form. An error of one of its fields is shown beside the field, which takes the focus. Other
@@ -83,7 +86,8 @@ export function Form({
     } catch (error) {
       const field = fieldOf(error);
       if (field === undefined || !names.has(field)) throw error;
-      setProblem({ field, message: error instanceof FieldError ? error.message : getMessage(error) });
+      if (error instanceof ApiError) setProblem({ field, message: error.message, detail: error.detail });
+      else if (error instanceof FieldError) setProblem({ field, message: error.message });
     }
   });
   return (
@@ -142,11 +146,33 @@ export interface InputAttributes {
   "aria-invalid"?: true;
 }
 
-/** Returns the error of a field, and registers the field with its form. */
-export function useFieldProblem(names: string[]): string {
+/** Returns the error of a field if it has one, and registers the field with its form. */
+export function useFieldProblem(names: string[]): FormProblem | undefined {
   const form = useContext(FormContext);
   for (const name of names) form.names.add(name);
-  return form.problem !== undefined && names.includes(form.problem.field) ? form.problem.message : "";
+  return form.problem !== undefined && names.includes(form.problem.field) ? form.problem : undefined;
+}
+
+/** Shows the error of a field, with what the API says of it if that is in another language. */
+export function FieldProblem({
+  id,
+  problem,
+  role,
+}: {
+  id: string;
+  problem: FormProblem | undefined;
+  role?: "alert";
+}) {
+  return (
+    <p class="problem" id={id} hidden={problem === undefined} role={role}>
+      {problem?.message}
+      {problem?.detail !== undefined && (
+        <span class="detail" lang="en">
+          {problem.detail}
+        </span>
+      )}
+    </p>
+  );
 }
 
 /** A label with its input, its hint and its error. */
@@ -165,12 +191,12 @@ export function Field({
   const id = useId();
   const problem = useFieldProblem(names);
   useEffect(() => {
-    if (problem !== "") document.getElementById(id)?.focus();
+    if (problem !== undefined) document.getElementById(id)?.focus();
   }, [problem, id]);
   const attributes: InputAttributes = {
     id,
     "aria-describedby": hint === undefined ? `${id}-problem` : `${id}-hint ${id}-problem`,
-    ...(problem !== "" && { "aria-invalid": true }),
+    ...(problem !== undefined && { "aria-invalid": true }),
   };
   return (
     <div class="field">
@@ -181,9 +207,7 @@ export function Field({
           {hint}
         </p>
       )}
-      <p class="problem" id={`${id}-problem`} hidden={problem === ""}>
-        {problem}
-      </p>
+      <FieldProblem id={`${id}-problem`} problem={problem} />
     </div>
   );
 }

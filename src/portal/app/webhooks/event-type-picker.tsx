@@ -1,7 +1,7 @@
 /** Chooses the event types of a webhook: all of them, all of a record, or single ones. */
 
 import { useId, useState } from "preact/hooks";
-import { SelectField, useFieldProblem } from "../components/form.js";
+import { FieldProblem, SelectField, useFieldProblem } from "../components/form.js";
 import { CodeBlock, ErrorMessage, Loading } from "../components/small.js";
 import { texts } from "../texts.js";
 import { useResource } from "../use-resource.js";
@@ -230,9 +230,7 @@ export function EventTypePicker({
         <input type="radio" name={id} checked={choice !== null} onChange={() => onChange(new Set())} />{" "}
         {texts.eventTypes.only}
       </label>
-      <p class="problem" id={`${id}-problem`} hidden={problem === ""} role="alert">
-        {problem}
-      </p>
+      <FieldProblem id={`${id}-problem`} problem={problem} role="alert" />
       {choice !== null && <Choices catalogue={catalogue} chosen={choice} onChange={onChange} />}
     </fieldset>
   );
