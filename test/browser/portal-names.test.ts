@@ -113,3 +113,70 @@ describe("the deliveries of all webhooks", () => {
     expect(faults).toEqual([]);
   });
 });
+
+describe("an address that has no room", () => {
+  const LONG = "https://hooks.example.com/v2/incoming/webhooks/notifications";
+
+  /** Reads the text that the parts of an address leave in sight, with `…` for what each cuts at its end. */
+  const READ_VISIBLE = `[...document.querySelector("table .shortened").children].map((part) => {
+    const { left, right, width } = part.getBoundingClientRect();
+    const text = part.firstChild;
+    if (text === null || width < 1) return "";
+    const range = document.createRange();
+    const seen = [...text.textContent].filter((_, index) => {
+      range.setStart(text, index);
+      range.setEnd(text, index + 1);
+      const box = range.getBoundingClientRect();
+      return box.left >= left - 1 && box.right <= right + 1;
+    });
+    return seen.join("") + (part.scrollWidth > part.clientWidth + 1 ? "…" : "");
+  }).join("")`;
+
+  it("keeps its host, and shows the end of its path behind the ellipsis", async () => {
+    await host.register(LONG);
+    for (const width of [768, 1_280]) {
+      const { page } = await open(browser, host.origin, { width });
+      await page.goto(`${host.url}/#/webhooks`);
+      await page
+        .getByRole("table")
+        .getByRole("img", { name: LONG.slice("https://".length) })
+        .waitFor();
+      const seen = await page.evaluate<string>(READ_VISIBLE);
+      expect(seen).toMatch(/^hooks\.example\.com.*…/);
+      const end = seen.replace(/^.*…/, "");
+      expect("/v2/incoming/webhooks/notifications".endsWith(end)).toBe(true);
+      await page.context().close();
+    }
+  });
+
+  it("wraps in a sentence and as the title of a phone, so that nothing of it is cut", async () => {
+    await host.close();
+    host = await startPortalHost({ auditEntries: 10 });
+    const id = await host.register(LONG);
+    const { page } = await open(browser, host.origin, { width: 375 });
+    for (const view of ["activity", `webhooks/${id}`]) {
+      await page.goto(`${host.url}/#/${view}`);
+      const name = page.locator("main").getByRole("img", { name: LONG.slice("https://".length) });
+      await name.first().waitFor();
+      // Parts in a line of text are never cut.
+      const parts = name.first().locator("> *");
+      const shown = await parts.evaluateAll((all) => all.map((part) => part.clientWidth));
+      expect(shown).toEqual([0, 0, 0]);
+      expect((await name.first().boundingBox())?.width).toBeLessThan(375);
+    }
+    await page.context().close();
+  });
+});
+
+it("shows all tabs of a webhook on a phone, in English and German", async () => {
+  const id = await host.register();
+  await host.emit();
+  for (const locale of ["en-GB", "de-DE"]) {
+    const { page } = await open(browser, host.origin, { width: 375, locale });
+    await page.goto(`${host.url}/#/webhooks/${id}/diagnosis`);
+    const tabs = page.locator(".tabs");
+    await tabs.getByRole("link").nth(3).waitFor();
+    expect(await tabs.evaluate((bar) => bar.scrollWidth - bar.clientWidth)).toBe(0);
+    await page.context().close();
+  }
+});

@@ -534,7 +534,7 @@ export const english = {
     older: "Older",
     period: "Period",
     periods: {
-      "": "At any time",
+      "": "Any time",
       "1h": "Last hour",
       "24h": "Last 24 h",
       "72h": "Last 72 h",

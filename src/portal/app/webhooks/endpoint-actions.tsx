@@ -267,6 +267,8 @@ export function HealthBadge({ stats }: { stats: StatsJson }) {
 
 /** The end of an address that is always shown. */
 const TAIL_LENGTH = 12;
+/** A path is cut in its middle if that hides more than the ellipsis takes. */
+const MIN_CUT = 4;
 
 /**
  * The address of an endpoint in one line: its host stands out, its query is not shown. If there is no
@@ -275,8 +277,9 @@ const TAIL_LENGTH = 12;
 export function EndpointUrl({ url }: { url: string }) {
   const { host, path } = splitUrl(url);
   const whole = host + path;
-  const rest = whole.slice(host.length, Math.max(host.length, whole.length - TAIL_LENGTH));
-  const tail = whole.slice(host.length + rest.length);
+  const isLong = path.length > TAIL_LENGTH + MIN_CUT;
+  const rest = isLong ? path.slice(0, -TAIL_LENGTH) : path;
+  const tail = path.slice(rest.length);
   return (
     // An image in the sense of a text with a name: its parts are one word for screen readers.
     <bdi class="shortened" role="img" aria-label={whole} title={whole}>
