@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -9,6 +9,18 @@ const root = resolve(import.meta.dirname, "../..");
 describe("the language of the project", () => {
   it("uses no forbidden phrase and no comment line that is too long", () => {
     expect(findForbiddenPhrases()).toEqual([]);
+  });
+
+  it("has no line of Lua that is wider than code may be", () => {
+    const folder = join(root, "storage/redis/library");
+    const files = readdirSync(folder).filter((name) => name.endsWith(".lua"));
+    expect(files.length).toBeGreaterThan(10);
+    const wide = files.flatMap((name) =>
+      readFileSync(join(folder, name), "utf8")
+        .split("\n")
+        .flatMap((line, index) => (line.length > 110 ? [`${name}:${index + 1} ${line.length} columns`] : [])),
+    );
+    expect(wide).toEqual([]);
   });
 
   it("is checked in every part of the project", () => {

@@ -7,12 +7,14 @@ local function readAccount(name)
   local value = call('HGET', keys.accounts, name)
   if not value then return nil end
   local number, subscriptions = string.match(value, '^(%d+)\n(.*)$')
-  -- Without it the receivers of an event are unknown, so the script fails.
+  -- Without it the receivers of an event are unknown, so the call fails.
   if not number then error('the webhooks of an account cannot be read') end
   return { number = number, subscriptions = subscriptions }
 end
 
-local function writeSubscription(webhook, status, id, types) return webhook .. ' ' .. status .. ' ' .. id .. ' ' .. types .. '\n' end
+local function writeSubscription(webhook, status, id, types)
+  return webhook .. ' ' .. status .. ' ' .. id .. ' ' .. types .. '\n'
+end
 
 -- Counts the webhooks of an account, and those that are ENABLED.
 local function countWebhooks(account)

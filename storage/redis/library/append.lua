@@ -48,7 +48,8 @@ local function readItems(arguments)
     item.digest, item.label = string.match(item.value, '^([^\n]*)\n([^\n]*)\n')
     item.key, item.idKey = item.account.number .. '/' .. item.id, 'e/' .. item.id .. '/' .. item.name
     local place = #items + 1
-    items[place], eventKeys[place], idKeys[place], numbers[place] = item, item.key, item.idKey, item.account.number
+    items[place], eventKeys[place], idKeys[place], numbers[place] =
+      item, item.key, item.idKey, item.account.number
   end
   eventTexts:fetch(eventKeys)
   storedIds = call('HMGET', keys.remembered, unpack(idKeys))
@@ -72,7 +73,9 @@ local function findReceivers(account, type, target)
       if filters[webhook] then filtered[#filtered + 1] = webhook end
     end
   end
-  found = { webhooks = webhooks, numbers = table.concat(webhooks, ';'), ids = table.concat(ids, ';'), all = all }
+  found = {
+    webhooks = webhooks, numbers = table.concat(webhooks, ';'), ids = table.concat(ids, ';'), all = all,
+  }
   if #filtered > 0 then
     found.filters, found.idOf = filters, ids
     webhookCounts:fetch(filtered)
@@ -96,7 +99,10 @@ local function applyFilters(found, passes)
       refused[#refused + 1] = webhook
     end
   end
-  return { webhooks = webhooks, numbers = table.concat(webhooks, ';'), ids = table.concat(ids, ';'), all = found.all }, refused
+  local passed = {
+    webhooks = webhooks, numbers = table.concat(webhooks, ';'), ids = table.concat(ids, ';'), all = found.all,
+  }
+  return passed, refused
 end
 
 local function countFiltered(webhooks)
@@ -141,16 +147,21 @@ end
 
 local function store(item, found)
   local account, order = item.account.number, nextOrder()
-  local value = table.concat({ order, text(item.rememberUntil), item.nonce, found.ids }, ',') .. '\n' .. item.value
+  local value =
+    table.concat({ order, text(item.rememberUntil), item.nonce, found.ids }, ',') .. '\n' .. item.value
   eventTexts:setText(item.key, value)
   metaAdded.bytes = metaAdded.bytes + #value
-  log:add(table.concat({ account, order, item.id, item.label, found.numbers .. (item.target and '.0' or '') }, '/'), 0)
-  if string.find(item.label, ',', 1, true) then forEachKey(account, order, item.id, item.label, keyIndex.add) end
+  local receivers = found.numbers .. (item.target and '.0' or '')
+  log:add(table.concat({ account, order, item.id, item.label, receivers }, '/'), 0)
+  if string.find(item.label, ',', 1, true) then
+    forEachKey(account, order, item.id, item.label, keyIndex.add)
+  end
   addDeliveries(item, found, order)
   count(account, 'pending', #found.webhooks)
   getAccountCounts(account).lastEventAt = nowText
   if #found.webhooks == 0 then
-    completeEvent(account, item.name, item.id, { open = 0, completedAt = '', later = '', keepMs = item.keepMs })
+    local p = { open = 0, completedAt = '', later = '', keepMs = item.keepMs }
+    completeEvent(account, item.name, item.id, p)
   elseif item.keepMs then
     progress:set(item.key, { open = #found.webhooks, completedAt = '', later = '', keepMs = item.keepMs })
   else
@@ -166,7 +177,9 @@ local function append(place)
     local result = compareKnown(before.digest, item.digest)
     if result == 'conflict' then return result end
     -- The same call again, because its reply was lost: it did store the event.
-    return (before.nonce == item.nonce and 'stored' or result) .. ' - ' .. before.receivers .. ' ' .. subscribed.all
+    return table.concat({
+      before.nonce == item.nonce and 'stored' or result, '-', before.receivers, subscribed.all,
+    }, ' ')
   end
   local found, refused = applyFilters(subscribed, item.passes)
   if not found then return 'undecided' end
@@ -203,7 +216,8 @@ define('append', PARTITION_KEYS, MAY_GROW, function(arguments)
   if #remembered > 0 then checkTypes({ 'expirations' }) end
   flush()
   for _, item in ipairs(remembered) do
-    remember(item.idKey, table.concat({ text(item.rememberUntil), item.nonce, '', item.digest }, '\n'), item.rememberUntil)
+    local value = table.concat({ text(item.rememberUntil), item.nonce, '', item.digest }, '\n')
+    remember(item.idKey, value, item.rememberUntil)
   end
   -- Ids that are only remembered lead to no claim, so no `tidy` would forget them.
   if #remembered > 0 then forgetExpired(2 * #remembered) end

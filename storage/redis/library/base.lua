@@ -1,7 +1,7 @@
 -- The basis of all functions: the keys and options of a call, and how Redis is called.
 --
 -- Redis creates this library once, so whatever is local here outlives a call: `begin` in define.lua
--- sets it for each one. While Redis creates the library, Lua's own functions are missing.
+-- sets it for each one. While Redis creates the library, Lua's basic functions are missing.
 
 local call
 -- The keys of the call by their names, in the words of docs/redis.md: `keys.inFlight`. No function
@@ -27,7 +27,9 @@ local function getFields(key, fields)
   local values = {}
   for from = 1, #fields, MAX_ARGUMENTS do
     local to = math.min(from + MAX_ARGUMENTS - 1, #fields)
-    for i, value in ipairs(call('HMGET', key, unpack(fields, from, to))) do values[fields[from + i - 1]] = value end
+    for i, value in ipairs(call('HMGET', key, unpack(fields, from, to))) do
+      values[fields[from + i - 1]] = value
+    end
   end
   return values
 end
@@ -69,10 +71,10 @@ end
 -- The command that tells the size of each key, but those of the content.
 local SIZE = {
   accountCounts = 'HLEN', accountList = 'ZCARD', accounts = 'HLEN', completed = 'ZCARD', deliveries = 'HLEN',
-  eventKeys = 'ZCARD', events = 'HLEN', expirations = 'ZCARD', failing = 'ZCARD', healthNotifications = 'ZCARD',
-  ids = 'HLEN', inFlight = 'HLEN', leases = 'ZCARD', log = 'ZCARD', meta = 'HLEN', progress = 'HLEN', queue = 'ZCARD',
-  rates = 'HLEN', readyFast = 'ZCARD', readySlow = 'ZCARD', remembered = 'HLEN', removals = 'HLEN', retention = 'ZCARD',
-  webhookCounts = 'HLEN', webhooks = 'HLEN',
+  eventKeys = 'ZCARD', events = 'HLEN', expirations = 'ZCARD', failing = 'ZCARD',
+  healthNotifications = 'ZCARD', ids = 'HLEN', inFlight = 'HLEN', leases = 'ZCARD', log = 'ZCARD',
+  meta = 'HLEN', progress = 'HLEN', queue = 'ZCARD', rates = 'HLEN', readyFast = 'ZCARD', readySlow = 'ZCARD',
+  remembered = 'HLEN', removals = 'HLEN', retention = 'ZCARD', webhookCounts = 'HLEN', webhooks = 'HLEN',
 }
 
 -- Redis does not undo the writes of a function that fails. If something else created a key of another

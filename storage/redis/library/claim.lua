@@ -36,11 +36,16 @@ local function claimAgain(token, leaseUntil)
     if endpoint and d and d.state == 'l' and d.token == token then
       local value = deliveries:text(ref)
       local entry = value == 'l,' .. token and ref or ref .. ' ' .. string.match(value, '^[^\n]*')
-      held[#held + 1] = { at = queueMember(endpoint.accountNumber, webhook .. '/' .. suffixOf(ref), d), webhook = webhook, entry = entry }
+      held[#held + 1] = {
+        at = queueMember(endpoint.accountNumber, webhook .. '/' .. suffixOf(ref), d), webhook = webhook,
+        entry = entry,
+      }
     end
   end
   local function at(item) return string.match(item.at, '/(%x+)/') end
-  table.sort(held, function(one, other) return at(one) < at(other) or at(one) == at(other) and one.entry < other.entry end)
+  table.sort(held, function(one, other)
+    return at(one) < at(other) or at(one) == at(other) and one.entry < other.entry
+  end)
   for _, item in ipairs(held) do addClaim(item.webhook, item.entry) end
   return #held > 0
 end
@@ -153,7 +158,9 @@ local function leaseTaken(token, leaseUntil)
 end
 
 -- Due endpoints have a fraction for their turn.
-local function isDue(key) return call('ZRANGEBYSCORE', key, '-inf', '(' .. text(now + 1), 'LIMIT', 0, 1)[1] end
+local function isDue(key)
+  return call('ZRANGEBYSCORE', key, '-inf', '(' .. text(now + 1), 'LIMIT', 0, 1)[1]
+end
 
 -- The score of the first member of a sorted set; nil if it is empty.
 local function firstScore(key) return tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2] or nil) end
@@ -184,15 +191,19 @@ function claim(lease, found)
     if not meta:text('dataSet') then meta:setText('dataSet', lease.token) end
     local leaseEnd, leaseUntil = firstScore(keys.leases), text(lease.leaseUntil)
     if leaseEnd and leaseEnd <= now then work[#work + 1] = 'leases' end
-    if call('HLEN', keys.removals) > 0 or isDue(keys.retention) or isDue(keys.expirations) then work[#work + 1] = 'retention' end
-    local ownEnd = not claimAgain(lease.token, leaseUntil) and leaseDue(lease, leaseUntil) or nil
+    if call('HLEN', keys.removals) > 0 or isDue(keys.retention) or isDue(keys.expirations) then
+      work[#work + 1] = 'retention'
+    end
+    local claimedEnd = not claimAgain(lease.token, leaseUntil) and leaseDue(lease, leaseUntil) or nil
     flush()
     nextAt = firstScore(keys.readyFast)
-    for _, at in pairs({ firstScore(keys.readySlow), leaseEnd, ownEnd }) do nextAt = math.min(nextAt or at, at) end
+    for _, at in pairs({ firstScore(keys.readySlow), leaseEnd, claimedEnd }) do
+      nextAt = math.min(nextAt or at, at)
+    end
   end
   return {
-    nextAt and text(math.floor(nextAt)) or '', text(notifyAt), work, meta:text('dataSet') or '', unreadable, webhooks,
-    table.concat(claims, '\n'),
+    nextAt and text(math.floor(nextAt)) or '', text(notifyAt), work, meta:text('dataSet') or '', unreadable,
+    webhooks, table.concat(claims, '\n'),
   }
 end
 

@@ -4,7 +4,10 @@
 -- was stored.
 local accountCounts = hash('accountCounts', function(value)
   local pending, completedEvents, lastEventAt = string.match(value, '^(%d+),(%d+),?(%d*)')
-  return { pending = tonumber(pending) or 0, completed = tonumber(completedEvents) or 0, lastEventAt = lastEventAt or '' }
+  return {
+    pending = tonumber(pending) or 0, completed = tonumber(completedEvents) or 0,
+    lastEventAt = lastEventAt or '',
+  }
 end, function(counts)
   return (counts.pending > 0 or counts.completed > 0)
     and text(counts.pending) .. ',' .. text(counts.completed) .. ',' .. counts.lastEventAt
@@ -21,7 +24,7 @@ local function count(account, what, by)
 end
 
 -- The completed deliveries kept for each webhook, by their state; failed tests count as failed, too;
--- and how many events its filter has refused. Then its last attempt, and its attempts by the hour, to which `added` are added at the end.
+-- and how many events its filter has refused. Then its last attempt, and its attempts by the hour.
 local webhookCounts = hash('webhookCounts', function(value)
   local d, f, w, tests, filtered, last, recent =
     string.match(value, '^(%d+),(%d+),(%d+),(%d+),(%d+)\n([^\n]*)\n(.*)$')
@@ -30,13 +33,15 @@ local webhookCounts = hash('webhookCounts', function(value)
     filtered = tonumber(filtered) or 0, last = last or '', recent = recent or '',
   }
 end, function(counts)
-  local counted = { text(counts.d), text(counts.f), text(counts.w), text(counts.tests), text(counts.filtered) }
-  return table.concat(counted, ',')
-    .. '\n' .. counts.last .. '\n' .. counts.recent
+  local counted = {
+    text(counts.d), text(counts.f), text(counts.w), text(counts.tests), text(counts.filtered),
+  }
+  return table.concat(counted, ',') .. '\n' .. counts.last .. '\n' .. counts.recent
 end)
 
 local function getWebhookCounts(webhook)
-  return webhookCounts:get(webhook) or { d = 0, f = 0, w = 0, tests = 0, filtered = 0, last = '', recent = '' }
+  return webhookCounts:get(webhook)
+    or { d = 0, f = 0, w = 0, tests = 0, filtered = 0, last = '', recent = '' }
 end
 
 -- Counts a completed delivery. Deliveries that a removed webhook left behind are not counted.
@@ -53,7 +58,10 @@ end
 -- kept if not for the retention of all.
 local progress = hash('progress', function(value)
   local open, completedAt, later, keepMs = string.match(value, '^(%d+),?(%d*),?([^,]*),?(%d*)$')
-  return { open = tonumber(open) or 0, completedAt = completedAt or '', later = later or '', keepMs = tonumber(keepMs or '') }
+  return {
+    open = tonumber(open) or 0, completedAt = completedAt or '', later = later or '',
+    keepMs = tonumber(keepMs or ''),
+  }
 end, function(p)
   if p.keepMs then return table.concat({ text(p.open), p.completedAt, p.later, text(p.keepMs) }, ',') end
   if p.later ~= '' then return text(p.open) .. ',' .. p.completedAt .. ',' .. p.later end
@@ -139,7 +147,9 @@ local function keptIn(account) return '[' .. account .. '/' .. hex(KEPT_FROM), '
 -- How many completed events an account has beyond those that it may keep.
 local function countExcess(account)
   local allowed = options.retentionEvents
-  if options.retentionMs == 0 then allowed = math.min(allowed, call('ZLEXCOUNT', keys.completed, keptIn(account))) end
+  if options.retentionMs == 0 then
+    allowed = math.min(allowed, call('ZLEXCOUNT', keys.completed, keptIn(account)))
+  end
   return getAccountCounts(account).completed - allowed
 end
 

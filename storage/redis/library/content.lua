@@ -23,7 +23,8 @@ define('contentAllocate', CONTENT_KEYS, MAY_GROW, function()
   -- other ids.
   if by == options.nonce then return tonumber(first) end
   first = tonumber(last) + 1
-  call('HSET', keys.ids, options.kind, text(tonumber(last) + options.count) .. ',' .. text(first) .. ',' .. options.nonce)
+  local allocated = { text(tonumber(last) + options.count), text(first), options.nonce }
+  call('HSET', keys.ids, options.kind, table.concat(allocated, ','))
   return first
 end)
 
@@ -38,9 +39,12 @@ define('contentChanges', CONTENT_KEYS, READS, function()
   if since > sequence or since < forgotten then return 'reload' end
   -- The data may not be the set that the caller has seen: it was emptied and filled again, or
   -- restored from an older state.
-  if options.nonce ~= '' and tonumber(call('ZSCORE', keys.commits, options.nonce) or -1) ~= since then return 'reload' end
+  if options.nonce ~= '' and tonumber(call('ZSCORE', keys.commits, options.nonce) or -1) ~= since then
+    return 'reload'
+  end
 
-  local changed = call('ZRANGEBYSCORE', keys.changes, '(' .. text(since), '+inf', 'LIMIT', 0, MAX_CHANGES_READ)
+  local changed =
+    call('ZRANGEBYSCORE', keys.changes, '(' .. text(since), '+inf', 'LIMIT', 0, MAX_CHANGES_READ)
   local isMore = #changed == MAX_CHANGES_READ
   if isMore then
     -- A page ends with a whole commit.
@@ -50,7 +54,8 @@ define('contentChanges', CONTENT_KEYS, READS, function()
     for _, key in ipairs(call('ZRANGEBYSCORE', keys.changes, covered, covered, 'LIMIT', 0, MAX_COMMITTED)) do
       if not isListed[key] then changed[#changed + 1] = key end
     end
-    sequence, last = tonumber(covered), call('ZRANGEBYSCORE', keys.commits, covered, covered, 'LIMIT', 0, 1)[1] or ''
+    sequence, last =
+      tonumber(covered), call('ZRANGEBYSCORE', keys.commits, covered, covered, 'LIMIT', 0, 1)[1] or ''
   end
   local columns, missing = getFields(keys.columns, changed), {}
   for _, key in ipairs(changed) do
@@ -78,7 +83,9 @@ local function readCommit(lengths, texts)
   local expected, writes = {}, {}
   for _ = 1, options.basis do expected[#expected + 1] = { key = nextText(), version = nextText() } end
   for key in nextText do
-    local write = { key = key, version = nextText(), head = nextText(), columns = nextText(), body = nextText() }
+    local write = {
+      key = key, version = nextText(), head = nextText(), columns = nextText(), body = nextText(),
+    }
     expected[#expected + 1] = write
     writes[#writes + 1] = write
   end
@@ -108,7 +115,8 @@ end
 -- Writes the records with few commands.
 local function writeAll(writes, heads, claimed)
   -- The fields to set and to delete, by their hash.
-  local set, gone = { heads = {}, columns = {}, bodies = {}, names = {} }, { heads = {}, columns = {}, bodies = {}, names = {} }
+  local set = { heads = {}, columns = {}, bodies = {}, names = {} }
+  local gone = { heads = {}, columns = {}, bodies = {}, names = {} }
   local function put(hash, field, value)
     local fields = set[hash]
     fields[#fields + 1] = field

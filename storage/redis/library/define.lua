@@ -12,9 +12,9 @@ local function begin(names, values, arguments)
   touched, notifyAt, events, completedIn = {}, nil, {}, {}
 end
 
--- Registers a function: `register` is Redis's, or that of the library as a script. `run` gets the arguments: the options come first, items follow. Flags are those
--- of Redis: `no-writes`; `allow-oom` for a function that has to go on while Redis is full, which others
--- are refused.
+-- Registers a function: `register` is Redis's, or that of the library as a script. `run` gets the
+-- arguments: the options come first, items follow. Flags are those of Redis: `no-writes`; `allow-oom` for
+-- a function that has to go on while Redis is full, which others are refused.
 local function define(name, keyNames, flags, run)
   register({
     function_name = FUNCTION_PREFIX .. name,
@@ -30,4 +30,5 @@ local READS, GOES_ON_WHEN_FULL, MAY_GROW = { 'no-writes' }, { 'allow-oom' }, {}
 
 -- What claim.lua and retention.lua define for other files.
 local claim
-local deleteIfEmpty, rememberEvent, deleteWebhook, removeWebhook, deleteDelivery, deleteRecord, deleteEvent, describeRemoval, cleanRemoved
+local deleteIfEmpty, rememberEvent, deleteWebhook, removeWebhook
+local deleteDelivery, deleteRecord, deleteEvent, describeRemoval, cleanRemoved

@@ -9,7 +9,8 @@
 -- which the event was stored; for `queuedAt` that time less the head start of first attempts; for
 -- `order` that of the event.
 local FIELDS = {
-  'state', 'token', 'startedAt', 'completedAt', 'step', 'dueAt', 'postponed', 'crashes', 'extraAt', 'recovered', 'reason', 'queuedAt', 'order',
+  'state', 'token', 'startedAt', 'completedAt', 'step', 'dueAt', 'postponed', 'crashes', 'extraAt',
+  'recovered', 'reason', 'queuedAt', 'order',
 }
 local TEXT_FIELDS = { token = true, reason = true, order = true }
 
@@ -20,7 +21,9 @@ local deliveries = hash('deliveries', function(value)
     length = length + 1
     local name = FIELDS[length] or length
     d[name] = field
-    if length > 1 and not TEXT_FIELDS[name] and string.find(field, '^%d*$') == nil then d.isBroken = length <= #FIELDS or d.isBroken end
+    if length > 1 and not TEXT_FIELDS[name] and string.find(field, '^%d*$') == nil then
+      d.isBroken = length <= #FIELDS or d.isBroken
+    end
   end
   for i = length + 1, #FIELDS do d[FIELDS[i]] = '' end
   d.length = math.max(length, #FIELDS)
@@ -67,8 +70,8 @@ local function getEvent(account, event)
     local order, rememberUntil, nonce, receivers, digest, label, bodyAt =
       string.match(value or '', '^(%x+),(%d+),([^,\n]*),([^,\n]*)\n([^\n]*)\n([^\n]*)\n()')
     events[key] = bodyAt and {
-      order = order, rememberUntil = tonumber(rememberUntil), nonce = nonce, receivers = receivers, digest = digest,
-      label = label, bytes = #value,
+      order = order, rememberUntil = tonumber(rememberUntil), nonce = nonce, receivers = receivers,
+      digest = digest, label = label, bytes = #value,
     } or false
   end
   return events[key] or nil
@@ -98,7 +101,9 @@ local function readEntry(entry) return string.match(entry, '^%d+/(%x+)/([^/]+)/(
 -- The deliveries of an entry of the log: their webhooks by their references.
 local function deliveriesIn(event, receivers)
   local refs = {}
-  for webhook, serial in string.gmatch(receivers, '(%d+)%.?(%d*)') do refs[toRef(webhook, event, serial)] = webhook end
+  for webhook, serial in string.gmatch(receivers, '(%d+)%.?(%d*)') do
+    refs[toRef(webhook, event, serial)] = webhook
+  end
   return refs
 end
 
@@ -131,7 +136,8 @@ end
 -- Adds a pending delivery to the queue of its endpoint.
 local function enqueue(account, ref, d)
   local dueAt = tonumber(d.dueAt) or createdAtOf(account, ref, d)
-  d.state, d.queuedAt = 'p', text(math.max(0, findQueueTime(tonumber(d.startedAt), dueAt, tonumber(d.extraAt), now)))
+  d.state, d.queuedAt =
+    'p', text(math.max(0, findQueueTime(tonumber(d.startedAt), dueAt, tonumber(d.extraAt), now)))
   queue:add(queueMember(account, ref, d), 0)
   deliveries:set(ref, d)
   touched[webhookOf(ref)] = true

@@ -1,17 +1,18 @@
 -- Endpoints: the status, health, lane and slow start of a webhook, and when it may be served next.
 
 local endpoints = hash('webhooks', function(value)
-  local number, account, status, generation, updatedAt, failingSince, warnedAt, noticeAt, lane, slowStart, perSecond, restAt =
+  local number, account, status, generation, updatedAt, failingSince, warnedAt, noticeAt, lane, slowStart,
+    perSecond, restAt =
     string.match(value, '^(%d+),([^,]*),(%a),(%d+),(%d+),(%d*),(%d*),(%d*),([fs]),(%d*),(%d*)()')
   return number and {
-    accountNumber = number, account = account, status = status, generation = generation, updatedAt = updatedAt,
-    failingSince = failingSince, warnedAt = warnedAt, noticeAt = noticeAt, lane = lane, slowStart = slowStart,
-    perSecond = perSecond, stored = value, restAt = restAt,
+    accountNumber = number, account = account, status = status, generation = generation,
+    updatedAt = updatedAt, failingSince = failingSince, warnedAt = warnedAt, noticeAt = noticeAt, lane = lane,
+    slowStart = slowStart, perSecond = perSecond, stored = value, restAt = restAt,
   }
 end, function(e)
   return table.concat({
-    e.accountNumber, e.account, e.status, e.generation, e.updatedAt, e.failingSince, e.warnedAt, e.noticeAt, e.lane, e.slowStart,
-    e.perSecond,
+    e.accountNumber, e.account, e.status, e.generation, e.updatedAt, e.failingSince, e.warnedAt, e.noticeAt,
+    e.lane, e.slowStart, e.perSecond,
   }, ',') .. string.sub(e.stored, e.restAt)
 end)
 
@@ -103,7 +104,8 @@ local function readQueueTime(member) return tonumber(string.match(member, '^%d+/
 local function offer(webhook, endpoint, readyAt)
   local free = freeSlots(webhook, endpoint)
   local head = free > 0 and firstBelow(keys.queue, webhook)
-  local at = findReadyTime(head and (readQueueTime(head) or 0), free, findOpenTime(getPerSecond(endpoint), getRate(webhook, endpoint), now))
+  local openTime = findOpenTime(getPerSecond(endpoint), getRate(webhook, endpoint), now)
+  local at = findReadyTime(head and (readQueueTime(head) or 0), free, openTime)
   if at then
     if isEarlier(at, readyAt) then notifyWorkers(at) end
     call('ZADD', keys[READY[endpoint.lane]], text(at), webhook)
@@ -118,7 +120,8 @@ local function offerTouched()
   touched = {}
   for from = 1, #webhooks, MAX_ARGUMENTS do
     local page = { unpack(webhooks, from, math.min(from + MAX_ARGUMENTS - 1, #webhooks)) }
-    local fast, slow = call('ZMSCORE', keys.readyFast, unpack(page)), call('ZMSCORE', keys.readySlow, unpack(page))
+    local fast, slow =
+      call('ZMSCORE', keys.readyFast, unpack(page)), call('ZMSCORE', keys.readySlow, unpack(page))
     for i, webhook in ipairs(page) do
       -- A score has a fraction for the turn.
       local score = tonumber(fast[i] or slow[i] or nil)

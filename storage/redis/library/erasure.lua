@@ -41,7 +41,7 @@ end)
 
 local BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
--- Returns the UUID of an encoded id (text-codec.ts).
+-- Returns the UUID of an encoded id (codec.ts).
 local function decodeUuid(short)
   local digits = {}
   for first, second in string.gmatch(short, '(.)(.)') do
@@ -77,7 +77,8 @@ local function eraseWebhooks(account, erased)
       break
     end
   end
-  call('HSET', keys.accounts, options.account, account.number .. '\n' .. string.sub(account.subscriptions, leftAt))
+  local left = string.sub(account.subscriptions, leftAt)
+  call('HSET', keys.accounts, options.account, account.number .. '\n' .. left)
 end
 
 -- Erases what is left of an event whose record is missing or cannot be read.
@@ -117,7 +118,9 @@ local function forgetRemembered(cursor, erased)
   local fields = {}
   for i = 1, #found[2], 2 do
     local field = found[2][i]
-    if (string.match(field, '^e/[^/]*/(.*)$') or string.match(field, '^r/([^/]*)/')) == options.account then fields[#fields + 1] = field end
+    if (string.match(field, '^e/[^/]*/(.*)$') or string.match(field, '^r/([^/]*)/')) == options.account then
+      fields[#fields + 1] = field
+    end
   end
   callMany('HDEL', keys.remembered, fields)
   callMany('ZREM', keys.expirations, fields)
@@ -129,7 +132,9 @@ local function forgetRemovals()
   if call('HLEN', keys.removals) > MAX_REMOVALS then return end
   local removals = call('HGETALL', keys.removals)
   for i = 1, #removals, 2 do
-    if string.match(removals[i + 1], '^%d+,([^,]*),') == options.account then call('HDEL', keys.removals, removals[i]) end
+    if string.match(removals[i + 1], '^%d+,([^,]*),') == options.account then
+      call('HDEL', keys.removals, removals[i])
+    end
   end
 end
 
@@ -174,6 +179,8 @@ define('eraseAccount', PARTITION_KEYS, GOES_ON_WHEN_FULL, function()
     if cursor == '0' then cursor = '-' end
   end
   local reply = { erased.webhooks, erased.events, erased.deliveries, erased.remembered, cursor }
-  if erased.webhooks + erased.events + erased.deliveries + erased.remembered > 0 then rememberReply(cjson.encode(reply)) end
+  if erased.webhooks + erased.events + erased.deliveries + erased.remembered > 0 then
+    rememberReply(cjson.encode(reply))
+  end
   return reply
 end)

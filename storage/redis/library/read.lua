@@ -70,7 +70,9 @@ local function findCandidates(entries, first, last, webhook)
     local serial = string.find(';' .. receivers .. ';', ';' .. webhook .. ';', 1, true) and ''
       or string.match(receivers, '^' .. webhook .. '%.(%d+)$')
     if serial and (not options.type or typeOf(label) == options.type) then
-      found[#found + 1] = { ref = toRef(webhook, event, serial), order = order, label = label, previous = previous }
+      found[#found + 1] = {
+        ref = toRef(webhook, event, serial), order = order, label = label, previous = previous,
+      }
     end
     previous = order
   end
@@ -86,7 +88,9 @@ local function selectMatching(candidates, wanted)
   for _, candidate in ipairs(candidates) do
     candidate.value = values[candidate.ref] or ''
     local letter = candidate.value == '' and 'p' or string.match(candidate.value, '^([pldfw]),')
-    if letter and (not wanted or wanted == (letter == 'l' and 'p' or letter)) then found[#found + 1] = candidate end
+    if letter and (not wanted or wanted == (letter == 'l' and 'p' or letter)) then
+      found[#found + 1] = candidate
+    end
   end
   return found
 end
@@ -96,7 +100,8 @@ end
 local function selectPage(entries, webhook, state)
   local rows, last = {}, ''
   for first = 1, #entries, READ_TOGETHER do
-    local candidates, lastRead = findCandidates(entries, first, math.min(first + READ_TOGETHER - 1, #entries), webhook)
+    local candidates, lastRead =
+      findCandidates(entries, first, math.min(first + READ_TOGETHER - 1, #entries), webhook)
     for _, match in ipairs(selectMatching(candidates, STATES[state])) do
       if #rows == options.limit then return rows, match.previous ~= '' and match.previous or last, true end
       rows[#rows + 1] = { suffixOf(match.ref), match.label, match.order, match.value }
@@ -128,7 +133,8 @@ define('readFeed', PARTITION_KEYS, READS, function()
   local account, after = endpoint.accountNumber, options.after
   local from = '[' .. account .. '/' .. hex(options.since)
   if after >= hex(options.since) then from = '(' .. account .. '/' .. after .. '0' end
-  local entries = call('ZRANGEBYLEX', keys.log, from, '(' .. account .. '/' .. hex(options.to), 'LIMIT', 0, MAX_EXAMINED)
+  local entries =
+    call('ZRANGEBYLEX', keys.log, from, '(' .. account .. '/' .. hex(options.to), 'LIMIT', 0, MAX_EXAMINED)
   local rows, last, isMore = selectPage(entries, webhook)
   return { rows, last == '' and after or last, isMore and 'more' or '' }
 end)
@@ -141,10 +147,14 @@ local function listDeliveriesOf(account, event, order, ids)
   local rows, entry = {}, firstBelow(keys.log, account .. '/' .. order)
   local _, _, label, receivers = readEntry(entry or '')
   for webhook in string.gmatch(receivers or '', '(%d+)') do
-    if ids[webhook] then rows[#rows + 1] = { webhook = webhook, ref = webhook .. '/' .. event, order = order } end
+    if ids[webhook] then
+      rows[#rows + 1] = { webhook = webhook, ref = webhook .. '/' .. event, order = order }
+    end
   end
   for webhook, serial in string.gmatch(getProgress(account, event).later, '(%d+)%.(%d+)') do
-    if ids[webhook] and serial ~= '0' then rows[#rows + 1] = { webhook = webhook, ref = toRef(webhook, event, serial) } end
+    if ids[webhook] and serial ~= '0' then
+      rows[#rows + 1] = { webhook = webhook, ref = toRef(webhook, event, serial) }
+    end
   end
   local found, refs = {}, {}
   for i = #rows, math.max(1, #rows - MAX_FOUND + 1), -1 do refs[#refs + 1] = rows[i].ref end
@@ -153,7 +163,10 @@ local function listDeliveriesOf(account, event, order, ids)
     local row, d = rows[i], deliveries:get(rows[i].ref)
     -- A later delivery always has a record.
     if (d and not d.isBroken) or (not d and row.order) then
-      found[#found + 1] = { ids[row.webhook], suffixOf(row.ref), label, d and d.order ~= '' and d.order or order, deliveries:text(row.ref) or '' }
+      found[#found + 1] = {
+        ids[row.webhook], suffixOf(row.ref), label, d and d.order ~= '' and d.order or order,
+        deliveries:text(row.ref) or '',
+      }
     end
   end
   return found
@@ -199,7 +212,10 @@ define('readCounts', PARTITION_KEYS, READS, function()
     nextAt = text(dueAt or headAt + HEAD_START_MS)
   end
   local past = call('HGET', keys.webhookCounts, webhook .. '/h') or ''
-  return { { countPending(webhook), counts.d, counts.f, counts.w, counts.tests, counts.filtered }, nextAt, counts.last, counts.recent, past, describeRoom(webhook, endpoint) }
+  return {
+    { countPending(webhook), counts.d, counts.f, counts.w, counts.tests, counts.filtered }, nextAt,
+    counts.last, counts.recent, past, describeRoom(webhook, endpoint),
+  }
 end)
 
 -- Counting more would hold up other calls for too long.
@@ -208,7 +224,8 @@ local MAX_COUNTED = 1000
 local function countDue()
   local sum = 0
   for _, lane in pairs(READY) do
-    for _, webhook in ipairs(call('ZRANGEBYSCORE', keys[lane], '-inf', '(' .. text(now + 1), 'LIMIT', 0, MAX_COUNTED)) do
+    local due = call('ZRANGEBYSCORE', keys[lane], '-inf', '(' .. text(now + 1), 'LIMIT', 0, MAX_COUNTED)
+    for _, webhook in ipairs(due) do
       sum = sum + call('ZLEXCOUNT', keys.queue, '[' .. webhook .. '/', '(' .. webhook .. '/' .. nowHex .. '0')
     end
   end
@@ -218,7 +235,9 @@ end
 -- How many webhooks are ENABLED, DISABLED, failing, and failing with a warning sent. Empty if there
 -- are too many to count.
 local function countHealth()
-  if call('HLEN', keys.accounts) > MAX_COUNTED or call('ZCARD', keys.healthNotifications) > MAX_COUNTED then return {} end
+  if call('HLEN', keys.accounts) > MAX_COUNTED or call('ZCARD', keys.healthNotifications) > MAX_COUNTED then
+    return {}
+  end
   local counts = { E = 0, D = 0, failing = 0, warned = 0 }
   for _, account in ipairs(call('HVALS', keys.accounts)) do
     for _, status in string.gmatch(account, SUBSCRIPTION) do counts[status] = (counts[status] or 0) + 1 end
@@ -227,8 +246,10 @@ local function countHealth()
   endpoints:fetch(webhooks)
   for _, webhook in ipairs(webhooks) do
     local endpoint = endpoints:get(webhook)
-    local state = endpoint and endpoint.status == 'E' and endpoint.failingSince ~= '' and (endpoint.warnedAt ~= '' and 'warned' or 'failing')
-    if state then counts[state] = counts[state] + 1 end
+    if endpoint and endpoint.status == 'E' and endpoint.failingSince ~= '' then
+      local state = endpoint.warnedAt ~= '' and 'warned' or 'failing'
+      counts[state] = counts[state] + 1
+    end
   end
   return { counts.E, counts.D, counts.failing, counts.warned }
 end
@@ -276,7 +297,8 @@ end
 define('readAccounts', PARTITION_KEYS, READS, function()
   checkTypes({ 'accounts' })
   local rows, webhooks, last = {}, 0, options.after
-  local found = call('ZRANGEBYSCORE', keys.accountList, '(' .. options.after, '+inf', 'WITHSCORES', 'LIMIT', 0, options.limit + 1)
+  local from, limit = '(' .. options.after, options.limit + 1
+  local found = call('ZRANGEBYSCORE', keys.accountList, from, '+inf', 'WITHSCORES', 'LIMIT', 0, limit)
   for i = 1, #found, 2 do
     if i > 2 * options.limit or webhooks >= MAX_SUMMED then return { rows, last } end
     local name, number = found[i], found[i + 1]
@@ -302,7 +324,9 @@ define('readFailingAccounts', PARTITION_KEYS, READS, function()
     local account = endpoint and endpoint.failingSince ~= '' and readListed(endpoint.account)
     if account then
       webhooks = webhooks + countWebhooks(account)
-      if failsLongest(account, webhook, endpoint.failingSince) then rows[#rows + 1] = summarise(endpoint.account, account) end
+      if failsLongest(account, webhook, endpoint.failingSince) then
+        rows[#rows + 1] = summarise(endpoint.account, account)
+      end
     end
     last = member
   end

@@ -26,7 +26,8 @@ function Hash:fetch(fields)
     end
   end
   for from = 1, length, MAX_ARGUMENTS do
-    local values = call('HMGET', keys[self.key], unpack(missing, from, math.min(from + MAX_ARGUMENTS - 1, length)))
+    local values =
+      call('HMGET', keys[self.key], unpack(missing, from, math.min(from + MAX_ARGUMENTS - 1, length)))
     for i = 1, #values do texts[missing[from + i - 1]] = values[i] end
     self.isRead = true
   end
@@ -35,7 +36,9 @@ end
 -- Returns the stored text; false if it is missing.
 function Hash:text(field)
   if self.changed[field] == 'value' then return self.write(self.values[field]) end
-  if self.texts[field] == nil then self.texts[field], self.isRead = call('HGET', keys[self.key], field), true end
+  if self.texts[field] == nil then
+    self.texts[field], self.isRead = call('HGET', keys[self.key], field), true
+  end
   return self.texts[field]
 end
 
@@ -51,7 +54,9 @@ function Hash:get(field)
 end
 
 function Hash:set(field, value) self.values[field], self.changed[field] = value, 'value' end
-function Hash:setText(field, value) self.texts[field], self.values[field], self.changed[field] = value, nil, 'text' end
+function Hash:setText(field, value)
+  self.texts[field], self.values[field], self.changed[field] = value, nil, 'text'
+end
 function Hash:delete(field) self:setText(field, false) end
 
 -- Fails if a key that it would change has another type. A key that was read has the right one.
@@ -81,9 +86,9 @@ end
 -- value again. Redis has no metatables while it creates the library.
 local function hash(key, read, write)
   local buffer = {
-    key = key, read = read, write = write, texts = {}, values = {}, changed = {}, clear = Hash.clear, fetch = Hash.fetch,
-    text = Hash.text, get = Hash.get, set = Hash.set, setText = Hash.setText, delete = Hash.delete, check = Hash.check,
-    flush = Hash.flush, isRead = false,
+    key = key, read = read, write = write, texts = {}, values = {}, changed = {}, clear = Hash.clear,
+    fetch = Hash.fetch, text = Hash.text, get = Hash.get, set = Hash.set, setText = Hash.setText,
+    delete = Hash.delete, check = Hash.check, flush = Hash.flush, isRead = false,
   }
   buffers[#buffers + 1] = buffer
   return buffer
@@ -129,8 +134,8 @@ end
 -- `condition`: of ZADD; nil for none.
 local function sortedSet(key, condition)
   local buffer = {
-    key = key, condition = condition, scores = {}, clear = SortedSet.clear, add = SortedSet.add, remove = SortedSet.remove,
-    forget = SortedSet.forget, check = SortedSet.check, flush = SortedSet.flush,
+    key = key, condition = condition, scores = {}, clear = SortedSet.clear, add = SortedSet.add,
+    remove = SortedSet.remove, forget = SortedSet.forget, check = SortedSet.check, flush = SortedSet.flush,
   }
   buffers[#buffers + 1] = buffer
   return buffer
@@ -144,7 +149,9 @@ local metaAdded = { completed = 0, bytes = 0 }
 
 local function addToMeta()
   for field, added in pairs(metaAdded) do
-    if added ~= 0 then meta:setText(field, text(math.max(0, (tonumber(meta:text(field) or '') or 0) + added))) end
+    if added ~= 0 then
+      meta:setText(field, text(math.max(0, (tonumber(meta:text(field) or '') or 0) + added)))
+    end
     metaAdded[field] = 0
   end
 end

@@ -4,7 +4,9 @@
 -- Returns the bound that further deliveries of an account would exceed; nil if they fit.
 local function findExceeded(account, added)
   if getAccountCounts(account).pending + added > options.pendingPerAccount then return 'pendingPerAccount' end
-  if call('ZCARD', keys.queue) + call('ZCARD', keys.leases) + added > options.pending then return 'pending' end
+  if call('ZCARD', keys.queue) + call('ZCARD', keys.leases) + added > options.pending then
+    return 'pending'
+  end
 end
 
 -- Adds a later delivery to a stored event. Returns its reference.
@@ -231,7 +233,9 @@ local function planAll(entries)
   for first = 1, #entries, READ_TOGETHER do
     if isFull() then break end
     local batch = {}
-    for i = first, math.min(first + READ_TOGETHER - 1, #entries) do batch[#batch + 1] = readCandidate(entries[i]) end
+    for i = first, math.min(first + READ_TOGETHER - 1, #entries) do
+      batch[#batch + 1] = readCandidate(entries[i])
+    end
     fetchFor(batch)
     for _, entry in ipairs(batch) do
       if isFull() then break end
@@ -274,7 +278,9 @@ define('recover', PARTITION_KEYS, MAY_GROW, function()
   local entries = listEntries()
   local examined, last = planAll(entries)
   local isApplied = filter and options.filter == filter
-  if #undecided > 0 and not (isApplied and examined > 0) then return { 'undecided', account, filter, undecided } end
+  if #undecided > 0 and not (isApplied and examined > 0) then
+    return { 'undecided', account, filter, undecided }
+  end
   local next = (examined < #entries or #entries == options.limit) and last or ''
   if options.isDryRun then return { 'made', #planned, next, '', examined } end
 

@@ -5,7 +5,8 @@
 -- endpointPerSecond, config; and field (of the remembered key), digest, expiresAt if it has such a key.
 define('create', PARTITION_KEYS, MAY_GROW, function()
   if options.field then
-    local expiresAt, digest, value = string.match(call('HGET', keys.remembered, options.field) or '', '^(%d+)\n([^\n]*)\n(.*)$')
+    local expiresAt, digest, value =
+      string.match(call('HGET', keys.remembered, options.field) or '', '^(%d+)\n([^\n]*)\n(.*)$')
     if expiresAt and tonumber(expiresAt) > now then
       -- The same call again, because its reply was lost, has the same id.
       local isAgain = string.find(value, '"id":"' .. options.id .. '"', 1, true)
@@ -26,20 +27,23 @@ define('create', PARTITION_KEYS, MAY_GROW, function()
   local webhook = text(call('HINCRBY', keys.meta, 'webhooks', 1))
   local noticeAt = text(options.noticeAt)
   local value = endpoints.write({
-    accountNumber = number, account = options.account, status = options.status, generation = text(options.generation),
-    updatedAt = text(options.updatedAt), failingSince = text(options.failingSince), warnedAt = text(options.warnedAt),
-    noticeAt = noticeAt, lane = 's', slowStart = '', perSecond = text(options.endpointPerSecond),
-    stored = '\n' .. options.config, restAt = 1,
+    accountNumber = number, account = options.account, status = options.status,
+    generation = text(options.generation), updatedAt = text(options.updatedAt),
+    failingSince = text(options.failingSince), warnedAt = text(options.warnedAt), noticeAt = noticeAt,
+    lane = 's', slowStart = '', perSecond = text(options.endpointPerSecond), stored = '\n' .. options.config,
+    restAt = 1,
   })
   local subscription = writeSubscription(webhook, options.status, options.shortId, options.types)
-  call('HSET', keys.accounts, options.account, number .. '\n' .. (account and account.subscriptions or '') .. subscription)
+  local subscriptions = (account and account.subscriptions or '') .. subscription
+  call('HSET', keys.accounts, options.account, number .. '\n' .. subscriptions)
   call('ZADD', keys.accountList, number, options.account)
   if options.failingSince then call('ZADD', keys.failing, 0, failingMember(webhook, options.failingSince)) end
   call('HSET', keys.ids, options.id, webhook)
   call('HSET', keys.webhooks, webhook, value)
   if noticeAt ~= '' then call('ZADD', keys.healthNotifications, noticeAt, webhook) end
   if options.field then
-    remember(options.field, text(options.expiresAt) .. '\n' .. options.digest .. '\n' .. value, options.expiresAt)
+    local remembered = text(options.expiresAt) .. '\n' .. options.digest .. '\n' .. value
+    remember(options.field, remembered, options.expiresAt)
   end
   return { 'created', value }
 end)
@@ -58,13 +62,16 @@ define('update', PARTITION_KEYS, GOES_ON_WHEN_FULL, function()
   if config ~= options.before then return { 'changed' } end
 
   local status = options.status or endpoint.status
-  local isEnabled, isDisabled = status == 'E' and endpoint.status == 'D', status == 'D' and endpoint.status == 'E'
+  local isEnabled, isDisabled =
+    status == 'E' and endpoint.status == 'D', status == 'D' and endpoint.status == 'E'
   if isEnabled then
     local _, enabled = countWebhooks(readAccount(options.account))
     if enabled >= options.enabledLimit then return { 'enabled_limit' } end
   end
 
-  checkTypes({ 'queue', 'readyFast', 'readySlow', 'healthNotifications', 'failing', 'accounts', 'inFlight', 'rates' })
+  checkTypes({
+    'queue', 'readyFast', 'readySlow', 'healthNotifications', 'failing', 'accounts', 'inFlight', 'rates',
+  })
   stampUpdate(webhook, endpoint)
   endpoint.status = status
   local before = endpoint.perSecond
@@ -95,7 +102,8 @@ define('remove', PARTITION_KEYS, GOES_ON_WHEN_FULL, function()
 
   local from, to = below(webhook)
   local counts = getWebhookCounts(webhook)
-  local isEmpty = call('ZLEXCOUNT', keys.queue, from, to) + (inFlight:get(webhook) or 0) + counts.d + counts.f + counts.w == 0
+  local pending = call('ZLEXCOUNT', keys.queue, from, to) + (inFlight:get(webhook) or 0)
+  local isEmpty = pending + counts.d + counts.f + counts.w == 0
   local removal = describeRemoval(endpoint.accountNumber, options.account, endpoint)
 
   checkAllTypes()
@@ -117,7 +125,8 @@ end)
 define('settleHealthNotification', PARTITION_KEYS, GOES_ON_WHEN_FULL, function()
   if findReply() then return 1 end
   local webhook, endpoint = findEndpoint(options.account, options.id)
-  if not webhook or endpoint.failingSince ~= text(options.failingSince) or endpoint.status ~= options.from then return 0 end
+  if not webhook or endpoint.status ~= options.from then return 0 end
+  if endpoint.failingSince ~= text(options.failingSince) then return 0 end
 
   checkTypes({ 'healthNotifications', 'expirations' })
   if options.status ~= endpoint.status then
@@ -139,9 +148,12 @@ define('claimHealthNotifications', PARTITION_KEYS, GOES_ON_WHEN_FULL, function()
   checkTypes({ 'expirations' })
   local records, webhooks = {}, {}
   -- The same call again, because its reply was lost.
-  for webhook in string.gmatch(findReply() or '', '%d+') do records[#records + 1] = endpoints:text(webhook) or nil end
+  for webhook in string.gmatch(findReply() or '', '%d+') do
+    records[#records + 1] = endpoints:text(webhook) or nil
+  end
   local limit = #records > 0 and 0 or options.limit
-  for _, webhook in ipairs(call('ZRANGEBYSCORE', keys.healthNotifications, '-inf', nowText, 'LIMIT', 0, limit)) do
+  local due = call('ZRANGEBYSCORE', keys.healthNotifications, '-inf', nowText, 'LIMIT', 0, limit)
+  for _, webhook in ipairs(due) do
     local endpoint = endpoints:get(webhook)
     if endpoint then
       setNoticeAt(webhook, endpoint, text(options.leaseUntil))

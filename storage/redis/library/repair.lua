@@ -48,7 +48,9 @@ function parts.entries(entry)
   if not account then return end
   if call('HEXISTS', keys.events, account .. '/' .. event) == 1 then
     local isFirst = not string.find(receivers, '.', 1, true)
-    for webhook in string.gmatch(isFirst and receivers or '', '%d+') do repairUnclaimed(webhook, account, event, order) end
+    for webhook in string.gmatch(isFirst and receivers or '', '%d+') do
+      repairUnclaimed(webhook, account, event, order)
+    end
     return
   end
   for ref, webhook in pairs(deliveriesIn(event, receivers)) do
@@ -105,7 +107,9 @@ end
 define('repair', PARTITION_KEYS, GOES_ON_WHEN_FULL, function()
   checkAllTypes()
   repaired, cleaned = 0, {}
-  for _, removal in ipairs(call('HVALS', keys.removals)) do cleaned[string.match(removal, '^%d+') or ''] = true end
+  for _, removal in ipairs(call('HVALS', keys.removals)) do
+    cleaned[string.match(removal, '^%d+') or ''] = true
+  end
   if options.part == 'inFlight' then parts.inFlight() end
   for _, name in ipairs(options.names or {}) do parts[options.part](name) end
   flush()
@@ -149,7 +153,9 @@ define('repairCounts', PARTITION_KEYS, GOES_ON_WHEN_FULL, function()
     local counts, value = counted[webhookOf(ref)], deliveries:text(ref)
     local state = value and string.match(value, '^([dfw]),')
     if counts and state then counts[state] = counts[state] + 1 end
-    if counts and state == 'f' and deliveries:get(ref).reason == 'test_failed' then counts.tests = counts.tests + 1 end
+    if counts and state == 'f' and deliveries:get(ref).reason == 'test_failed' then
+      counts.tests = counts.tests + 1
+    end
   end
   if #entries == MAX_EXAMINED and last ~= '' then return { last, cjson.encode(counted), 0 } end
 

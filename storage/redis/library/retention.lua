@@ -10,7 +10,8 @@ local RECOVERED_PER_CALL = 100
 
 -- Deletes an account that has neither webhooks nor events.
 function deleteIfEmpty(account, name)
-  if call('HGET', keys.accounts, name) == account .. '\n' and not firstBelow(keys.log, account) and not firstBelow(keys.completed, account) then
+  local hasWebhooks = call('HGET', keys.accounts, name) ~= account .. '\n'
+  if not hasWebhooks and not firstBelow(keys.log, account) and not firstBelow(keys.completed, account) then
     call('HDEL', keys.accounts, name)
     call('ZREM', keys.accountList, name)
     call('ZREM', keys.retention, account .. '/' .. name)
@@ -22,7 +23,8 @@ end
 -- Remembers the id of an event that is deleted, until it may be used again.
 function rememberEvent(event, name, stored)
   if stored.rememberUntil <= now then return end
-  local value = table.concat({ text(stored.rememberUntil), stored.nonce, stored.receivers, stored.digest }, '\n')
+  local value =
+    table.concat({ text(stored.rememberUntil), stored.nonce, stored.receivers, stored.digest }, '\n')
   remember('e/' .. event .. '/' .. name, value, stored.rememberUntil)
 end
 
@@ -93,10 +95,14 @@ function deleteEvent(account, event)
   local stored, p, refs, all = getEvent(account, event), getProgress(account, event), {}, 0
   -- Without its record the entry of the log cannot be found. `check()` removes that entry.
   local entry = stored and firstBelow(keys.log, account .. '/' .. stored.order)
-  for webhook in string.gmatch(entry and string.match(entry, '[^/]*$') or '', '(%d+)%.?0?') do refs[#refs + 1] = webhook .. '/' .. event end
+  for webhook in string.gmatch(entry and string.match(entry, '[^/]*$') or '', '(%d+)%.?0?') do
+    refs[#refs + 1] = webhook .. '/' .. event
+  end
   if entry then log:remove(entry) end
   local first = #refs
-  for webhook, serial in string.gmatch(p.later, '(%d+)%.(%d+)') do refs[#refs + 1] = toRef(webhook, event, serial) end
+  for webhook, serial in string.gmatch(p.later, '(%d+)%.(%d+)') do
+    refs[#refs + 1] = toRef(webhook, event, serial)
+  end
   deliveries:fetch(refs)
   for i, ref in ipairs(refs) do
     local d = deliveries:get(ref)
@@ -176,12 +182,12 @@ end
 local function freeRange(member, range, limit, findEnd)
   local account, name = string.match(member, '^(%d+)/(.*)$')
   local cost = 0
-  for _, own in ipairs(call('ZRANGEBYLEX', keys.completed, range.from, range.to, 'LIMIT', 0, limit + 1)) do
-    local place, event = string.match(own, '^%d+/(%x+)/(.+)$')
+  for _, entry in ipairs(call('ZRANGEBYLEX', keys.completed, range.from, range.to, 'LIMIT', 0, limit + 1)) do
+    local place, event = string.match(entry, '^%d+/(%x+)/(.+)$')
     local freeAt = place and findEnd(tonumber(place, 16)) or 0
     if cost >= limit or freeAt > now then return cost, freeAt end
     cost = cost + (event and freeEvent(account, name, event) or 1)
-    completed:remove(own)
+    completed:remove(entry)
   end
   return cost
 end
@@ -197,7 +203,9 @@ local function freeExpired(member, limit)
   local plain = { from = '[' .. account .. '/', to = '(' .. account .. '/' .. hex(KEPT_FROM) }
   local cost, nextAt = freeRange(member, plain, limit, function(place) return place + options.retentionMs end)
   local kept = { from = keptFrom, to = to }
-  local keptCost, keptAt = freeRange(member, kept, math.max(1, limit - cost), function(place) return place - KEPT_FROM end)
+  local keptCost, keptAt = freeRange(member, kept, math.max(1, limit - cost), function(place)
+    return place - KEPT_FROM
+  end)
   log:flush()
   completed:flush()
   if keptAt and isEarlier(keptAt, nextAt) then nextAt = keptAt end
@@ -231,7 +239,8 @@ local function findDefect(endpoint, ref)
   local event = eventOf(ref)
   if not event then return 'record_unreadable' end
   if getEvent(endpoint.accountNumber, event) then return nil end
-  return call('HEXISTS', keys.events, endpoint.accountNumber .. '/' .. event) == 1 and 'payload_unreadable' or 'payload_missing'
+  local isStored = call('HEXISTS', keys.events, endpoint.accountNumber .. '/' .. event) == 1
+  return isStored and 'payload_unreadable' or 'payload_missing'
 end
 
 -- Recovers a delivery whose lease has expired.

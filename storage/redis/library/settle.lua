@@ -48,7 +48,8 @@ local function addToSketch(value, added)
     local at = string.find(value, name, 1, true)
     if at then
       local before = string.match(value, '^%d*', at + 2)
-      value = string.sub(value, 1, at + 1) .. ((tonumber(before) or 0) + count) .. string.sub(value, at + 2 + #before)
+      local sum = (tonumber(before) or 0) + count
+      value = string.sub(value, 1, at + 1) .. sum .. string.sub(value, at + 2 + #before)
     else
       value = value .. name .. count
     end
@@ -107,7 +108,10 @@ local function readSources()
   for i, number in ipairs(call('HMGET', keys.ids, unpack(ids))) do
     if number then
       numbers[#numbers + 1] = number
-      sources[i] = { webhook = number, ended = 0, delivered = 0, completed = 0, succeeded = 0, failed = 0, ms = 0, sketches = {} }
+      sources[i] = {
+        webhook = number, ended = 0, delivered = 0, completed = 0, succeeded = 0, failed = 0, ms = 0,
+        sketches = {},
+      }
     end
   end
   fetchEndpoints(numbers)
@@ -165,7 +169,8 @@ local function settleFirst(source, ref, key, success)
   local generation, lane, ms, sketch, record = string.match(success, SUCCESS)
   deliveries:setText(ref, 'd,' .. options.nonce .. ',' .. record)
   leases:remove(ref)
-  source.ended, source.delivered, source.succeeded = source.ended + 1, source.delivered + 1, source.succeeded + 1
+  source.ended, source.delivered, source.succeeded =
+    source.ended + 1, source.delivered + 1, source.succeeded + 1
   source.ms, source.sketches[source.succeeded + source.failed], source.last = source.ms + ms, sketch, success
   local endpoint = source.endpoint
   -- Most endpoints are as they were.
@@ -210,7 +215,8 @@ local function readSettlement(value)
   if not generation then return decode(value) end
   local startedAt, attempt = string.match(record, '^(%d+),%d+\n(.*)$')
   return {
-    outcome = 'delivered', startedAt = tonumber(startedAt), attempt = attempt, summary = attempt, ms = tonumber(ms), sketch = sketch,
+    outcome = 'delivered', startedAt = tonumber(startedAt), attempt = attempt, summary = attempt,
+    ms = tonumber(ms), sketch = sketch,
     report = { ok = true, generation = generation, lane = lane },
   }
 end
@@ -219,7 +225,9 @@ local function keepAttempt(d, attempt)
   d.attempts = d.attempts .. '\n' .. attempt
   local _, attempts = string.gsub(d.attempts, '\n', '')
   -- In parentheses, because find also returns the end of the match, which sub would take as its end.
-  if attempts > MAX_ATTEMPTS then d.attempts = string.sub(d.attempts, (string.find(d.attempts, '\n', 2, true))) end
+  if attempts > MAX_ATTEMPTS then
+    d.attempts = string.sub(d.attempts, (string.find(d.attempts, '\n', 2, true)))
+  end
 end
 
 -- Records an attempt. `report`: what it says about the endpoint; nil for a failed test.
@@ -276,7 +284,8 @@ define('settle', PARTITION_KEYS, GOES_ON_WHEN_FULL, function(arguments)
   readRecords(arguments)
   local results = {}
   for i = 2, #arguments, 4 do
-    local source, ref, token, settlement = sources[tonumber(arguments[i])], refs[i], arguments[i + 2], arguments[i + 3]
+    local source, ref, token, settlement =
+      sources[tonumber(arguments[i])], refs[i], arguments[i + 2], arguments[i + 3]
     local result = 'settled'
     if not source then
       result = 'gone'

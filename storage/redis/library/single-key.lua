@@ -36,14 +36,17 @@ define('audit', AUDIT_KEYS, MAY_GROW, function(arguments)
     if not number then return 0 end
     numbers[prefix] = number + 1
     members[#members + 1] = 0
-    members[#members + 1] = prefix .. string.format('%04x', math.min(number, LAST_NUMBER)) .. '/' .. options.nonce .. '/' .. entry
+    members[#members + 1] =
+      prefix .. string.format('%04x', math.min(number, LAST_NUMBER)) .. '/' .. options.nonce .. '/' .. entry
     added[account] = (added[account] or 0) + 1
   end
   callMany('ZADD', keys.audit, members)
   for account, count in pairs(added) do
     local from, to = below(account)
     local excess = call('ZLEXCOUNT', keys.audit, from, to) - options.keep
-    if excess > 0 then callMany('ZREM', keys.audit, listBelow(keys.audit, account, '', math.min(excess, count + MORE_REMOVED))) end
+    if excess > 0 then
+      callMany('ZREM', keys.audit, listBelow(keys.audit, account, '', math.min(excess, count + MORE_REMOVED)))
+    end
   end
   return 1
 end)
@@ -72,4 +75,6 @@ define('replaceDataKey', DATA_KEYS, MAY_GROW, function()
   return 1
 end)
 
-define('eraseDataKey', DATA_KEYS, GOES_ON_WHEN_FULL, function() return call('HDEL', keys.dataKeys, options.account) end)
+define('eraseDataKey', DATA_KEYS, GOES_ON_WHEN_FULL, function()
+  return call('HDEL', keys.dataKeys, options.account)
+end)

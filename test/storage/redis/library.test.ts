@@ -115,10 +115,10 @@ describe("a full Redis without the library", () => {
   });
 });
 
-describe("a Cluster of which one master refuses the library", () => {
+describe("a Cluster with a master that refuses the library", () => {
   const REFUSED = "NOPERM User postbell has no permissions to run the 'function|load' command";
 
-  /** A client of one server that pretends to have `masters`, of which all others refuse. */
+  /** A client of one server that pretends to be a Cluster with a master that refuses. */
   function clusterOf({ isServing }: { isServing: boolean }) {
     const client = new Redis(server.port);
     onTestFinished(() => client.disconnect());
