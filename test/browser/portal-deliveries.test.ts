@@ -35,12 +35,12 @@ describe("the deliveries of a webhook", () => {
     const { page, faults } = await open(browser, host.origin);
     await page.goto(`${host.url}#/webhooks/${id}/deliveries`);
     await expect.poll(() => rowsOf(page).count()).toBe(4);
-    await state(page, /^Waiting 1$/).click();
+    await state(page, /^Pending 1$/).click();
     await expect.poll(() => rowsOf(page).count()).toBe(1);
     expect(await rowsOf(page).textContent()).toMatch(/Retrying.*patient\.updated.*Patient\/p1.*500 · /);
     await rowsOf(page).getByRole("rowheader", { name: "patient.updated, Patient/p1", exact: true }).waitFor();
     expect(addressOf(page)).toBe(`#/webhooks/${id}/deliveries?state=pending`);
-    expect(await state(page, /^Waiting/).getAttribute("aria-pressed")).toBe("true");
+    expect(await state(page, /^Pending/).getAttribute("aria-pressed")).toBe("true");
     await statusLine(page).getByText("1 delivery", { exact: true }).waitFor({ state: "attached" });
     await page.getByLabel("Event type").selectOption("webhook.test");
     await page.getByText("No delivery matches these filters.").waitFor();
@@ -318,7 +318,7 @@ describe("the deliveries of a webhook", () => {
     await choices.first().waitFor();
     for (const index of [0, 1, 2]) await choices.nth(index).check();
     await page.getByRole("button", { name: "Send 3 again" }).click();
-    await page.getByText("The server answered with 503.").waitFor();
+    await page.getByText("The server responded with 503.").waitFor();
     await page.getByRole("button", { name: "Send 2 again" }).click();
     await page.getByText("2 deliveries are being sent again.").waitFor();
     expect(posts).toBe(4);

@@ -29,7 +29,7 @@ describe("one delivery", () => {
       isDown ? route.fulfill({ status: 503, body: "" }) : route.continue(),
     );
     await page.goto(`${host.url}#/webhooks/${id}/deliveries/${deliveries[0]?.id}`);
-    const error = page.locator("main").getByText("The server answered with 503.");
+    const error = page.locator("main").getByText("The server responded with 503.");
     await error.waitFor();
     isDown = false;
     await page.clock.runFor(6_000);

@@ -72,7 +72,7 @@ describe("examining an endpoint", () => {
     const { items } = await webhooks.audit.list({ account: "clinic" });
     expect(items.map(({ action }) => action)).toEqual(["webhook.examined", "webhook.created"]);
     await page.goto(`${url}#/activity`);
-    await page.getByText("examined the endpoint").waitFor();
+    await page.getByText(/ examined /).waitFor();
     expect(faults).toEqual([]);
   });
 
@@ -97,7 +97,7 @@ describe("examining an endpoint", () => {
 
 /** Asks about an event by its ID, and returns the answer. */
 async function askFor(page: Page, text: string) {
-  await page.getByLabel("Event ID or record").fill(text);
+  await page.getByLabel("Event ID or subject").fill(text);
   await page.getByRole("button", { name: "Explain" }).click();
   return page.locator(".answer-card");
 }
@@ -129,7 +129,7 @@ describe("asking why an endpoint did not get an event", () => {
     const eventId = await emit("order.paid", 100);
     await webhooks.idle();
     const answer = await askFor(page, eventId);
-    await answer.getByText("They got it: it was delivered.").waitFor();
+    await answer.getByText("It was delivered.").waitFor();
     await answer.getByText("Last attempt: Delivered: HTTP 204 in 0 ms.").waitFor();
     expect(page.url()).toContain(`?event=${eventId}`);
     expect(await axeFindings(page)).toEqual([]);
@@ -182,12 +182,12 @@ describe("asking why an endpoint did not get an event", () => {
     await webhooks.idle();
     await page.goto(`${url}#/webhooks/${id}/diagnosis`);
     await askFor(page, "Patient/p2");
-    await page.getByText("No event of this record was found.").waitFor();
+    await page.getByText("No event with this subject was found.").waitFor();
     const answer = await askFor(page, "Patient/p1");
-    await answer.getByText("They got it: it was delivered.").waitFor();
-    await page.getByLabel("Event ID or record").fill(" ");
+    await answer.getByText("It was delivered.").waitFor();
+    await page.getByLabel("Event ID or subject").fill(" ");
     await page.getByRole("button", { name: "Explain" }).click();
-    const problem = page.getByText("Type the ID of an event or a record.");
+    const problem = page.getByText("Type the ID or the subject of an event.");
     await expect.poll(() => problem.count()).toBe(1);
   });
 });

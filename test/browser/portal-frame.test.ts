@@ -234,7 +234,7 @@ describe("a view", () => {
     await page.locator(".skeleton").waitFor();
     expect(await page.locator(".skeleton").textContent()).toBe("Loading …");
     answer();
-    await page.getByRole("alert").getByText("The server answered with 503.").waitFor();
+    await page.getByRole("alert").getByText("The server responded with 503.").waitFor();
     expect(await axeFindings(page)).toEqual([]);
     const retry = page.getByRole("button", { name: "Retry" });
     await retry.click();

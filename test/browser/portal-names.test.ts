@@ -106,7 +106,7 @@ describe("the deliveries of all webhooks", () => {
     const delivered = await host.webhooks.deliveries.list({ account: "clinic", state: "delivered" });
     expect(delivered.items.map(({ webhookId }) => webhookId)).toEqual([id]);
     await host.webhooks.registrations.update({ id: other, status: "DISABLED" });
-    await state.getByRole("button", { name: /^Waiting/ }).click();
+    await state.getByRole("button", { name: /^Pending/ }).click();
     // Attempts of a disabled webhook are skipped, so none is announced.
     const row = rows.filter({ hasText: "other.example.com" });
     await row.getByRole("cell", { name: "–", exact: true }).waitFor();

@@ -31,7 +31,7 @@ describe("the list of webhooks", () => {
     await rows(page).getByText("Unstable").waitFor();
     await page.getByText("1 unstable, 1 of 1 enabled").waitFor();
     const text = await page.getByRole("region", { name: "Needs attention" }).textContent();
-    expect(text).toContain("50 % of the attempts of the last 24 hours succeeded");
+    expect(text).toContain("50% of the attempts in the last 24 hours succeeded");
     const spark = rows(page).getByRole("img", { name: /^In 24 hours 1 delivered, 1 failed attempts/ });
     expect(await spark.count()).toBe(1);
   });

@@ -70,7 +70,7 @@ describe("the page", () => {
     await url.fill("https://typed.example.com/");
     let answer: object = { status: 302, headers: { location: `${host.origin}/sign-in` } };
     await page.route("**/api/**", (route) => route.fulfill(answer));
-    const ended = page.getByText("You are not signed in any more.");
+    const ended = page.getByText("You are no longer signed in.");
     await page.clock.runFor(6_000);
     await ended.waitFor();
     answer = { status: 401, contentType: "text/html", body: "<h1>Who are you?</h1>" };

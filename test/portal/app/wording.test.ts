@@ -45,7 +45,7 @@ describe("the health of a webhook in words", () => {
       "Unstable",
     ]);
     const unstable = healthyStats({ lastDay: { attempts: 1_000, succeeded: 736, averageMs: 1 } });
-    expect(describeHealth(unstable, "UTC")).toContain("73.6 % of the attempts");
+    expect(describeHealth(unstable, "UTC")).toContain("73.6% of the attempts");
     expect(summariseWebhooks([{ status: "ENABLED", stats: unstable }])).toBe("1 unstable, 1 of 1 enabled");
   });
 
@@ -95,9 +95,9 @@ describe("the health of a webhook in words", () => {
     const rate = (attempts: number, succeeded: number) => formatSuccessRate({ attempts, succeeded });
     expect([rate(0, 0), rate(2, 2), rate(10_000, 9_999), rate(3, 2)]).toEqual([
       "–",
-      "100 %",
-      "99.9 %",
-      "66.6 %",
+      "100%",
+      "99.9%",
+      "66.6%",
     ]);
   });
 });
@@ -178,7 +178,7 @@ describe("an entry of the audit log in words", () => {
     expect(entry({ action: "delivery.withheld", actor: { type: "service" }, reason: "new_reason" })).toBe(
       "Postbell withheld a delivery to W: new_reason.",
     );
-    expect(entry({ action: "webhook.painted" })).toBe("The application did webhook.painted to W.");
+    expect(entry({ action: "webhook.painted" })).toBe("The application: webhook.painted, W.");
   });
 });
 

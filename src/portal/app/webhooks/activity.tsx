@@ -42,7 +42,7 @@ function Target({ entry: { webhookId, deliveryId }, webhook }: EntryProps) {
   if (webhook === undefined)
     return (
       <>
-        {texts.activity.deletedWebhook} <code title={webhookId}>{shortenId(webhookId)}</code>
+        <code title={webhookId}>{shortenId(webhookId)}</code> {texts.activity.deleted}
       </>
     );
   const link =

@@ -155,15 +155,27 @@ async function readExplanation(api: Api, webhookId: string, eventId: string): Pr
   return { explanation, delivery };
 }
 
+/** Says what to do next: where the visitor can do it, or who can. */
+function describeStep(reason: ExplanationJson["reason"], hasRate: boolean, isOperator: boolean): string {
+  const { steps, dueForOperators, rateOfService } = texts.diagnosis;
+  if (reason === "due" && isOperator) return dueForOperators;
+  if (reason === "rate" && !hasRate) return rateOfService;
+  return steps[reason];
+}
+
 /** Where the next step is made. */
 function NextLink({
   webhookId,
   explanation: { reason, deliveryId },
+  hasRate,
 }: {
   webhookId: string;
   explanation: ExplanationJson;
+  /** True if the visitor can set the rate of the webhook. */
+  hasRate: boolean;
 }) {
   const words = texts.diagnosis;
+  if (reason === "rate" && !hasRate) return null;
   if (reason === "type_not_subscribed" || reason === "filtered" || reason === "rate")
     return <a href={`#/webhooks/${webhookId}/settings`}>{words.openSettings}</a>;
   if (deliveryId !== null && reason !== "disabled")
@@ -180,8 +192,10 @@ const REASON_TONES: Partial<Record<ExplanationJson["reason"], Tone>> = {
 };
 
 /** Why the endpoint did or did not get an event, what to do, and where. */
-function Answer({ webhookId, eventId }: { webhookId: string; eventId: string }) {
-  const { zone, now } = usePage();
+function Answer({ webhook, eventId }: { webhook: WebhookWithStatsJson; eventId: string }) {
+  const { zone, now, session } = usePage();
+  const { id: webhookId, per_second: rate } = webhook;
+  const hasRate = rate !== undefined;
   const { data, error } = useResource((api) => readExplanation(api, webhookId, eventId), [eventId], 5_000);
   const words = texts.diagnosis;
   if (error !== undefined) return <ErrorMessage error={error} />;
@@ -202,7 +216,8 @@ function Answer({ webhookId, eventId }: { webhookId: string; eventId: string }) 
         </p>
       )}
       <p>
-        {words.steps[reason]} <NextLink webhookId={webhookId} explanation={explanation} />
+        {describeStep(reason, hasRate, session.isOperator === true)}{" "}
+        <NextLink webhookId={webhookId} explanation={explanation} hasRate={hasRate} />
       </p>
       <p class="quiet small">
         <code>{words.event({ id: eventId })}</code>
@@ -212,7 +227,8 @@ function Answer({ webhookId, eventId }: { webhookId: string; eventId: string }) 
 }
 
 /** Asks for an event by its ID or its record. The event is part of the address. */
-function ExplainPanel({ webhook: { id }, eventId }: { webhook: WebhookWithStatsJson; eventId: string }) {
+function ExplainPanel({ webhook, eventId }: { webhook: WebhookWithStatsJson; eventId: string }) {
+  const { id } = webhook;
   const { api, go } = usePage();
   const [text, setText] = useState(eventId);
   const words = texts.diagnosis;
@@ -243,7 +259,7 @@ function ExplainPanel({ webhook: { id }, eventId }: { webhook: WebhookWithStatsJ
           onChange={setText}
         />
       </Form>
-      {eventId !== "" && <Answer key={eventId} webhookId={id} eventId={eventId} />}
+      {eventId !== "" && <Answer key={eventId} webhook={webhook} eventId={eventId} />}
     </section>
   );
 }

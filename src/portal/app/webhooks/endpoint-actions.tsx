@@ -195,19 +195,27 @@ const sendAllNow = (api: Api, { id, createdDate }: WebhookWithStatsJson): Promis
   recoverDeliveries(api, id, { since: createdDate, state: "undelivered" });
 
 interface Sending {
-  count: number;
-  /** How many the endpoint had accepted before. */
-  before: number;
+  /** How many deliveries were pending once all of them were sent. */
+  pending: number;
+  /** How many had failed before. */
+  failed: number;
 }
 
-/** Says how much of what is being sent was accepted. */
-function SendProgress({ sending: { count, before }, delivered }: { sending: Sending; delivered: number }) {
-  const done = Math.max(0, Math.min(count, delivered - before));
-  if (done === count) return null;
+/**
+ * Says how many of the deliveries that were sent are still pending, and how many failed since. Those
+ * of new events are not told apart: they are pending too, and never counted as sent.
+ */
+function SendProgress({ sending, stats }: { sending: Sending; stats: StatsJson }) {
+  const total = Math.max(sending.pending, stats.pending);
+  const failed = Math.max(0, stats.failed - sending.failed);
+  if (stats.pending === 0 && failed === 0) return null;
   return (
     <span class="sending">
-      <progress aria-label={texts.resend.sent} value={done} max={count} />
-      {texts.resend.progress({ done, total: count })}
+      {stats.pending > 0 && (
+        <progress aria-label={texts.resend.sent} value={total - stats.pending} max={total} />
+      )}
+      {stats.pending > 0 && texts.resend.stillPending({ count: stats.pending })}
+      {failed > 0 && <span class="quiet">{texts.resend.failedSince({ count: failed })}</span>}
     </span>
   );
 }
@@ -215,7 +223,7 @@ function SendProgress({ sending: { count, before }, delivered }: { sending: Send
 /** Sends everything that an endpoint did not receive, and says how far it is. */
 export function RetryButton({ webhook, reload }: TabProps) {
   const { api, say } = usePage();
-  const { failed, pending, delivered } = webhook.stats;
+  const { failed, pending } = webhook.stats;
   /** The failed deliveries that were sent again: they stay in the log. */
   const [retried, setRetried] = useState(0);
   const [sending, setSending] = useState<Sending>();
@@ -224,14 +232,14 @@ export function RetryButton({ webhook, reload }: TabProps) {
     say("");
     const count = await sendAllNow(api, webhook);
     setRetried(failed);
-    setSending(count === 0 ? undefined : { count, before: delivered });
+    setSending(count === 0 ? undefined : { pending: Math.max(count, pending), failed });
     say(count === 0 ? texts.resend.nothingMissed : texts.resend.beingSent({ count }));
     await reload();
   };
   const count = Math.max(0, failed - retried) + (isWaiting ? pending : 0);
   return (
     <>
-      {sending !== undefined && pending > 0 && <SendProgress sending={sending} delivered={delivered} />}
+      {sending !== undefined && <SendProgress sending={sending} stats={webhook.stats} />}
       {(isWaiting || count > 0) && (
         <ActionButton
           act={act}

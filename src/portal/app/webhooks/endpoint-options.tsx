@@ -11,6 +11,9 @@ import type { TabProps } from "./endpoint-actions.js";
 /** The longest text that a form takes: more than the largest filter, or ten headers. */
 const MAX_TEXT = 20_000;
 
+/** The largest rate that the service takes. */
+const MAX_RATE = 10_000;
+
 function TextArea({
   label,
   name,
@@ -87,6 +90,9 @@ function parseHeaders(text: string): Record<string, string> {
     if (colon < 1) throw new FieldError("headers", texts.options.noHeader);
     return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
   });
+  const names = headers.map(([name]) => name.toLowerCase());
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new FieldError("headers", texts.options.headerTwice({ name: twice }));
   return Object.fromEntries(headers);
 }
 
@@ -126,7 +132,8 @@ function RateForm(tab: TabProps) {
   const words = texts.options;
   const save = async (): Promise<void> => {
     const typed = text.trim();
-    if (!/^\d{0,5}$/.test(typed)) throw new FieldError("per_second", words.noRate);
+    const isRate = /^\d{1,5}$/.test(typed) && Number(typed) >= 1 && Number(typed) <= MAX_RATE;
+    if (typed !== "" && !isRate) throw new FieldError("per_second", words.noRate({ most: MAX_RATE }));
     await change({ per_second: typed === "" ? null : Number(typed) });
   };
   return (
@@ -134,7 +141,7 @@ function RateForm(tab: TabProps) {
       <TextField
         label={words.rate}
         names={["per_second"]}
-        hint={words.rateHint}
+        hint={words.rateHint({ most: MAX_RATE })}
         inputMode="numeric"
         autocomplete="off"
         maxLength={6}
