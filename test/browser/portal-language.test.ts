@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { portalTexts } from "../../src/portal/index.js";
 import { axeFindings, launch, open } from "./support/chromium.js";
 import { contentHost } from "./support/content-host.js";
-import { answered, type PortalHost, startPortalHost } from "./support/portal-host.js";
+import { answered, type PortalHost, startPortalHost, URL_A } from "./support/portal-host.js";
 
 let browser: Browser;
 let host: PortalHost;
@@ -53,6 +53,76 @@ const findWide = (page: Page): Promise<readonly string[]> =>
       .map((element) => element.outerHTML.slice(0, 200))`,
   );
 
+/** Views with filters, headers and a rate, with the report of an examination, and with accounts. */
+async function startFurther(isOperator: boolean) {
+  const further = await startPortalHost({
+    isOperator,
+    options: {
+      events: { "order.paid": {} },
+      body: "plain",
+      registrations: { filters: true, headers: true, perSecond: true },
+    },
+  });
+  const { webhook } = await further.webhooks.registrations.create({
+    subscriber: { id: "key-1", account: "clinic" },
+    url: URL_A,
+    filter: { "data.amount": { gte: 100 } },
+    headers: { "x-api-key": "s3cret" },
+    perSecond: 7,
+  });
+  const { id } = await further.webhooks.emit({
+    type: "order.paid",
+    account: "clinic",
+    subject: "order/1",
+    data: { amount: 1 },
+  });
+  return {
+    further,
+    views: isOperator
+      ? ["/accounts"]
+      : [
+          `/webhooks/${webhook.id}`,
+          `/webhooks/${webhook.id}/settings`,
+          `/webhooks/${webhook.id}/diagnosis?event=${id}`,
+        ],
+  };
+}
+
+describe.each(["en-GB", "de-DE"])("options, the diagnosis and accounts in %s", (locale) => {
+  it.each([
+    ["light", 1_200],
+    ["dark", 1_200],
+    ["light", 320],
+    ["dark", 375],
+  ] as const)("have no findings of axe and fit on %s pages of %i px", async (colorScheme, width) => {
+    for (const isOperator of [false, true]) {
+      const { further, views } = await startFurther(isOperator);
+      try {
+        const { page, faults } = await open(browser, further.origin, { locale, colorScheme, width });
+        for (const view of views) {
+          await page.goto(`${further.url}#${view}`);
+          await page.getByRole("heading", { level: 1 }).waitFor();
+          await page.locator(".skeleton").waitFor({ state: "detached" });
+          if (view.includes("/diagnosis")) {
+            await page.locator(".answer-card").waitFor();
+            await page
+              .getByRole("button", { name: /^(?:Examine this endpoint|Diesen Endpunkt prüfen)$/ })
+              .click();
+            await page
+              .getByRole("button", { name: /^(?:Examine the live endpoint|Den aktiven Endpunkt prüfen)$/ })
+              .click();
+            await page.locator(".report").waitFor();
+          }
+          expect([await axeFindings(page), await findWide(page)], view).toEqual([[], []]);
+        }
+        expect(faults).toEqual([]);
+      } finally {
+        await further.close();
+      }
+    }
+  });
+});
+
 describe("the portal in German", () => {
   it.each(["light", "dark"] as const)("has no findings of axe on %s pages", async (colorScheme) => {
     const { page, faults } = await open(browser, host.origin, { locale: "de-DE", colorScheme });
@@ -76,7 +146,7 @@ describe("the portal in German", () => {
     const { page } = await open(browser, host.origin, { locale: "de-DE" });
     await show(page, `/webhooks/${webhookId}`, /^hooks/);
     expect(await page.title()).toBe("Übersicht – hooks.example.com/in – Clinic hooks");
-    const card = page.getByRole("region", { name: "Die Störung" });
+    const card = page.getByRole("region", { name: "Störung" });
     expect(await card.textContent()).toMatch(
       /HTTP 500 seit 12\. Jan\., 10:00 \(30 h\).*Letzter Fehlversuch vor \d+ (?:h|min)\. Öffnen.*Gestört seit/,
     );
