@@ -139,7 +139,7 @@ export function createAccounts({ store, sealer, audit }: ServiceBase): {
     const sum = { events: 0, deliveries: 0 };
     let cursor: string | undefined;
     do {
-      const page = { account, key: { subject }, cursor, limit: FOUND_TOGETHER };
+      const page = { account, key: { subject }, idsOnly: true, cursor, limit: FOUND_TOGETHER };
       const { events, next } = await store.findEvents(page);
       const erased = await eraseByIds(
         account,

@@ -234,13 +234,13 @@ export function createMemoryDeliveryLog(context: MemoryStoreContext): DeliveryLo
       };
     },
 
-    async findEvents({ account, key, webhookId, cursor, limit }) {
+    async findEvents({ account, key, webhookId, idsOnly = false, cursor, limit }) {
       const before = parsePageStart(cursor) ?? Number.POSITIVE_INFINITY;
       const found = collectPage(state.accounts.get(account)?.index.before(key, before) ?? [], limit);
-      const rows = takeWithinBudget(found.rows);
+      const rows = idsOnly ? found.rows : takeWithinBudget(found.rows);
       const events = rows.map(({ id, deliveries }) => ({
         id,
-        deliveries: deliveries
+        deliveries: (idsOnly ? [] : deliveries)
           .filter(({ endpoint }) => webhookId === undefined || endpoint.id === webhookId)
           .slice(-MAX_DELIVERIES)
           .reverse()

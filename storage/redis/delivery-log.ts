@@ -164,12 +164,13 @@ export function createRedisDeliveryLog(context: RedisStoreContext): DeliveryLogS
       };
     },
 
-    async findEvents({ account, key, webhookId, cursor, limit }) {
+    async findEvents({ account, key, webhookId, idsOnly, cursor, limit }) {
       const now = await context.connect(0);
       const options = {
         account: encodeText(account),
         key: key.subject === undefined ? `t.${encodeText(key.tag)}` : `s.${encodeText(key.subject)}`,
         webhook: webhookId === undefined ? undefined : encodeUuid(webhookId),
+        idsOnly: idsOnly === true ? true : undefined,
         before: validateCursor(cursor, ORDER),
         limit,
       };

@@ -197,7 +197,7 @@ function takeWithinBudget(events: KeyedEvent[]): KeyedEvent[] {
 
 async function findEvents(
   transaction: SqlTransaction,
-  { account, key, webhookId = "", cursor, limit }: FindRequest,
+  { account, key, webhookId = "", idsOnly = false, cursor, limit }: FindRequest,
 ): Promise<Awaited<ReturnType<WebhookStore["findEvents"]>>> {
   const before = Number(validateCursor(cursor, EVENT_CURSOR) || Number.MAX_SAFE_INTEGER);
   const found = await transaction.all<KeyedEvent>(key.subject === undefined ? BY_TAG : BY_SUBJECT, [
@@ -206,11 +206,13 @@ async function findEvents(
     before,
     limit + 1,
   ]);
-  const taken = takeWithinBudget(found.slice(0, limit));
+  const page = found.slice(0, limit);
+  const taken = idsOnly ? page : takeWithinBudget(page);
+  const read = idsOnly ? [] : taken;
   const rows = await transaction.forEach<LoggedRow>(
     OF_EVENT,
     ["int", "text"],
-    taken.map(({ position }) => [position, webhookId]),
+    read.map(({ position }) => [position, webhookId]),
   );
   const events = taken.map(({ position, id }) => ({
     id,

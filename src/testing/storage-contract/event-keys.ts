@@ -191,6 +191,20 @@ export function testEventKeyRemoval(it: DeclareTest): void {
     assert.deepEqual(new Set(found), new Set(emitted));
   });
 
+  it("a page of ids alone has no deliveries, and as many events as its limit", async (s) => {
+    await repeat(12, () => s.register());
+    const emitted = await repeat(100, async () => (await s.emit({ subject: "order/A-1" })).event.id);
+    const request = { account: "clinic", key: { subject: "order/A-1" }, idsOnly: true } as const;
+    const { events, next } = await s.store.findEvents({ ...request, limit: 99 });
+    const newest = emitted.toReversed();
+    assert.deepEqual(
+      events,
+      newest.slice(0, 99).map((id) => ({ id, deliveries: [] })),
+    );
+    const rest = await s.store.findEvents({ ...request, cursor: next ?? "", limit: 99 });
+    assert.deepEqual(rest, { events: [{ id: newest[99], deliveries: [] }], next: null });
+  });
+
   it("erased events and accounts are not found", async (s) => {
     await s.register();
     const { event } = await s.emit(keyed);

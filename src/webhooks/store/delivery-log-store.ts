@@ -150,6 +150,8 @@ export interface DeliveryLogStore {
       key: EventKey;
       /** Only deliveries to this webhook. The events are the same. */
       webhookId?: string | undefined;
+      /** True to read no deliveries: each event then has an empty list. Default `false`. */
+      idsOnly?: boolean | undefined;
     } & Page,
   ): Promise<{ readonly events: readonly FoundEvent[]; readonly next: string | null }>;
   /**

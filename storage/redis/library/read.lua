@@ -172,7 +172,8 @@ local function listDeliveriesOf(account, event, order, ids)
   return found
 end
 
--- The events of an account with a key, newest first, and where to continue.
+-- The events of an account with a key, newest first, and where to continue. With `idsOnly`, without
+-- their deliveries.
 define('readEvents', PARTITION_KEYS, READS, function()
   local account = readAccount(options.account)
   if not account then return { {}, '' } end
@@ -188,7 +189,7 @@ define('readEvents', PARTITION_KEYS, READS, function()
   for _, member in ipairs(members) do
     local order, event = string.match(member, '/(%x+)/([^/]+)$')
     if count >= MAX_FOUND then return { events, last } end
-    local found = listDeliveriesOf(account.number, event, order, ids)
+    local found = options.idsOnly and {} or listDeliveriesOf(account.number, event, order, ids)
     events[#events + 1], count, last = { event, found }, count + #found, order
   end
   return { events, #members == options.limit and last or '' }
