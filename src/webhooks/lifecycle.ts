@@ -24,6 +24,11 @@ export interface Lifecycle {
   drain: (options?: DrainOptions) => Promise<Drained>;
   start: () => Promise<void>;
   stop: (options?: StopOptions) => Promise<void>;
+  /**
+   * Returns the signal that ends calls with requests of their own, such as `deliveries.examine`.
+   * After `stop` it is aborted until the next start.
+   */
+  getSignal: () => AbortSignal;
 }
 
 /** How long `stop` waits for what is in flight. */
@@ -57,6 +62,10 @@ export function createLifecycle(
 ): Lifecycle {
   const { clock, notify, limits, delivery, awaitStorage } = config;
   let isWanted = false;
+  /** True from `stop` until the next start. */
+  let isStopped = false;
+  /** Aborted when the service stops. */
+  let running = new AbortController();
   let stopping: Promise<void> | undefined;
   /** Ends the grace period of `stopping`. */
   let cut = new AbortController();
@@ -74,6 +83,7 @@ export function createLifecycle(
   };
 
   const end = async (graceMs: number, signal: AbortSignal): Promise<void> => {
+    running.abort(stopped());
     await worker.stop(graceMs, signal);
     stopObserving?.();
     stopObserving = undefined;
@@ -104,6 +114,7 @@ export function createLifecycle(
 
   const runDrain = async ({ forMs, deliveries }: DrainBounds): Promise<Drained> => {
     while (stopping !== undefined) await stopping;
+    isStopped = false;
     const limit = new DrainLimit(deliveries);
     context = new AsyncResource("Webhooks");
     reminder.started();
@@ -138,6 +149,7 @@ export function createLifecycle(
     async start() {
       reminder.dismissAtExit();
       isWanted = true;
+      isStopped = false;
       if (awaitStorage) await checkStorage();
       // `stop` may have been called while this call waited, and perhaps `start` again.
       while (stopping !== undefined || draining !== undefined) await Promise.allSettled([stopping, draining]);
@@ -150,7 +162,18 @@ export function createLifecycle(
     stop({ graceMs = DEFAULT_GRACE_MS, signal } = {}) {
       reminder.stopped();
       isWanted = false;
+      isStopped = true;
       return stop(graceMs, signal);
+    },
+    getSignal() {
+      if (running.signal.aborted && !isStopped && stopping === undefined) running = new AbortController();
+      return running.signal;
     },
   };
 }
+
+const stopped = (): PostbellError =>
+  new PostbellError(
+    "not_started",
+    "The service was stopped, so it sends no requests of an examination: call start() first.",
+  );

@@ -266,7 +266,11 @@ export function createWebhooks<const C extends EventCatalogue, const P = Default
   const append = createAppendEvents(base, worker, reminder);
   const entitlement = createEntitlement(base);
   const registrations = createRegistrations(base, entitlement);
-  const deliveriesOf = createDeliveryLog(base, entitlement, append, { reminder, send: sender.send });
+  const deliveriesOf = createDeliveryLog(base, entitlement, append, {
+    reminder,
+    send: sender.send,
+    getSignal: lifecycle.getSignal,
+  });
   const callsOf = (who: Subscriber | Operator): SubscriberCalls => ({
     registrations: registrations.forActor(who),
     deliveries: deliveriesOf(who),

@@ -144,15 +144,16 @@ export const german = {
   diagnosis: {
     examine: "Diesen Endpunkt prüfen",
     examineIntro:
-      "Sendet zehn Testnachrichten, gute und schlechte, und sagt, was der Endpunkt falsch macht und wie es zu beheben ist. Nichts wird protokolliert oder wiederholt.",
+      "Sendet bis zu neun Testnachrichten, gute und schlechte, und sagt in zehn Prüfungen, was der Endpunkt falsch macht und wie es zu beheben ist. Nichts wird protokolliert oder wiederholt.",
     examining: "Wird geprüft, bis zu 25 s …",
     askTitle: "Dieser Endpunkt ist in Betrieb. Trotzdem prüfen?",
     askText:
-      "Der Webhook ist aktiviert, der Endpunkt kann also produktiv sein. Er erhält zehn Tests, einige mit falscher Signatur wie von einem Angreifer. Eine Überwachung kann Alarm schlagen.",
+      "Der Webhook ist aktiviert, der Endpunkt kann also produktiv sein. Er erhält bis zu neun Tests, einige mit falscher Signatur wie von einem Angreifer. Eine Überwachung kann Alarm schlagen.",
     askConfirm: "Den aktiven Endpunkt prüfen",
     report: "Bericht von {time}",
     allPassed: "Der Endpunkt hat jede Prüfung bestanden.",
     failedChecks: { one: "{count} Prüfung nicht bestanden.", other: "{count} Prüfungen nicht bestanden." },
+    undecided: "Keine Prüfung ist gescheitert, aber nicht jede ließ sich entscheiden.",
     passed: "Bestanden",
     failed: "Nicht bestanden",
     skipped: "Ausgelassen",
@@ -178,7 +179,7 @@ export const german = {
       signed:
         "Adresse und Geheimnis des Endpunkts prüfen: er muss annehmen, was mit dem Geheimnis dieses Webhooks signiert ist, wie {code} es tut.",
       prompt:
-        "Innerhalb von 3 s antworten, dann arbeiten: das Ereignis in eine Warteschlange stellen, wie in {code}.",
+        "Langsam, aber es geht: Zustellungen warten länger als 3 s. Zuerst antworten, dann arbeiten: das Ereignis in eine Warteschlange stellen, wie in {code}.",
       wrong_signature: "Jeder kann Ereignisse senden. Zuerst die Signatur vergleichen, wie {code} es tut.",
       changed_body:
         "Ereignisse können unterwegs verändert werden. Die rohen Bytes prüfen, bevor ein Body-Parser sie liest, wie {code} es tut.",
@@ -186,16 +187,30 @@ export const german = {
       old_signature:
         "Aufgezeichnete Nachrichten können erneut gesendet werden. Signaturen abweisen, die älter als fünf Minuten sind, wie {code} es tut.",
       duplicate:
-        "Ein Ereignis kann zweimal eintreffen. Die IDs merken und bekannte mit 2xx beantworten, wie {code} es tut.",
+        "Ein Ereignis kann zweimal eintreffen, und nur der Endpunkt weiß, ob er zweimal handelt. Die IDs merken und bekannte mit 2xx beantworten, wie {code} es tut.",
       unknown_type:
         "Mit der Zeit kommen Typen hinzu. Bei unbekannten zurückkehren und keinen Fehler werfen, in {code}.",
       slow_body: "Server und Proxy sollen zehn Sekunden auf einen Body warten, wie {code} es tut.",
       large_body: "Die Größengrenze in Server, Proxy und Body-Parser anheben, wie mit {code}.",
     },
     hints: {
-      redirected: "Die Adresse registrieren, auf die der Endpunkt umleitet: Umleitungen wird nicht gefolgt.",
       unreachable: "Es kam keine Antwort: Adresse, Zertifikat und Firewall prüfen.",
-      broken: "5xx bedeutet, dass der Endpunkt gescheitert ist; die Nachricht wird dann erneut gesendet.",
+      dropped:
+        "Die Verbindung endete ohne Antwort, obwohl die erste Nachricht eine erhielt: im Protokoll des Endpunkts und seines Proxys nachsehen.",
+      late: "Bis zur Frist für Zustellungen kam keine Antwort. Zuerst antworten, dann arbeiten.",
+      redirected: "Die Adresse registrieren, auf die der Endpunkt umleitet: Umleitungen wird nicht gefolgt.",
+      redirected_refusal:
+        "Eine Umleitung zeigt nicht, dass die Signatur abgewiesen wurde, und ihr wird nicht gefolgt: mit 400 oder 401 antworten.",
+      broken:
+        "5xx bedeutet, dass der Endpunkt gescheitert ist, und die Nachricht wird erneut gesendet: den Fehler in seinem Protokoll suchen.",
+      broken_refusal:
+        "Das Ereignis wurde nicht angenommen. Aber was 5xx erhält, wird erneut gesendet: auf eine falsche Signatur mit 400 oder 401 antworten.",
+      unverified:
+        "Dieser Status zeigt nicht, dass die Signatur geprüft wurde: auf eine falsche Signatur mit 400 oder 401 antworten, dann erneut prüfen.",
+      throttled:
+        "Der Endpunkt begrenzt die Zahl der Anfragen, daher bleibt dies offen: zehn Anfragen in 25 s zulassen oder später erneut prüfen.",
+      unavailable:
+        "Der Dienst selbst kann zurzeit keinen Namen auflösen. Das sagt nichts über den Endpunkt: später erneut prüfen.",
     },
     why: "Warum wurde es nicht zugestellt?",
     whyIntro: "Sagt für ein Ereignis, warum dieser Endpunkt es erhalten hat oder nicht.",

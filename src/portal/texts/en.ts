@@ -147,15 +147,16 @@ export const english = {
   diagnosis: {
     examine: "Examine this endpoint",
     examineIntro:
-      "Sends ten test notifications, good and bad ones, and says what the endpoint does wrong and how to repair it. Nothing is logged or retried.",
+      "Sends up to nine test notifications, good and bad ones, and says in ten checks what the endpoint does wrong and how to repair it. Nothing is logged or retried.",
     examining: "Examining, up to 25 s …",
     askTitle: "This endpoint is in use. Examine it all the same?",
     askText:
-      "The webhook is enabled, so its endpoint may be in production. It gets ten tests, some of them with wrong signatures, as from an attacker. Monitoring may raise an alarm.",
+      "The webhook is enabled, so its endpoint may be in production. It gets up to nine tests, some of them with wrong signatures, as from an attacker. Monitoring may raise an alarm.",
     askConfirm: "Examine the live endpoint",
     report: "Report of {time}",
     allPassed: "The endpoint passed every check.",
     failedChecks: { one: "{count} check failed.", other: "{count} checks failed." },
+    undecided: "No check failed, but not every check could be decided.",
     passed: "Passed",
     failed: "Failed",
     skipped: "Skipped",
@@ -180,7 +181,8 @@ export const english = {
     fixes: {
       signed:
         "Check the address and the secret of the endpoint: it must accept what is signed with the secret of this webhook, as {code} does.",
-      prompt: "Respond within 3 s, then work: put the event into a queue, as in {code}.",
+      prompt:
+        "It is slow, but it works: deliveries wait longer than 3 s. Respond first, then work: put the event into a queue, as in {code}.",
       wrong_signature:
         "Anybody can send it events. Compare the signature before anything else, as {code} does.",
       changed_body:
@@ -189,16 +191,30 @@ export const english = {
       old_signature:
         "Recorded notifications can be sent again. Refuse signatures older than five minutes, as {code} does.",
       duplicate:
-        "An event may arrive twice. Remember the IDs, and respond 2xx to those that you know, as {code} does.",
+        "An event may arrive twice, and only the endpoint can tell that it does not act twice. Remember the IDs, and respond 2xx to those that you know, as {code} does.",
       unknown_type:
         "New types are added over time. Return for types that you do not handle, and do not throw, in {code}.",
       slow_body: "Let the server and its proxy wait ten seconds for a body, as {code} does.",
       large_body: "Raise the limit of the body in the server, its proxy and its body parser, as with {code}.",
     },
     hints: {
-      redirected: "Register the address that the endpoint redirects to: redirects are not followed.",
       unreachable: "There was no response: check the address, its certificate and its firewall.",
-      broken: "A 5xx means that the endpoint failed, and the notification is sent again.",
+      dropped:
+        "The connection ended without a response, although the first notification got one: look into the log of the endpoint and of its proxy.",
+      late: "There was no response before the deadline of deliveries. Respond first, then work.",
+      redirected: "Register the address that the endpoint redirects to: redirects are not followed.",
+      redirected_refusal:
+        "A redirect does not show that the signature was refused, and is not followed: respond 400 or 401.",
+      broken:
+        "A 5xx means that the endpoint failed, and the notification is sent again: look for the error in its log.",
+      broken_refusal:
+        "It did not accept the event. But what gets a 5xx is sent again: respond 400 or 401 to a bad signature.",
+      unverified:
+        "This status does not show that the signature was checked: respond 400 or 401 to a bad signature, then examine again.",
+      throttled:
+        "The endpoint limits the rate of requests, so this was not decided: let it accept ten requests within 25 s, or examine it again later.",
+      unavailable:
+        "The service itself can resolve no host name at the moment, which says nothing about the endpoint: examine it again later.",
     },
     why: "Why was it not delivered?",
     whyIntro: "Says for one event why this endpoint did or did not get it.",

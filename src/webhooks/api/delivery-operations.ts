@@ -3,11 +3,13 @@
  * OpenAPI and its handler. The log contains no records.
  */
 
+import { isPostbellError } from "../../core/errors.js";
+import { HttpError, serviceUnavailable } from "../../http/errors.js";
 import { componentRef } from "../../http/openapi-document.js";
 import type { JsonObject } from "../../schema/types.js";
 import { notFound } from "../call-arguments.js";
 import { PER_ATTEMPT } from "../delivery/deliveries.js";
-import { EXAMINATION_CHECKS, EXAMINATION_PROBLEMS } from "../delivery/examination.js";
+import { EXAMINATION_CHECKS, EXAMINATION_PROBLEMS, EXAMINATION_REQUESTS } from "../delivery/examination.js";
 import { EXPLANATION_REASONS } from "../delivery/explanation.js";
 import { parseDeliveryId } from "../store/records.js";
 import { findWebhook, parseInclude, renameErrorField, toJsonResponse } from "./api-request.js";
@@ -35,14 +37,15 @@ const examinationCheck: JsonObject = describeObject({
     type: ["string", "null"],
     enum: [...EXAMINATION_PROBLEMS, null],
     description:
-      "`accepted`: a 2xx to a request to refuse. `refused`: a 4xx to one to accept. `broken`: a 5xx. `late`, `unreachable`: no response.",
+      "`accepted`: a 2xx to a request to refuse. `refused`: a 4xx to one to accept. `broken`: a 5xx. `late`, `unreachable`, `dropped`: no response. `unverified`, `throttled`, `unavailable`: not decided.",
   },
   status: { type: ["integer", "null"], description: "The status of the response; null without one." },
   code: { type: ["string", "null"], description: "Why there is no response." },
   durationMs: { type: ["integer", "null"], minimum: 0 },
   title: { type: "string", description: "In English, as `expected` and `fix`." },
   expected: { type: "string" },
-  fix: { type: ["string", "null"], description: "How to repair it; null unless it failed." },
+  fix: { type: ["string", "null"], description: "How to repair it; null without a problem." },
+  advice: { type: "array", items: { type: "string" }, description: "The steps of `fix`." },
 });
 
 export const deliveryOperations: Operations = {
@@ -246,7 +249,7 @@ export const deliveryOperations: Operations = {
     tag: "Deliveries",
     summary: "Examine an endpoint",
     description:
-      "Sends ten test notifications, good and bad ones, to the endpoint, and reports what it does wrong and how to repair it. Nothing is logged or retried. It takes up to 25 seconds. An ENABLED webhook has to be confirmed: otherwise the response is 409 `webhook_enabled`. Only the API key that owns the webhook, or a key that may act for it, may examine.",
+      "Sends up to nine test notifications, good and bad ones, to the endpoint, and reports in ten checks what it does wrong and how to repair it. Nothing is logged or retried. It takes up to 25 seconds. An ENABLED webhook has to be confirmed: otherwise the response is 409 `webhook_enabled`. Only the API key that owns the webhook, or a key that may act for it, may examine.",
     body: {
       isOptional: true,
       properties: {
@@ -263,7 +266,7 @@ export const deliveryOperations: Operations = {
       description: "The report.",
       schema: describeObject({
         at: describeTime("When the examination began."),
-        isPassed: { type: "boolean", description: "True if no check failed." },
+        isPassed: { type: "boolean", description: "True if every possible check passed." },
         checks: { type: "array", items: examinationCheck },
       }),
       example: {
@@ -280,6 +283,7 @@ export const deliveryOperations: Operations = {
             title: "A signature with another secret",
             expected: "a 4xx, such as 400 or 401",
             fix: "Compute the signature over the raw bytes of the body and compare it before anything else.",
+            advice: ["wrong_signature"],
           },
         ],
       },
@@ -288,10 +292,19 @@ export const deliveryOperations: Operations = {
     async handle(call) {
       const { id: webhookId } = await findWebhook(call);
       const { even_if_enabled } = await call.readBody();
-      call.charge(EXAMINATION_CHECKS.length);
       const evenIfEnabled = even_if_enabled as boolean | undefined;
-      const examination = call.webhooks.deliveries.examine({ webhookId, evenIfEnabled });
-      return toJsonResponse(200, await renameErrorField({ evenIfEnabled: "even_if_enabled" }, examination));
+      const { signal } = call.request;
+      const examined = call.webhooks.deliveries.examine({ webhookId, evenIfEnabled, signal });
+      const examination = examined.catch((error: unknown) => {
+        // A refusal sends nothing, and costs nothing more. An examination that was cut off does.
+        if (signal?.aborted !== true)
+          throw isPostbellError(error, "not_started") ? serviceUnavailable() : error;
+        call.charge(EXAMINATION_REQUESTS);
+        throw new HttpError(400, "request_aborted", "The client left before the examination ended.");
+      });
+      const report = await renameErrorField({ evenIfEnabled: "even_if_enabled" }, examination);
+      call.charge(EXAMINATION_REQUESTS);
+      return toJsonResponse(200, report);
     },
   },
 };

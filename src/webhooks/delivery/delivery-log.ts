@@ -69,7 +69,7 @@ export function createDeliveryLog(
   base: ServiceBase,
   entitlement: Entitlement,
   append: AppendForWebhook,
-  { reminder, send }: { reminder: StartReminder; send: Send },
+  { reminder, ...sending }: { reminder: StartReminder; send: Send; getSignal: () => AbortSignal },
 ): (actor: Actor) => Deliveries {
   const { store, sealer, config, catalogue } = base;
   const permissionFor = createPermissions(base);
@@ -161,7 +161,7 @@ export function createDeliveryLog(
   const explain = createExplain(base, entitlement, mayKnow);
   const feed = createEventFeed(base, entitlement);
   const repairs = createDeliveryRepairs(base, entitlement, append, reminder);
-  const examinations = createExaminations(base, entitlement, send);
+  const examinations = createExaminations(base, entitlement, sending);
 
   return (actor) =>
     Object.freeze<Deliveries>({

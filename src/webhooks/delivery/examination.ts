@@ -16,18 +16,32 @@ export type ExaminationCheckName =
   | "large_body";
 
 /**
- * The mistake of an endpoint. `unreachable`: no response. `late`: none in time. `accepted`: a 2xx
- * to a request that it must refuse. `refused`: a 4xx to one that it must accept. `redirected`: a
- * 3xx, which is not followed. `broken`: a 5xx.
+ * The problem that a check has found, or the reason why it could not decide.
+ *
+ * - `unreachable`: no response to the first notification. `dropped`: none to a later one. `late`:
+ *   none before the deadline of deliveries, or for `prompt` one after three seconds.
+ * - `accepted`: a 2xx to a request that it must refuse. `refused`: a 4xx to one that it must accept.
+ *   `redirected`: a 3xx, which is not followed. `broken`: a 5xx.
+ * - `unverified`: a 4xx such as 404, which does not show that the signature was checked.
+ *   `throttled`: a 429. `unavailable`: the service itself can resolve no name. With these three, the
+ *   check is `skipped`.
  */
-export type ExaminationProblem = "unreachable" | "late" | "accepted" | "refused" | "redirected" | "broken";
+export type ExaminationProblem = (typeof EXAMINATION_PROBLEMS)[number];
+
+/** A step of the advice of a check: what to do about its problem, or about the check itself. */
+export type ExaminationAdvice =
+  | ExaminationCheckName
+  | Exclude<ExaminationProblem, "accepted" | "refused">
+  | "broken_refusal"
+  | "redirected_refusal";
 
 /** The result of one check. */
 export interface ExaminationCheck {
   readonly name: ExaminationCheckName;
   /**
-   * `skipped`: not made, because the endpoint does not accept correct notifications, because the
-   * time is over, or for `slow_body` because `delivery.send` sends the requests.
+   * `skipped`: the response decided nothing, as its `problem` says. Without a problem it was not
+   * made: because the endpoint does not accept correct notifications, because the time is over, or
+   * for `slow_body` because `delivery.send` sends the requests.
    */
   readonly result: "passed" | "failed" | "skipped";
   readonly problem: ExaminationProblem | null;
@@ -41,14 +55,19 @@ export interface ExaminationCheck {
   readonly title: string;
   /** The response of a good endpoint, for people. */
   readonly expected: string;
-  /** How to repair it, for people; `null` unless it failed. */
+  /** How to repair it, for people; `null` without a problem. */
   readonly fix: string | null;
+  /** The steps of `fix`, for pages in other languages; empty without a problem. */
+  readonly advice: readonly ExaminationAdvice[];
 }
 
 /** The report of an examination. */
 export interface Examination {
   readonly at: Date;
-  /** True if no check failed. */
+  /**
+   * True if every check was made and passed; only `slow_body` may be missing, if `delivery.send`
+   * sends the requests.
+   */
   readonly isPassed: boolean;
   readonly checks: readonly ExaminationCheck[];
 }
@@ -56,31 +75,35 @@ export interface Examination {
 /** The call that examines an endpoint. */
 export interface ExaminationCalls {
   /**
-   * Sends ten test notifications to an endpoint, good and bad ones, and reports what it does wrong
-   * and how to repair it: a correct one, wrong and old signatures, a repetition, an unknown type, a
-   * slow and a large body. All are marked as tests, as those of `test`. Nothing is stored, counted
-   * for the health of the endpoint, or retried. It takes at most 25 s.
+   * Examines an endpoint: sends it up to nine test notifications, good and bad ones, and reports in
+   * ten checks what it does wrong and how to repair it. They are a correct one, wrong, missing and
+   * old signatures, a repetition, an unknown type, a slow and a large body. All are marked as tests,
+   * as those of `test`. Nothing is stored, counted for the health of the endpoint, or retried. It
+   * takes at most 25 s. `stop()` ends it.
    *
    * The requests are like attacks, so an ENABLED webhook, which may be in production, has to be
-   * confirmed. One examination of an account runs at a time.
+   * confirmed. One examination of an account runs at a time in each process.
    *
    * @param request.evenIfEnabled examines an ENABLED webhook, too. Default false.
+   * @param request.signal ends the examination, which then rejects with the reason of the signal.
    *
    * @throws `webhook_enabled` without `evenIfEnabled`; `rate_limited` beyond
-   * `limits.repairsPerMinute` for a webhook, and while another examination runs.
+   * `limits.repairsPerMinute` for a webhook, and while another examination runs, both counted per
+   * process; `access_unavailable` if a hook fails; `not_started` after `stop()`.
    *
    * @example
    * const { isPassed, checks } = await webhooks.deliveries.examine({ webhookId });
    * for (const { title, fix } of checks) if (fix !== null) console.log(`${title}: ${fix}`);
    */
-  examine(request: { webhookId: string; evenIfEnabled?: boolean | undefined }): Promise<Examination>;
+  examine(request: {
+    webhookId: string;
+    evenIfEnabled?: boolean | undefined;
+    signal?: AbortSignal | undefined;
+  }): Promise<Examination>;
 }
 
 /** A response within this time is prompt. */
 const PROMPT_MS = 3_000;
-
-/** How long one request may take. */
-export const REQUEST_MS = 5_000;
 
 interface CheckWords {
   title: string;
@@ -92,6 +115,8 @@ const ACCEPTS = "a 2xx";
 const REFUSES = "a 4xx, such as 400 or 401";
 const VERIFY =
   "Compute the signature over the raw bytes of the body and compare it before anything else. createReceiver({ secrets, onEvent }) does, and responds 400";
+const RESPOND_FIRST =
+  "Respond first, then work: let onEvent of createReceiver({ onEvent }) put the event into a queue and return.";
 
 /** The words of each check. Those of the portal are in its own languages. */
 const CHECKS: Record<ExaminationCheckName, CheckWords> = {
@@ -103,7 +128,7 @@ const CHECKS: Record<ExaminationCheckName, CheckWords> = {
   prompt: {
     title: "The time of the response",
     expected: `a response within ${PROMPT_MS / 1_000} s`,
-    fix: "Respond first, then work: let onEvent of createReceiver({ onEvent }) put the event into a queue and return.",
+    fix: `It is slow, but it works: deliveries wait longer than ${PROMPT_MS / 1_000} s. ${RESPOND_FIRST}`,
   },
   wrong_signature: {
     title: "A signature with another secret",
@@ -127,7 +152,7 @@ const CHECKS: Record<ExaminationCheckName, CheckWords> = {
   },
   duplicate: {
     title: "The first notification once more",
-    expected: `${ACCEPTS}, without acting a second time`,
+    expected: `${ACCEPTS}. Only the endpoint can tell that it does not act a second time`,
     fix: "An event may arrive twice. Remember the ids of events, and respond 2xx to those that you have handled. createReceiver({ duplicates: { ttlMs } }) does; with several processes, pass storage too, such as pgReceived({ pool }).",
   },
   unknown_type: {
@@ -155,14 +180,24 @@ const REFUSED: ReadonlySet<ExaminationCheckName> = new Set([
   "old_signature",
 ]);
 
-export const EXAMINATION_PROBLEMS: readonly ExaminationProblem[] = [
+export const EXAMINATION_PROBLEMS = [
   "unreachable",
+  "dropped",
   "late",
   "accepted",
   "refused",
   "redirected",
   "broken",
-];
+  "unverified",
+  "throttled",
+  "unavailable",
+] as const;
+
+/** With these problems, the response decides nothing. */
+const UNDECIDED: ReadonlySet<ExaminationProblem> = new Set(["unverified", "throttled", "unavailable"]);
+
+/** 4xx statuses that a server responds with before it verifies a signature. */
+const UNVERIFIED_STATUSES: ReadonlySet<number> = new Set([404, 405, 408, 410]);
 
 export const EXAMINATION_CHECKS: readonly ExaminationCheckName[] = Object.keys(
   CHECKS,
@@ -171,42 +206,85 @@ export const EXAMINATION_CHECKS: readonly ExaminationCheckName[] = Object.keys(
 /** The response to a check, or why there is none, as the reader of the report may see it. */
 type CheckedResponse = Pick<Attempt, "kind" | "status" | "code" | "durationMs">;
 
-/** Returns the mistake in the response to a check; `null` without one. */
+/** The most requests of an examination: each check sends one, except for `prompt`. */
+export const EXAMINATION_REQUESTS = EXAMINATION_CHECKS.length - 1;
+
+/** Returns the problem of a response, or of a missing one; `null` without a problem. */
 function findProblem(
   name: ExaminationCheckName,
-  { kind, status }: CheckedResponse,
+  { kind, status, durationMs }: CheckedResponse,
 ): ExaminationProblem | null {
-  if (status === null) return kind === "timeout" ? "late" : "unreachable";
+  if (name === "prompt") return durationMs > PROMPT_MS ? "late" : null;
+  if (status !== null) return findStatusProblem(status, REFUSED.has(name));
+  if (kind === "timeout") return "late";
+  return name === "signed" ? "unreachable" : "dropped";
+}
+
+function findStatusProblem(status: number, isToBeRefused: boolean): ExaminationProblem | null {
+  if (status === 429) return "throttled";
   if (status >= 500) return "broken";
   if (status >= 300 && status < 400) return "redirected";
   const isAccepted = status >= 200 && status < 300;
-  if (REFUSED.has(name)) return isAccepted ? "accepted" : null;
-  return isAccepted ? null : "refused";
+  if (!isToBeRefused) return isAccepted ? null : "refused";
+  if (isAccepted) return "accepted";
+  return UNVERIFIED_STATUSES.has(status) ? "unverified" : null;
 }
 
-const FIXES: Partial<Record<ExaminationProblem, string>> = {
-  redirected: "Register the address that it redirects to: redirects are not followed.",
+const FIXES: Record<Exclude<ExaminationAdvice, ExaminationCheckName>, string> = {
   unreachable: "There was no response: check the address, its certificate and its firewall.",
-  broken: "A 5xx means that it failed, and the notification is sent again.",
+  dropped:
+    "The connection ended without a response, although the first notification got one: look into the log of the endpoint and of its proxy.",
+  late: `There was no response before the deadline of deliveries. ${RESPOND_FIRST}`,
+  redirected: "Register the address that it redirects to: redirects are not followed.",
+  redirected_refusal:
+    "A redirect does not show that the signature was refused, and is not followed: respond 400 or 401.",
+  broken:
+    "A 5xx means that the endpoint failed, and the notification is sent again: look for the error in its log.",
+  broken_refusal:
+    "It did not accept the event. But a 5xx means that the endpoint failed, and what gets one is sent again: respond 400 or 401 to a bad signature, as createReceiver does.",
+  unverified:
+    "This status does not show that the signature was checked: respond 400 or 401 to a bad signature, as createReceiver does, then examine again.",
+  throttled:
+    "The endpoint limits the rate of requests, so this was not decided: let it accept ten requests within 25 s, or examine it again later.",
+  unavailable:
+    "The service itself can resolve no host name at the moment, which says nothing about the endpoint: examine it again later.",
 };
 
-/** Judges the response to a check. */
-export function judgeCheck(name: ExaminationCheckName, response: CheckedResponse): ExaminationCheck {
+/** The problems that the likely cause of a check explains, after what they say by themselves. */
+const LIKELY: ReadonlySet<ExaminationProblem> = new Set(["dropped", "late", "redirected", "broken"]);
+
+/** Chooses the advice by the problem first: only a wrong verdict always has the cause of its check. */
+function chooseAdvice(name: ExaminationCheckName, problem: ExaminationProblem): ExaminationAdvice[] {
+  if (problem === "accepted" || problem === "refused" || name === "prompt") return [name];
+  const isRefusal = REFUSED.has(name);
+  if (isRefusal && problem === "broken") return ["broken_refusal"];
+  if (isRefusal && problem === "redirected") return ["redirected_refusal"];
+  return isRefusal || name === "signed" || !LIKELY.has(problem) ? [problem] : [problem, name];
+}
+
+const isCheckName = (advice: ExaminationAdvice): advice is ExaminationCheckName => advice in CHECKS;
+
+/** @param problem replaces the one of the response. */
+export function judgeCheck(
+  name: ExaminationCheckName,
+  response: CheckedResponse,
+  problem: ExaminationProblem | null = findProblem(name, response),
+): ExaminationCheck {
   const { status, code, durationMs } = response;
-  const isLate = name === "prompt" && durationMs > PROMPT_MS;
-  const problem = isLate ? "late" : findProblem(name, response);
-  const { title, expected, fix } = CHECKS[name];
-  const hint = problem === null ? undefined : FIXES[problem];
+  const { title, expected } = CHECKS[name];
+  const advice = problem === null ? [] : chooseAdvice(name, problem);
+  const fixes = advice.map((step) => (isCheckName(step) ? CHECKS[step].fix : FIXES[step]));
   return {
     name,
-    result: problem === null ? "passed" : "failed",
+    result: problem === null ? "passed" : UNDECIDED.has(problem) ? "skipped" : "failed",
     problem,
     status,
     code: status === null ? code : null,
     durationMs,
     title,
     expected,
-    fix: problem === null ? null : hint === undefined ? fix : `${hint} ${fix}`,
+    fix: problem === null ? null : fixes.join(" "),
+    advice,
   };
 }
 
@@ -223,5 +301,6 @@ export function skipCheck(name: ExaminationCheckName): ExaminationCheck {
     title,
     expected,
     fix: null,
+    advice: [],
   };
 }

@@ -1,10 +1,11 @@
 /** Examines endpoints: sends each check of an examination, and reports. */
 
 import { randomUUID } from "node:crypto";
-import type { Clock } from "../../core/clock.js";
+import { type Clock, withTimeout } from "../../core/clock.js";
 import { PostbellError } from "../../core/errors.js";
 import { readCallArguments } from "../../core/known-names.js";
 import { createRateLimit } from "../../http/rate-limit.js";
+import { isResolverOutage } from "../../outbound/failure.js";
 import type { OutboundRequest, Send } from "../../outbound/types.js";
 import { newSecret } from "../../signature/signature.js";
 import type { Actor } from "../access.js";
@@ -24,7 +25,6 @@ import {
   type ExaminationCheck,
   type ExaminationCheckName,
   judgeCheck,
-  REQUEST_MS,
   skipCheck,
 } from "./examination.js";
 import { classifyResponse, toLoggedAttempt } from "./outcome.js";
@@ -32,8 +32,17 @@ import { takeToken } from "./recover.js";
 
 const HOUR_S = 3_600;
 
-/** No check begins later. With the last request, an examination ends before clients give up. */
+/** The time of an examination, hooks included: it ends before clients give up. */
+const EXAMINATION_MS = 25_000;
+
+/** No check begins later. */
 const LAST_CHECK_MS = 20_000;
+
+/** No response is awaited longer. `delivery.send` gets another second to notice its deadline. */
+const LAST_RESPONSE_MS = EXAMINATION_MS - 1_000;
+
+/** When to try again while another examination runs. */
+const RUNNING_MS = 5_000;
 
 /** Two seconds for the eight parts of a body. */
 const SLOW_PAUSE_MS = 280;
@@ -56,6 +65,8 @@ export interface ExaminedEndpoint {
   signature: WebhooksConfig["signature"];
   body: BodyForm;
   eventIdField: boolean;
+  /** How long a delivery waits for a response. */
+  deadlineMs: number;
   maxResponseBytes: number;
   /** The largest notification that the endpoint gets. */
   notificationBytes: number;
@@ -139,7 +150,7 @@ class ExaminationRequests {
       method: "POST",
       headers: signHeaders(isOurs ? signature : { ...signature, ed25519: [] }, content),
       body,
-      deadlineMs: REQUEST_MS,
+      deadlineMs: this.#endpoint.deadlineMs,
       maxBodyBytes: maxResponseBytes,
     });
   }
@@ -151,37 +162,75 @@ class ExaminationRequests {
   }
 }
 
+/** The time and the end of an examination. */
+interface ExaminationBounds {
+  clock: Clock;
+  /** When the call began, in monotonic time. */
+  startedAt: number;
+  /** Ends the examination, which then rejects with its reason. */
+  signal: AbortSignal;
+}
+
+/** Settles like `promise`, or rejects with the reason of the signal once it is aborted. */
+function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const abort = (): void => reject(signal.reason as Error);
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}
+
+/** A check, and that of its time. */
+interface MadeCheck {
+  check: ExaminationCheck;
+  prompt: ExaminationCheck;
+}
+
 /** Makes all checks, one after another. Without a 2xx to the first one, the others say nothing. */
 export async function examineEndpoint(
   endpoint: ExaminedEndpoint,
   send: Send,
-  clock: Clock,
+  { clock, startedAt, signal }: ExaminationBounds,
 ): Promise<Pick<Examination, "isPassed" | "checks">> {
   const requests = new ExaminationRequests(endpoint, clock);
-  const startedAt = clock.monotonic();
+  const canBeMade = (name: SentCheck): boolean => name !== "slow_body" || endpoint.canSendSlowly;
+  const getElapsedMs = (): number => clock.monotonic() - startedAt;
+
+  /** Sends the request of a check, and returns the check with that of its time. */
+  const makeCheck = async (name: SentCheck): Promise<MadeCheck> => {
+    const request = await requests.build(name);
+    signal.throwIfAborted();
+    const deadlineMs = Math.min(request.deadlineMs, Math.floor(LAST_RESPONSE_MS - getElapsedMs()));
+    const sentAt = clock.monotonic();
+    const response = await orAborted(send({ ...request, deadlineMs }), signal);
+    const durationMs = Math.max(0, Math.round(clock.monotonic() - sentAt));
+    const made = { ...classifyResponse(response, 0), durationMs };
+    const shown = endpoint.isOwnNetwork ? made : toLoggedAttempt(made);
+    const isCut = made.kind === "timeout" && deadlineMs < request.deadlineMs && name !== "signed";
+    const problem = isResolverOutage(made) ? "unavailable" : undefined;
+    const check = isCut ? skipCheck(name) : judgeCheck(name, shown, problem);
+    return { check, prompt: check.result === "passed" ? judgeCheck("prompt", shown) : skipCheck("prompt") };
+  };
+
   const checks: ExaminationCheck[] = [];
   let isAccepting = true;
   for (const name of EXAMINATION_CHECKS) {
     // It is judged by the first response.
     if (name === "prompt") continue;
-    const isPossible = name !== "slow_body" || endpoint.canSendSlowly;
-    if (!isAccepting || !isPossible || clock.monotonic() - startedAt > LAST_CHECK_MS) {
-      checks.push(skipCheck(name));
-      continue;
-    }
-    const request = await requests.build(name);
-    const sentAt = clock.monotonic();
-    const response = await send(request);
-    const durationMs = Math.max(0, Math.round(clock.monotonic() - sentAt));
-    const made = { ...classifyResponse(response, 0), durationMs };
-    const shown = endpoint.isOwnNetwork ? made : toLoggedAttempt(made);
-    const check = judgeCheck(name, shown);
+    const isMade: boolean = isAccepting && canBeMade(name) && getElapsedMs() <= LAST_CHECK_MS;
+    const { check, prompt }: MadeCheck = isMade
+      ? await makeCheck(name)
+      : { check: skipCheck(name), prompt: skipCheck("prompt") };
     checks.push(check);
     if (name !== "signed") continue;
     isAccepting = check.result === "passed";
-    checks.push(isAccepting ? judgeCheck("prompt", shown) : skipCheck("prompt"));
+    checks.push(prompt);
   }
-  return { isPassed: checks.every(({ result }) => result !== "failed"), checks };
+  const isPassed = checks.every(
+    ({ name, result }) => result === "passed" || (name !== "prompt" && !canBeMade(name)),
+  );
+  return { isPassed, checks };
 }
 
 const webhookEnabled = (): PostbellError =>
@@ -191,10 +240,14 @@ const webhookEnabled = (): PostbellError =>
     { field: "evenIfEnabled" },
   );
 
+const hookUnavailable = (message: string): PostbellError =>
+  new PostbellError("access_unavailable", `${message}, so nothing was sent. Try again later.`);
+
+/** @param getSignal returns the signal that `stop()` aborts; aborted until the next start. */
 export function createExaminations(
   base: ServiceBase,
   entitlement: Entitlement,
-  send: Send,
+  { send, getSignal }: { send: Send; getSignal: () => AbortSignal },
 ): (actor: Actor) => ExaminationCalls {
   const { store, config, catalogue, audit } = base;
   const { clock, delivery, limits } = config;
@@ -205,11 +258,8 @@ export function createExaminations(
 
   const toEndpoint = async (webhook: WebhookRecord): Promise<ExaminedEndpoint> => {
     const headers = (await hostHeadersFor?.(webhook)) ?? null;
-    if (hostHeadersFor !== undefined && headers === null) {
-      const message =
-        "delivery.headers threw, took too long or returned an invalid value, so nothing was sent.";
-      throw new PostbellError("access_unavailable", `${message} Try again later.`);
-    }
+    if (hostHeadersFor !== undefined && headers === null)
+      throw hookUnavailable("delivery.headers threw, took too long or returned an invalid value");
     const { id, account, url } = webhook;
     const secrets = listSecrets(webhook, store.now());
     return {
@@ -220,6 +270,7 @@ export function createExaminations(
       signature: config.signature,
       body: config.body,
       eventIdField: delivery.eventIdField,
+      deadlineMs: delivery.deadlineMs,
       maxResponseBytes: delivery.maxResponseBytes,
       notificationBytes: limits.notificationBytes,
       canSendSlowly: delivery.send === undefined,
@@ -231,12 +282,16 @@ export function createExaminations(
 
   return (actor) => ({
     async examine(request) {
-      const input = readCallArguments("examine", request, ["webhookId", "evenIfEnabled"]);
-      const { webhookId, evenIfEnabled = false } = input;
-      if (typeof evenIfEnabled !== "boolean")
-        throw invalidField("evenIfEnabled", "evenIfEnabled must be true or false.");
+      const startedAt = clock.monotonic();
+      const { webhookId, evenIfEnabled, signal } = readRequest(request, getSignal());
+      /** Ends the wait for hooks in time, too. */
+      const inTime = <T>(promise: Promise<T>): Promise<T> => {
+        const leftMs = Math.max(0, startedAt + EXAMINATION_MS - clock.monotonic());
+        const late = (): PostbellError => hookUnavailable("The hooks of the service took too long");
+        return orAborted(withTimeout(clock, leftMs, promise, late), signal);
+      };
       const webhook = await entitlement.find(webhookId, actor);
-      await entitlement.requireManager(webhook, actor);
+      await inTime(entitlement.requireManager(webhook, actor));
       if (webhook.status === "ENABLED" && !evenIfEnabled) throw webhookEnabled();
       const { account } = webhook;
       if (running.has(account)) throw stillRunning();
@@ -244,9 +299,10 @@ export function createExaminations(
       if (refusal !== undefined) throw refusal;
       running.add(account);
       try {
-        const endpoint = await toEndpoint(webhook);
+        const endpoint = await inTime(toEndpoint(webhook));
         audit.record({ account, action: "webhook.examined", actor: toAuditActor(actor), webhookId });
-        return { at: new Date(store.now()), ...(await examineEndpoint(endpoint, send, clock)) };
+        const at = new Date(store.now());
+        return { at, ...(await examineEndpoint(endpoint, send, { clock, startedAt, signal })) };
       } finally {
         running.delete(account);
       }
@@ -254,9 +310,24 @@ export function createExaminations(
   });
 }
 
+type ExamineRequest = Parameters<ExaminationCalls["examine"]>[0];
+
+/** Checks the arguments, and joins the signal of the caller with that of the service. */
+function readRequest(request: ExamineRequest, stopped: AbortSignal) {
+  const input = readCallArguments("examine", request, ["webhookId", "evenIfEnabled", "signal"]);
+  const { webhookId, evenIfEnabled = false, signal } = input;
+  if (typeof evenIfEnabled !== "boolean")
+    throw invalidField("evenIfEnabled", "evenIfEnabled must be true or false.");
+  if (signal !== undefined && !(signal instanceof AbortSignal))
+    throw invalidField("signal", "signal must be an AbortSignal.");
+  stopped.throwIfAborted();
+  const joined = signal === undefined ? stopped : AbortSignal.any([signal, stopped]);
+  return { webhookId, evenIfEnabled, signal: joined };
+}
+
 const stillRunning = (): PostbellError =>
   new PostbellError(
     "rate_limited",
-    `Another examination of this account is running; try again in ${REQUEST_MS / 1_000} s.`,
-    { retryAfterMs: REQUEST_MS },
+    `Another examination of this account is running; try again in ${RUNNING_MS / 1_000} s.`,
+    { retryAfterMs: RUNNING_MS },
   );

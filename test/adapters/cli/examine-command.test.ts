@@ -59,7 +59,9 @@ describe("postbell examine", () => {
 
   it("sends plain events with --plain", LIMIT, async () => {
     const { code, out } = await told(await serveReceiver("plain"), "--plain", "--json");
-    expect(JSON.parse(out)).toMatchObject({ isPassed: true });
+    const report = JSON.parse(out) as Record<string, unknown>;
+    expect(Object.keys(report)).toEqual(["at", "isPassed", "checks"]);
+    expect(report).toMatchObject({ isPassed: true, at: expect.stringMatching(/^\d{4}-.*Z$/) as unknown });
     expect(code).toBe(0);
   });
 

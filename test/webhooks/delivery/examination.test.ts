@@ -2,7 +2,9 @@
 
 import { describe, expect, it } from "vitest";
 import type { Subscriber, WebhooksOptions } from "../../../src/index.js";
+import type { OutboundResult } from "../../../src/ports.js";
 import { createReceiver } from "../../../src/receiver/index.js";
+import type { ManualClock } from "../../../src/testing/manual-clock.js";
 import type { Examination } from "../../../src/webhooks/delivery/examination.js";
 import type { AuditEntry } from "../../../src/webhooks/webhook.js";
 import {
@@ -206,6 +208,127 @@ describe("deliveries.examine", () => {
     expect(results).toMatchObject({ prompt: "late", unsigned: "broken", duplicate: "refused" });
   });
 
+  it("advises by the problem: a 5xx in place of a refusal is no open door", async () => {
+    const harness = await start();
+    harness.respond((sent) => (isSignedBy(sent, harness.secret) ? 200 : 500));
+    const { checks } = await harness.examine();
+    const wrong = checks.find(({ name }) => name === "wrong_signature");
+    expect(wrong).toMatchObject({ result: "failed", problem: "broken", advice: ["broken_refusal"] });
+    expect(wrong?.fix).toMatch(/^It did not accept the event\..*respond 400 or 401/);
+    harness.respond(() => 500);
+    const [first] = (await harness.examine()).checks;
+    expect(first).toMatchObject({ problem: "broken", advice: ["broken"] });
+    expect(first?.fix).not.toContain("secret");
+  });
+
+  it("waits for the first response as long as deliveries do, and advises to respond promptly", async () => {
+    const harness = await start();
+    const { clock } = harness;
+    harness.respond(() => new Promise((resolve) => clock.setTimeout(() => resolve(response(200)), 14_000)));
+    const slow = harness.examine();
+    await harness.run(MINUTE);
+    const { checks } = await slow;
+    expect(checks[0]).toMatchObject({ name: "signed", result: "passed", durationMs: 14_000 });
+    expect(checks[1]?.fix).toMatch(/^It is slow, but it works/);
+    harness.respond(() => new Promise(() => {}));
+    const hanging = harness.examine();
+    await harness.run(MINUTE);
+    const [first] = (await hanging).checks;
+    expect(first).toMatchObject({ problem: "late", advice: ["late"] });
+    expect(first?.fix).toContain("Respond first, then work");
+  });
+
+  it("decides nothing in an outage of its own resolver, and says so", async () => {
+    const harness = await start();
+    harness.respond(() => ({ kind: "dns", code: "RESOLVER_UNAVAILABLE", message: "" }));
+    const report = await harness.examine();
+    expect(report.isPassed).toBe(false);
+    expect(report.checks[0]).toMatchObject({ result: "skipped", problem: "unavailable" });
+    expect(report.checks[0]?.fix).toContain("says nothing about the endpoint");
+    expect(harness.sent).toHaveLength(1);
+  });
+
+  it.each([
+    [404, "unverified"],
+    [408, "unverified"],
+    [429, "throttled"],
+  ])("does not take a %i to a bad signature for its refusal: %s", async (status, problem) => {
+    const harness = await start();
+    let count = 0;
+    harness.respond(() => (count++ === 0 ? 200 : status));
+    const { isPassed, checks } = await harness.examine();
+    const bad = checks.filter(({ name }) => /signature|changed|unsigned/.test(name));
+    expect(bad).toHaveLength(4);
+    for (const check of bad) expect(check).toMatchObject({ result: "skipped", problem, status });
+    expect(isPassed).toBe(false);
+  });
+
+  it("is ended by stop(), sends nothing afterwards, and is refused until the next start", async () => {
+    const harness = await start();
+    const { webhooks, sent, examine, clock } = harness;
+    await webhooks.start();
+    let count = 0;
+    const answer = () =>
+      count++ < 2
+        ? 200
+        : new Promise<OutboundResult>((resolve) => clock.setTimeout(() => resolve(response(200)), 100));
+    harness.respond(answer);
+    const ended = examine().catch((error: unknown) => error);
+    await harness.quiet();
+    expect(sent).toHaveLength(3);
+    await harness.stop(0);
+    expect(await ended).toMatchObject({ code: "not_started" });
+    await harness.run(MINUTE);
+    expect(sent).toHaveLength(3);
+    await expect(examine()).rejects.toMatchObject({ code: "not_started" });
+    await webhooks.start();
+    const again = examine();
+    await harness.run(MINUTE);
+    expect((await again).checks).toHaveLength(10);
+  });
+
+  it("is ended by the signal of its caller, with the reason of the signal", async () => {
+    const harness = await start();
+    const { deliveries, webhookId, sent } = harness;
+    const leave = new AbortController();
+    harness.respond(() => new Promise(() => {}));
+    const request = { webhookId, evenIfEnabled: true, signal: leave.signal };
+    const ended = deliveries.examine(request).catch((error: unknown) => error);
+    await harness.quiet();
+    leave.abort(new Error("left"));
+    expect(await ended).toMatchObject({ message: "left" });
+    expect(sent).toHaveLength(1);
+    harness.respond(() => 200);
+    expect((await harness.examine()).checks).toHaveLength(10);
+    const wrong = { ...request, signal: 1 as unknown as AbortSignal };
+    await expect(deliveries.examine(wrong)).rejects.toMatchObject({ field: "signal" });
+  });
+
+  it("takes at most 25 s from the call on, with slow hooks and a slow endpoint", async () => {
+    let clock: ManualClock | undefined;
+    const slowly = <T>(value: T, ms: number): Promise<T> =>
+      new Promise((resolve) => clock?.setTimeout(() => resolve(value), ms));
+    const harness = await start({
+      access: { authenticate: () => null, canRead: () => true, canActFor: () => slowly(true, 4_500) },
+      delivery: { headers: () => slowly({}, 4_500) },
+    });
+    clock = harness.clock;
+    harness.respond(() => slowly(response(200), 4_900));
+    const begunAt = clock.now();
+    let endedAt = Number.POSITIVE_INFINITY;
+    const examined = harness.webhooks
+      .as(COLLEAGUE)
+      .deliveries.examine({ webhookId: harness.webhookId, evenIfEnabled: true })
+      .finally(() => {
+        endedAt = harness.clock.now();
+      });
+    await harness.run(MINUTE);
+    const { isPassed, checks } = await examined;
+    expect(endedAt - begunAt).toBeLessThanOrEqual(25_000);
+    expect(checks.at(-1)).toMatchObject({ result: "skipped", problem: null });
+    expect(isPassed).toBe(false);
+  });
+
   it("ends when its time is over, and says that the rest was not checked", async () => {
     const harness = await start();
     const { clock } = harness;
@@ -266,7 +389,10 @@ describe("deliveries.examine", () => {
     await harness.quiet();
     // Before the assertion: a second examination that is not refused ends too, and the test fails.
     hold.resolve(response(500));
-    expect(await second).toMatchObject({ code: "rate_limited", message: /is running/ as unknown });
+    expect(await second).toMatchObject({
+      code: "rate_limited",
+      message: expect.stringContaining("is running") as unknown,
+    });
     await first;
     await examine();
     await expect(examine()).rejects.toMatchObject({ code: "rate_limited", retryAfterMs: 30_000 });
@@ -298,6 +424,36 @@ describe("deliveries.examine", () => {
     await webhooks.registrations.rotateSecret({ id: webhookId });
     await harness.examine();
     expect(isSignedBy(harness.sent[0] as Sent, secret)).toBe(true);
+  });
+
+  it("costs a REST client nothing while it is refused, and ends when the client leaves", async () => {
+    const { webhooks, webhookId, respond, quiet, sent } = await start();
+    const costs: number[] = [];
+    const post = async (json: object, signal?: AbortSignal) => {
+      const request = {
+        method: "POST",
+        path: `/v1/webhooks/${webhookId}/examination`,
+        query: "",
+        headers: { "content-type": "application/json" },
+        body: Buffer.from(JSON.stringify(json)),
+        baseUrl: "https://a.example",
+        signal,
+      };
+      return (await webhooks.as(SUBSCRIBER).handle(request, { onCost: (cost) => costs.push(cost) }))?.status;
+    };
+    expect(await post({})).toBe(409);
+    expect(costs).toEqual([]);
+    expect(await post({ even_if_enabled: true })).toBe(200);
+    expect(costs).toEqual([9]);
+    const before = sent.length;
+    respond(() => new Promise(() => {}));
+    const leave = new AbortController();
+    const left = post({ even_if_enabled: true }, leave.signal);
+    await quiet();
+    leave.abort();
+    expect(await left).toBe(400);
+    expect(costs).toEqual([9, 9]);
+    expect(sent).toHaveLength(before + 1);
   });
 
   it("responds over REST with the report, or 409 without the confirmation", async () => {

@@ -1,5 +1,6 @@
 /** Diagnoses a webhook: examines its endpoint, and explains why it did or did not get an event. */
 
+import type { ComponentChild } from "preact";
 import { useState } from "preact/hooks";
 import type {
   DeliveryJson,
@@ -31,8 +32,10 @@ const RESULTS: Record<ExaminationCheckJson["result"], [tone: Tone, icon: typeof 
 const RECEIVER = "createReceiver({ secrets, onEvent })";
 const ON_EVENT = "createReceiver({ onEvent: async (event) => queue.add(event) })";
 
+type CheckName = ExaminationCheckJson["name"];
+
 /** The code of a receiver that passes a check. */
-const CODES: Record<ExaminationCheckJson["name"], string> = {
+const CODES: Record<CheckName, string> = {
   signed: RECEIVER,
   prompt: ON_EVENT,
   wrong_signature: RECEIVER,
@@ -58,12 +61,16 @@ function describeResponse({ status, code, durationMs }: ExaminationCheckJson): s
     : words.answered({ status: String(status), duration });
 }
 
+/** Says what to do about a check, or about its problem. */
+const describeAdvice = (step: ExaminationCheckJson["advice"][number]): ComponentChild =>
+  step in CODES
+    ? texts.diagnosis.fixes[step as CheckName]({ code: <code key="code">{CODES[step as CheckName]}</code> })
+    : texts.diagnosis.hints[step as Exclude<typeof step, CheckName>];
+
 function CheckRow({ check }: { check: ExaminationCheckJson }) {
-  const { name, result, problem } = check;
+  const { name, result, problem, advice } = check;
   const words = texts.diagnosis;
   const [tone, Icon] = RESULTS[result];
-  const hints: Partial<Record<string, string>> = words.hints;
-  const hint = hints[problem ?? ""];
   return (
     <li>
       <Badge tone={tone}>
@@ -76,8 +83,9 @@ function CheckRow({ check }: { check: ExaminationCheckJson }) {
           <p>
             {name !== "prompt" &&
               `${words.shouldAnswer({ expected: REFUSED.includes(name) ? words.refuse : words.accept })} `}
-            {hint !== undefined && `${hint} `}
-            {words.fixes[name]({ code: <code key="code">{CODES[name]}</code> })}
+            {advice.map((step) => (
+              <span key={step}>{describeAdvice(step)} </span>
+            ))}
           </p>
         )}
       </div>
@@ -85,10 +93,11 @@ function CheckRow({ check }: { check: ExaminationCheckJson }) {
   );
 }
 
-const summarise = ({ isPassed, checks }: ExaminationJson): string =>
-  isPassed
-    ? texts.diagnosis.allPassed
-    : texts.diagnosis.failedChecks({ count: checks.filter(({ result }) => result === "failed").length });
+function summarise({ isPassed, checks }: ExaminationJson): string {
+  if (isPassed) return texts.diagnosis.allPassed;
+  const count = checks.filter(({ result }) => result === "failed").length;
+  return count === 0 ? texts.diagnosis.undecided : texts.diagnosis.failedChecks({ count });
+}
 
 /** The report of an examination: a row for each check. */
 function Report({ report }: { report: ExaminationJson }) {
