@@ -65,6 +65,9 @@ export const closeHeaders = (seal: Seal, headers: Readonly<Record<string, string
 export const openHeaders = (seal: Seal, stored: string, id: string): Record<string, string> =>
   JSON.parse(seal.open(stored, `${id}/headers`)) as Record<string, string>;
 
+/** Returns the name of a data key in base64. */
+export const nameDataKey = (key: string): string => getKeyName(Buffer.from(key, "base64"));
+
 const toDataKeyPlace = (account: string): string => `account ${account}`;
 
 /** Seals the data key of an account. */

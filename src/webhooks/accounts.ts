@@ -6,6 +6,7 @@ import { nextTurn } from "../core/next-turn.js";
 import { isUuid } from "../core/uuid.js";
 import { checkName, readLimit } from "./call-arguments.js";
 import type { ServiceBase } from "./config/config.js";
+import { KEEP_KEY_MS } from "./events/data-keys.js";
 import { type List, PagedList } from "./list.js";
 import type { AccountSummary, ErasedRecords } from "./store.js";
 
@@ -68,6 +69,8 @@ export interface Accounts {
    * It may run while workers deliver: attempts in flight finish, and their results are dropped. It
    * works in small steps; if it rejects, the rest is still there, and calling it again goes on.
    * First end what still emits events and registers webhooks of the account, or this may be kept.
+   * With `sealEvents`, it resolves 10 seconds after it has erased the key of the account, when no
+   * process has the key any more.
    *
    * Copies outside the storage's current data are not erased: backups, logs, your outbox.
    * SECURITY.md lists them. The `audit` hook hears of it; the audit log does not keep it.
@@ -117,7 +120,7 @@ export interface Events {
   erase(request: EraseEvents): Promise<ErasedEvents>;
 }
 
-export function createAccounts({ store, sealer, audit }: ServiceBase): {
+export function createAccounts({ store, sealer, audit, config }: ServiceBase): {
   accounts: Accounts;
   events: Events;
 } {
@@ -172,8 +175,6 @@ export function createAccounts({ store, sealer, audit }: ServiceBase): {
         checkName("account", account);
         // Entries that still wait to be written must not follow the erasure.
         await audit.settled();
-        // Before the rest, so that from now on no copy of its events can be opened.
-        await sealer.erase(account);
         const sum = { webhooks: 0, events: 0, deliveries: 0, auditEntries: 0, rememberedIds: 0 };
         let cursor: string | null | undefined;
         while (cursor !== null) {
@@ -186,6 +187,11 @@ export function createAccounts({ store, sealer, audit }: ServiceBase): {
           cursor = next;
           if (cursor !== null) await nextTurn();
         }
+        // After its webhooks, whose workers would report that its events cannot be opened.
+        const now = store.now();
+        await sealer.erase(account, { now, forgetAt: now + config.retention.keepMs + ERASED_KEYS_MS });
+        // Other processes may seal with the key until then, also if the account is registered again.
+        if (sealer.seals) await new Promise<void>((done) => config.clock.setTimeout(done, KEEP_KEY_MS));
         audit.record({ account, action: "account.erased", actor: HOST });
         return sum;
       },
@@ -215,6 +221,9 @@ export function createAccounts({ store, sealer, audit }: ServiceBase): {
 
 /** Events that are found and erased together: a call of the storage takes a hundred. */
 const FOUND_TOGETHER = 50;
+
+/** Besides the retention: longer than a delivery is retried, or a backup is restored late. */
+const ERASED_KEYS_MS = 4 * 86_400_000;
 
 const HOST = { type: "host" } as const;
 

@@ -23,12 +23,15 @@ function guardDataKeys(store: DataKeyStore, bounded: GuardCall): DataKeyStore {
   const read = store.readDataKeys?.bind(store);
   const add = store.addDataKey?.bind(store);
   const erase = store.eraseDataKey?.bind(store);
-  if (read === undefined || add === undefined || erase === undefined) return {};
+  const isErased = store.isDataKeyErased?.bind(store);
+  if (read === undefined || add === undefined || erase === undefined || isErased === undefined) return {};
   return {
     sealsDataKeys: store.sealsDataKeys,
+    losesDataKeys: store.losesDataKeys,
     readDataKeys: bounded(read),
     addDataKey: bounded(add),
     eraseDataKey: bounded(erase),
+    isDataKeyErased: bounded(isErased),
   };
 }
 
@@ -77,10 +80,11 @@ export function guardWebhookStore(store: WebhookStore, circuit: StorageCircuit):
  * Creates the sealer of a service, on the store of the service or on that of `keyStorage`, which
  * may have an outage of its own.
  *
- * @throws `invalid_option` if `sealEvents` is on and the keys would be stored in plain text.
+ * @throws `invalid_option` if `sealEvents` is on and the keys would be stored in plain text, or if
+ * they would end with the process, and the events would not.
  */
 export function createSealer(
-  { sealEvents: seals, keyStorage, clock }: WebhooksConfig,
+  { sealEvents: seals, storage, keyStorage, clock }: WebhooksConfig,
   context: StorageContext,
   store: WebhookStore,
   telemetry: Telemetry | undefined,
@@ -95,7 +99,15 @@ export function createSealer(
       { field: "sealEvents" },
     );
   }
-  return new EventSealer({ store: keys, clock, seals, isShared: keyStorage === undefined });
+  const isShared = keyStorage === undefined || keyStorage === storage;
+  if (!isShared && keys.losesDataKeys === true) {
+    throw new PostbellError(
+      "invalid_option",
+      "createWebhooks: keyStorage loses its keys when the process ends, and with them every event in storage that was sealed: pass a keyStorage that lasts, or leave it out.",
+      { field: "keyStorage" },
+    );
+  }
+  return new EventSealer({ store: keys, clock, seals, isShared });
 }
 
 function guardKeyStore(

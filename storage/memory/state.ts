@@ -66,6 +66,8 @@ export interface State {
   audit: AuditLogs;
   /** The data keys of accounts. They end with the process, as the events do. */
   dataKeys: Map<string, string>;
+  /** The names of erased data keys, and until when they are kept. */
+  erasedKeys: Map<string, number>;
   watchers: Set<{ listener: (at: number) => void }>;
   /**
    * The storage's time at which the monotonic clock stood at 0; set when the time is first read.
@@ -110,6 +112,7 @@ export function createState(limits: MemoryLimits): State {
     removals: new Map(),
     audit: { logs: new Map(), size: 0 },
     dataKeys: new Map(),
+    erasedKeys: new Map(),
     watchers: new Set(),
     epoch: undefined,
     pending: 0,

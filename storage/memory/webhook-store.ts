@@ -11,6 +11,7 @@ import type {
   WebhookStore,
 } from "../../src/webhooks/store.js";
 import { getEndpointState } from "../queue/account-summary.js";
+import { nameDataKey } from "../seal.js";
 import { createMemoryAccounts } from "./accounts.js";
 import { parsePageStart } from "./collections.js";
 import { createMemoryDeliveryLog } from "./delivery-log.js";
@@ -80,11 +81,12 @@ export function createMemoryWebhookStore(
 const DATA_KEY_BYTES = 300;
 
 function createMemoryDataKeys({ state }: MemoryStoreContext, now: () => number): DataKeyStore {
-  const { dataKeys } = state;
+  const { dataKeys, erasedKeys } = state;
   const bytesOf = (account: string): number => DATA_KEY_BYTES + textBytes(account);
   return {
     // The heap is on no disk, and a copy of it has every key, wherever it comes from.
     sealsDataKeys: true,
+    losesDataKeys: true,
     readDataKeys: async (accounts) => accounts.map((account) => dataKeys.get(account)),
 
     async addDataKey({ account, key }) {
@@ -96,9 +98,20 @@ function createMemoryDataKeys({ state }: MemoryStoreContext, now: () => number):
       return { key, isCommitted: true };
     },
 
-    async eraseDataKey(account) {
-      if (dataKeys.delete(account)) state.bytes -= bytesOf(account);
+    async eraseDataKey({ account, now: at, forgetAt }) {
+      for (const [name, until] of erasedKeys) {
+        if (until > at) continue;
+        erasedKeys.delete(name);
+        state.bytes -= DATA_KEY_BYTES;
+      }
+      const key = dataKeys.get(account);
+      if (key === undefined) return;
+      dataKeys.delete(account);
+      erasedKeys.set(nameDataKey(key), forgetAt);
+      state.bytes -= bytesOf(account) - DATA_KEY_BYTES;
     },
+
+    isDataKeyErased: async ({ name }) => erasedKeys.has(name),
   };
 }
 

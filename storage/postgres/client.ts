@@ -62,6 +62,10 @@ export interface PostgresPool {
   connect(): Promise<PgPoolClient>;
   /** Ends the pool. The storage only ends a pool that it has made. */
   end(): Promise<void>;
+  /** How many clients the pool has, how many are not lent, and how many calls wait for one. */
+  readonly totalCount?: number | undefined;
+  readonly idleCount?: number | undefined;
+  readonly waitingCount?: number | undefined;
   readonly options?: { readonly binary?: boolean | undefined; readonly max?: number | undefined } | undefined;
 }
 

@@ -97,6 +97,14 @@ export async function borrow<T>(
   }
 }
 
+const NO_FREE_CLIENT = new PostbellError("storage_unavailable", "No connection of the pool is free.");
+
+/** Returns true if `connect` lends a client at once. A pool that does not tell has none. */
+function hasFreeClient({ totalCount, idleCount, waitingCount, options }: PostgresPool): boolean {
+  if (totalCount === undefined || idleCount === undefined || waitingCount === undefined) return false;
+  return idleCount + (options?.max ?? 0) - totalCount > waitingCount;
+}
+
 export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDatabase {
   const { createTransaction, joinTransaction, prepare, getClock } = options;
 
@@ -107,10 +115,14 @@ export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDat
   const runOnce = async <T>(
     begin: string | undefined,
     work: (transaction: SqlTransaction) => Promise<T>,
+    isPossible: (pool: PostgresPool) => boolean = () => true,
   ): Promise<T> => {
     let isCommitting = false;
     try {
-      return await borrow(await options.pool(), async (client) => {
+      const pool = await options.pool();
+      // `borrow` asks for the client in the same turn, so nobody else takes it.
+      if (!isPossible(pool)) throw NO_FREE_CLIENT;
+      return await borrow(pool, async (client) => {
         const transaction = createTransaction(client);
         if (begin === undefined) return work(transaction);
         transaction.begin(begin);
@@ -134,12 +146,13 @@ export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDat
   const run = async <T>(
     begin: string | undefined,
     work: (transaction: SqlTransaction) => Promise<T>,
+    isPossible?: (pool: PostgresPool) => boolean,
   ): Promise<T> => {
     await prepare();
     const clock = getClock();
     let stale = 0;
     try {
-      return await retry(() => runOnce(begin, work), {
+      return await retry(() => runOnce(begin, work, isPossible), {
         clock,
         retries: RETRIES,
         shouldRetry: isTransactionConflict,
@@ -159,6 +172,14 @@ export function createPostgresDatabase(options: PostgresDatabaseOptions): SqlDat
       run(isDurable ? BEGIN : BEGIN_LOOSE, work),
     read: (work, { isOneStatement = false }: SqlReadOptions = {}) =>
       run(isOneStatement ? undefined : BEGIN_READ, work),
+    async writeIfFree(work) {
+      try {
+        return await run(BEGIN, work, hasFreeClient);
+      } catch (error) {
+        if (error === NO_FREE_CLIENT) return undefined;
+        throw error;
+      }
+    },
     async join(connection, work) {
       const { query, on } = connection as Partial<PgClient>;
       if (typeof query !== "function") {

@@ -1,40 +1,55 @@
-/** The data keys of accounts on Redis. */
+/** The data keys of accounts on Redis. Their stored text is their name, a point, and the sealed key. */
 
+import { isPostbellError, PostbellError } from "../../src/core/errors.js";
 import type { DataKeyStore } from "../../src/webhooks/store.js";
-import { closeDataKey, openDataKey } from "../seal.js";
+import { closeDataKey, nameDataKey, openDataKey } from "../seal.js";
 import { encodeText } from "./codec.js";
 import type { RedisFunction } from "./library.js";
 import type { Partition } from "./partition.js";
 import type { RedisStoreContext } from "./session.js";
 
 export function createRedisDataKeys(context: RedisStoreContext): DataKeyStore {
-  const { partitions, seal } = context;
+  const { partitions, seal, logger } = context;
 
-  const change = async (
-    name: RedisFunction,
-    account: string,
-    options: { key?: string; stored?: string },
-  ): Promise<unknown> => {
-    const now = await context.connect(0);
+  const change = async (name: RedisFunction, account: string, options: object, at = 0) => {
+    const now = await context.connect(at);
     const { dataKeys } = partitions.ofAccount(account);
     const call = { now, options: { account: encodeText(account), ...options } };
-    return (await context.runDurably(name, dataKeys, call)).reply;
+    return context.runDurably(name, dataKeys, call);
   };
 
-  const readSealed = async (partition: Partition, accounts: string[]): Promise<[string, string][]> => {
+  const close = (key: string, account: string): string =>
+    `${nameDataKey(key)}.${closeDataKey(seal, key, account)}`;
+
+  const open = (account: string, stored: string): string => {
+    const sealed = stored.slice(stored.indexOf(".") + 1);
+    const key = openDataKey(seal, sealed, account);
+    if (!seal.isCurrent(sealed)) void sealAgain(account, key, stored);
+    return key;
+  };
+
+  /** Seals a key with the first key of the host. Reading must not fail because writing does. */
+  const sealAgain = async (account: string, key: string, stored: string): Promise<void> => {
+    try {
+      await change("replaceDataKey", account, { key: close(key, account), stored });
+    } catch (error) {
+      logger.debug({ error }, "a data key could not be sealed with the first of sealKeys; retried later");
+    }
+  };
+
+  /** Reads the keys of one partition. Errors are those of their accounts. */
+  const readPartition = async (partition: Partition, accounts: string[]) => {
     const [key = ""] = partition.dataKeys.keys;
     const texts = (await context.call("HMGET", key, ...accounts.map(encodeText))) as (string | null)[];
-    return accounts.flatMap((account, index): [string, string][] => {
+    return accounts.map((account, index): [string, string | PostbellError | undefined] => {
       const text = texts[index];
-      return text == null ? [] : [[account, text]];
+      try {
+        return [account, text == null ? undefined : open(account, text)];
+      } catch (error) {
+        if (!isPostbellError(error)) throw error;
+        return [account, error];
+      }
     });
-  };
-
-  const open = async (account: string, stored: string): Promise<string> => {
-    const key = openDataKey(seal, stored, account);
-    if (!seal.isCurrent(stored))
-      await change("replaceDataKey", account, { key: closeDataKey(seal, key, account), stored });
-    return key;
   };
 
   return {
@@ -47,21 +62,43 @@ export function createRedisDataKeys(context: RedisStoreContext): DataKeyStore {
         const partition = partitions.ofAccount(account);
         byPartition.set(partition, [...(byPartition.get(partition) ?? []), account]);
       }
-      const read = await Promise.all(
-        [...byPartition].map(([partition, names]) => readSealed(partition, names)),
-      );
-      const keys = new Map<string, string>();
-      for (const [account, stored] of read.flat()) keys.set(account, await open(account, stored));
+      const keys = new Map<string, string | PostbellError | undefined>();
+      const errors: unknown[] = [];
+      const read = async ([partition, names]: [Partition, string[]]): Promise<void> => {
+        try {
+          for (const [account, key] of await readPartition(partition, names)) keys.set(account, key);
+        } catch (error) {
+          if (!isPostbellError(error)) throw error;
+          errors.push(error);
+          for (const account of names) keys.set(account, error);
+        }
+      };
+      await Promise.all([...byPartition].map(read));
+      // The whole Redis is away: the circuit has to know.
+      if (errors.length > 0 && errors.length === byPartition.size) throw errors[0];
       return accounts.map((account) => keys.get(account));
     },
 
     async addDataKey({ account, key }) {
-      const stored = await change("addDataKey", account, { key: closeDataKey(seal, key, account) });
-      return { key: await open(account, String(stored)), isCommitted: true };
+      const { reply } = await change("addDataKey", account, { key: close(key, account) });
+      return { key: open(account, String(reply)), isCommitted: true };
     },
 
-    async eraseDataKey(account) {
-      await change("eraseDataKey", account, {});
+    async eraseDataKey({ account, now, forgetAt }) {
+      const { confirmed } = await change("eraseDataKey", account, { forgetAt }, now);
+      if (confirmed === false) {
+        throw new PostbellError(
+          "storage_unavailable",
+          "No replica has confirmed in time that the data key was erased, so a failover could bring it back. Erase the account again.",
+          { isOutage: false },
+        );
+      }
+    },
+
+    async isDataKeyErased({ account, name }) {
+      await context.connect(0);
+      const [, key = ""] = partitions.ofAccount(account).dataKeys.keys;
+      return (await context.call("ZSCORE", key, name)) !== null;
     },
   };
 }

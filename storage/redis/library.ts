@@ -103,7 +103,7 @@ const SEPARATE = [
 const BODY = [
   toLuaList("PARTITION_KEYS", PARTITION_KEYS),
   toLuaList("AUDIT_KEYS", ["audit"]),
-  toLuaList("DATA_KEYS", ["dataKeys"]),
+  toLuaList("DATA_KEYS", ["dataKeys", "erasedKeys"]),
   toLuaList("CONTENT_KEYS", CONTENT_KEYS),
   ...SHARED,
   ...SEPARATE.map((file) => `do\n${file}end`),

@@ -48,7 +48,7 @@ export interface Partition extends KeySet {
   readonly number: number;
   /** The audit log, which only the functions on it name. */
   readonly audit: KeySet;
-  /** The data keys of accounts, which only the function on them names. */
+  /** The data keys of accounts and the names of erased ones, which only the functions on them name. */
   readonly dataKeys: KeySet;
   key(name: (typeof KEYS)[keyof typeof KEYS]): string;
 }
@@ -74,7 +74,13 @@ export function createPartitions(prefix: string, count: number): Partitions {
   const all = Array.from({ length: count }, (_, number): Partition => {
     const key = (name: string): string => `{${prefix}:${number}}:${name}`;
     const on = (names: readonly string[]): KeySet => ({ keys: names.map(key) });
-    return { number, ...on(Object.values(KEYS)), audit: on(["audit"]), dataKeys: on(["data-keys"]), key };
+    return {
+      number,
+      ...on(Object.values(KEYS)),
+      audit: on(["audit"]),
+      dataKeys: on(["data-keys", "erased-keys"]),
+      key,
+    };
   });
   const at = (hash: number): Partition => {
     const partition = all[hash % count] ?? all[0];

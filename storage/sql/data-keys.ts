@@ -1,15 +1,16 @@
 /** The data keys of accounts on SQL. */
 
+import { isPostbellError, type PostbellError } from "../../src/core/errors.js";
 import type { DataKeyStore } from "../../src/webhooks/store.js";
-import { closeDataKey, openDataKey } from "../seal.js";
+import { closeDataKey, nameDataKey, openDataKey, type Seal } from "../seal.js";
 import { decodeStoredText, encodeStoredText } from "../stored-text.js";
-import type { SqlTransaction } from "./database.js";
+import type { SqlDatabase, SqlTransaction } from "./database.js";
 import type { SqlStoreContext } from "./store-context.js";
-import { dataKeys } from "./webhook-tables.js";
+import { dataKeys, erasedKeys } from "./webhook-tables.js";
 
-const DATA_KEY = "SELECT account, key FROM {data_keys} WHERE account = $1";
+const DATA_KEY = "SELECT account, name, key FROM {data_keys} WHERE account = $1";
 
-type DataKeyRow = { account: string; key: string };
+type DataKeyRow = { account: string; name: string; key: string };
 
 const readRows = (transaction: SqlTransaction, accounts: readonly string[]): Promise<DataKeyRow[]> =>
   transaction.forEach<DataKeyRow>(
@@ -18,58 +19,85 @@ const readRows = (transaction: SqlTransaction, accounts: readonly string[]): Pro
     accounts.map((account) => [encodeStoredText(account)]),
   );
 
-/** A data key as it is stored, and opened. */
-interface OpenedKey {
-  account: string;
-  stored: string;
-  key: string;
-}
+/** Seals keys with the present key of the host, unless others have changed them. */
+const sealAgain = (database: SqlDatabase, seal: Seal, stale: Map<string, [string, string]>): Promise<void> =>
+  database.write(async (transaction) => {
+    for (const [account, [stored, key]] of stale) {
+      const row = [encodeStoredText(account), stored, closeDataKey(seal, key, account)];
+      await transaction.all("UPDATE {data_keys} SET key = $3 WHERE account = $1 AND key = $2", row);
+    }
+  });
 
-export function createSqlDataKeys({ database, seal }: SqlStoreContext): DataKeyStore {
-  /** Seals keys with the present key of the host, unless others have changed them. */
-  const sealAgain = (stale: OpenedKey[]): Promise<void> =>
-    database.write(async (transaction) => {
-      for (const { account, stored, key } of stale) {
-        const row = [encodeStoredText(account), stored, closeDataKey(seal, key, account)];
-        await transaction.all("UPDATE {data_keys} SET key = $3 WHERE account = $1 AND key = $2", row);
-      }
-    });
+export function createSqlDataKeys({ database, seal, logger }: SqlStoreContext): DataKeyStore {
+  /** Reads rows, on the connection of the host if others may all be lent. */
+  const read = (accounts: readonly string[], transaction: object | undefined): Promise<DataKeyRow[]> =>
+    transaction !== undefined && !database.hasOneWriter && database.join !== undefined
+      ? database.join(transaction, (joined) => readRows(joined, accounts))
+      : database.read((reading) => readRows(reading, accounts), { isOneStatement: true });
 
   return {
     sealsDataKeys: seal.hasKeys,
 
-    async readDataKeys(accounts) {
-      const rows = await database.read((transaction) => readRows(transaction, accounts), {
-        isOneStatement: true,
-      });
-      const opened = new Map<string, OpenedKey>();
-      for (const { account: encoded, key: stored } of rows) {
+    async readDataKeys(accounts, transaction) {
+      const results = new Map<string, string | PostbellError>();
+      const stale = new Map<string, [string, string]>();
+      for (const { account: encoded, key: stored } of await read(accounts, transaction)) {
         const account = decodeStoredText(encoded);
-        opened.set(account, { account, stored, key: openDataKey(seal, stored, account) });
+        try {
+          const key = openDataKey(seal, stored, account);
+          results.set(account, key);
+          if (!seal.isCurrent(stored)) stale.set(account, [stored, key]);
+        } catch (error) {
+          if (!isPostbellError(error)) throw error;
+          results.set(account, error);
+        }
       }
-      const stale = [...opened.values()].filter(({ stored }) => !seal.isCurrent(stored));
-      if (stale.length > 0) await sealAgain(stale);
-      return accounts.map((account) => opened.get(account)?.key);
+      if (stale.size > 0)
+        void sealAgain(database, seal, stale).catch((error: unknown) =>
+          logger.debug({ error }, "data keys could not be sealed with the first of sealKeys; retried later"),
+        );
+      return accounts.map((account) => results.get(account));
     },
 
     async addDataKey({ account, key, transaction }) {
       const add = async (on: SqlTransaction): Promise<string> => {
-        const row = [encodeStoredText(account), closeDataKey(seal, key, account)];
-        await on.insert(dataKeys, ["account", "key"], [row], ["account"]);
+        const row = [encodeStoredText(account), nameDataKey(key), closeDataKey(seal, key, account)];
+        await on.insert(dataKeys, ["account", "name", "key"], [row], ["account"]);
         const [stored] = await readRows(on, [account]);
         if (stored === undefined) throw new TypeError("the data key was not stored");
         return openDataKey(seal, stored.key, account);
       };
-      // The host's transaction keeps all other writers of the file waiting.
-      return transaction !== undefined && database.hasOneWriter && database.join !== undefined
+      if (transaction === undefined || database.join === undefined)
+        return { key: await database.write(add), isCommitted: true };
+      // A rollback of the host should leave the key. But the host's transaction may keep other
+      // writers of the file waiting, or the hosts have all connections of the pool, and wait here.
+      const added = await database.writeIfFree?.(add);
+      return added === undefined
         ? { key: await database.join(transaction, add), isCommitted: false }
-        : { key: await database.write(add), isCommitted: true };
+        : { key: added, isCommitted: true };
     },
 
-    async eraseDataKey(account) {
-      await database.write((transaction) =>
-        transaction.remove(dataKeys, ["account"], [[encodeStoredText(account)]]),
+    async eraseDataKey({ account, now, forgetAt }) {
+      await database.write(async (transaction) => {
+        await transaction.all("DELETE FROM {erased_keys} WHERE forget_at <= $1", [now]);
+        const [row] = await readRows(transaction, [account]);
+        if (row === undefined) return;
+        await transaction.insert(erasedKeys, ["name", "forget_at"], [[row.name, forgetAt]], ["name"]);
+        await transaction.remove(dataKeys, ["account"], [[row.account]]);
+      });
+    },
+
+    async isDataKeyErased({ name }) {
+      const rows = await database.read(
+        (transaction) =>
+          transaction.forEach<{ name: string }>(
+            "SELECT name FROM {erased_keys} WHERE name = $1",
+            ["text"],
+            [[encodeStoredText(name)]],
+          ),
+        { isOneStatement: true },
       );
+      return rows.length > 0;
     },
   };
 }

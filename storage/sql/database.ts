@@ -201,6 +201,13 @@ export interface SqlDatabase {
   hasOneWriter: boolean;
   /** Runs `work` in a transaction. It may be run several times, until one of them commits. */
   write<T>(work: (transaction: SqlTransaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
+  /**
+   * Like `write`, but only if a connection is free now: otherwise it resolves with `undefined`, and
+   * nothing has happened. For calls in a transaction of the host, which holds a connection itself:
+   * if all are held by hosts that wait for another one, none of them goes on. Absent: a connection
+   * is never free then.
+   */
+  writeIfFree?<T>(work: (transaction: SqlTransaction) => Promise<T>): Promise<T | undefined>;
   /** Runs `work`, which only reads, on one state of the database. */
   read<T>(work: (transaction: SqlTransaction) => Promise<T>, options?: SqlReadOptions): Promise<T>;
   /**

@@ -270,10 +270,18 @@ export const dataKeys = {
   name: "data_keys",
   columns: {
     account: "text",
+    name: "text",
     /** Sealed. */
     key: "text",
   },
   primaryKey: ["account"],
+} as const satisfies SqlTable;
+
+/** The names of erased data keys. They say nothing about the account. */
+export const erasedKeys = {
+  name: "erased_keys",
+  columns: { name: "text", forget_at: "int" },
+  primaryKey: ["name"],
 } as const satisfies SqlTable;
 
 export const WEBHOOK_TABLES: readonly SqlTable[] = [
@@ -294,6 +302,7 @@ export const WEBHOOK_TABLES: readonly SqlTable[] = [
   replays,
   audit,
   dataKeys,
+  erasedKeys,
 ];
 
 export type HourRow = RowOf<typeof hours>;

@@ -129,6 +129,38 @@ describe("a sealed event in a transaction of the host", () => {
   });
 });
 
+describe("as many transactions of the host as the pool has connections", () => {
+  it("emit the first events of new accounts, and later ones, without waiting for each other", async () => {
+    const schema = await createSchema();
+    const full = new pg.Pool({ ...server.address, user: "postgres", database: "postgres", max: 3 });
+    onTestFinished(() => full.end());
+    const storage = postgresStorage({ pool: full, schema, sealKeys: SEAL_KEYS });
+    const { register, emit, deliver } = createService(storage);
+    const accounts = ["one", "two", "three"];
+    for (const account of accounts) await register(account);
+    const emitAll = async (order: string): Promise<void> => {
+      const clients = await Promise.all(accounts.map(() => full.connect()));
+      try {
+        await Promise.all(
+          clients.map(async (client, index) => {
+            await client.query("BEGIN");
+            await emit(order, client, accounts[index]);
+            await client.query("COMMIT");
+          }),
+        );
+      } finally {
+        for (const client of clients) client.release();
+      }
+    };
+    await emitAll("first");
+    await emitAll("second");
+    expect((await deliver()).sort()).toEqual([
+      ...accounts.map(() => "first"),
+      ...accounts.map(() => "second"),
+    ]);
+  });
+});
+
 describe("a backup of SQLite from before an account was erased", () => {
   it("opens nothing of that account, and all of the others, with the keyStorage of today", async () => {
     const [file, keys, copy] = [createDatabaseFile(), createDatabaseFile(), createDatabaseFile()];

@@ -1,6 +1,7 @@
 /** Data keys: one for each account, whoever creates it, until it is erased. */
 
 import assert from "node:assert/strict";
+import { getKeyName } from "../../core/encryption.js";
 import type { WebhookStore } from "../../webhooks/store.js";
 import { repeat } from "./assertions.js";
 import type { DeclareTest, Scenario } from "./fixture.js";
@@ -9,23 +10,30 @@ import { SIMILAR_NAMES } from "./similar-names.js";
 /** Returns a key of 32 equal bytes, in base64. */
 const buildKey = (byte: number): string => Buffer.alloc(32, byte).toString("base64");
 
-/** Returns the methods of a store that has them. The others are not tested. */
+/** Returns the methods of a store. A storage without them declares it. */
 function findDataKeys(store: WebhookStore) {
   const addDataKey = store.addDataKey?.bind(store);
   const readDataKeys = store.readDataKeys?.bind(store);
   const eraseDataKey = store.eraseDataKey?.bind(store);
-  if (addDataKey === undefined || readDataKeys === undefined || eraseDataKey === undefined) return undefined;
-  return { addDataKey, readDataKeys, eraseDataKey };
+  const isDataKeyErased = store.isDataKeyErased?.bind(store);
+  assert.ok(
+    addDataKey && readDataKeys && eraseDataKey && isDataKeyErased,
+    "the storage has no data keys: pass hasDataKeys: false if that is intended",
+  );
+  return { addDataKey, readDataKeys, eraseDataKey, isDataKeyErased };
 }
 
-type DataKeys = NonNullable<ReturnType<typeof findDataKeys>>;
+type DataKeys = ReturnType<typeof findDataKeys>;
+
+const DAY_MS = 86_400_000;
+
+const nameKey = (byte: number): string => getKeyName(Buffer.alloc(32, byte));
 
 /** Declares the tests of data keys. */
 export function testDataKeys(it: DeclareTest): void {
   const test = (name: string, run: (store: DataKeys, peer: DataKeys, s: Scenario) => Promise<void>): void =>
     it(name, async (s) => {
-      const [store, peer] = [findDataKeys(s.store), findDataKeys(s.peer)];
-      if (store !== undefined && peer !== undefined) await run(store, peer, s);
+      if (s.hasDataKeys) await run(findDataKeys(s.store), findDataKeys(s.peer), s);
     });
 
   test("a data key that one process added is read by the other, and no account without one has a key", async (store, peer) => {
@@ -67,12 +75,28 @@ export function testDataKeys(it: DeclareTest): void {
     assert.deepEqual(await peer.readDataKeys(backwards), keys);
   });
 
-  test("an erased data key is gone for every process, and the account may get another one", async (store, peer) => {
+  test("an erased data key is gone for every process, and the account may get another one", async (store, peer, s) => {
+    const erase = (by: DataKeys, account: string) =>
+      by.eraseDataKey({ account, now: s.now(), forgetAt: s.now() + DAY_MS });
     await store.addDataKey({ account: "clinic", key: buildKey(1) });
     await store.addDataKey({ account: "hospital", key: buildKey(2) });
-    await peer.eraseDataKey("clinic");
+    await erase(peer, "clinic");
     assert.deepEqual(await store.readDataKeys(["clinic", "hospital"]), [undefined, buildKey(2)]);
-    await repeat(2, () => store.eraseDataKey("clinic"));
+    await repeat(2, () => erase(store, "clinic"));
     assert.equal((await store.addDataKey({ account: "clinic", key: buildKey(3) })).key, buildKey(3));
+  });
+
+  test("the name of an erased data key is kept until forgetAt, those of present and lost keys are not", async (store, peer, s) => {
+    const isErased = (byte: number) => peer.isDataKeyErased({ account: "clinic", name: nameKey(byte) });
+    const erase = () => store.eraseDataKey({ account: "clinic", now: s.now(), forgetAt: s.now() + DAY_MS });
+    await erase();
+    await store.addDataKey({ account: "clinic", key: buildKey(1) });
+    assert.equal(await isErased(1), false);
+    await erase();
+    await store.addDataKey({ account: "clinic", key: buildKey(2) });
+    assert.deepEqual([await isErased(1), await isErased(2), await isErased(3)], [true, false, false]);
+    await s.advance(DAY_MS);
+    await erase();
+    assert.deepEqual([await isErased(1), await isErased(2)], [false, true]);
   });
 }

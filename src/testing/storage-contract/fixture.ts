@@ -27,6 +27,8 @@ export interface StorageUnderTest {
    * also checks that the work of a call does not grow with the log of its account.
    */
   work?: (() => number | Promise<number>) | undefined;
+  /** False for a storage without data keys, which refuses `sealEvents`. Default true. */
+  hasDataKeys?: boolean | undefined;
   /** Called after the test, when the storages are closed. */
   destroy?: (() => unknown) | undefined;
 }
@@ -57,7 +59,7 @@ export type DeliveryQuery = { webhookId: string } & Partial<Parameters<WebhookSt
 
 /** Creates the fixture of one test. Its clock stands still until `advance` moves it. */
 export function createScenario(
-  { storage, peer: peerStorage = storage, work }: StorageUnderTest,
+  { storage, peer: peerStorage = storage, work, hasDataKeys = true }: StorageUnderTest,
   {
     seed = 1,
     perEndpoint = PER_ENDPOINT,
@@ -84,6 +86,7 @@ export function createScenario(
     /** Binds the storage as a process does that starts later, with another retention. */
     bindWithRetention: (other: Retention): WebhookStore => storage.webhooks({ ...context, retention: other }),
     work,
+    hasDataKeys,
     clock,
     now,
     advance: (ms: number) => clock.advance(ms),

@@ -8,7 +8,7 @@ import type { OutboundResult, Send } from "../../outbound/types.js";
 import type { Subscriber } from "../access.js";
 import type { ServiceBase, WebhooksConfig } from "../config/config.js";
 import { publishAttempt } from "../diagnostics.js";
-import { SealedEventError } from "../events/event-sealer.js";
+import { SealedEventError } from "../events/data-keys.js";
 import { isSealed, type PreparedEvent, readPayload } from "../events/notification.js";
 import { addHeaders, buildRequest, createHostHeaders, type HostHeaders } from "../sender.js";
 import type { Attempt, Claim } from "../store.js";

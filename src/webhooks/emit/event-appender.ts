@@ -5,6 +5,9 @@ import type { ServiceBase } from "../config/config.js";
 import type { EventSealer } from "../events/event-sealer.js";
 import type { AppendRequest, AppendResponse, AppendResult, WebhookStore } from "../store.js";
 
+const isStored = ({ results: [result] }: AppendResponse): boolean =>
+  result !== undefined && "deliveries" in result;
+
 const hasConflict = ({ results }: AppendResponse): boolean => results.at(-1)?.result === "conflict";
 
 export class EventAppender {
@@ -31,15 +34,17 @@ export class EventAppender {
   async resolveConflict(request: AppendRequest, response: AppendResponse): Promise<AppendResponse> {
     const results: AppendResult[] = response.results.slice(0, -1);
     const [event, ...rest] = request.events.slice(results.length);
-    const again = event && (await this.#sealer.sealOtherwise(event, request.transaction));
-    if (again === undefined) return response;
+    if (event === undefined) return response;
     // The claims with the first events are in the response already.
     const further = { ...request, claim: undefined };
     try {
+      const again = await this.#sealer.sealOtherwise(event, request.transaction);
+      if (again === undefined) return response;
       const compared = await this.#store.append({ ...further, ...again });
       if (hasConflict(compared)) return response;
       results.push(...compared.results);
-      if (rest.length > 0) {
+      // Events are stored in order: after one that is refused, none is.
+      if (rest.length > 0 && isStored(compared)) {
         const next = { ...further, events: rest };
         const stored = await this.append(next);
         results.push(...(hasConflict(stored) ? await this.resolveConflict(next, stored) : stored).results);

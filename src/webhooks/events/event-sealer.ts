@@ -4,165 +4,16 @@
  * reasons.
  */
 
-import { createHmac, createSecretKey, hkdfSync, type KeyObject, randomBytes } from "node:crypto";
-import { LRUCache } from "lru-cache";
 import type { Clock } from "../../core/clock.js";
-import { decryptText, drawNonces, encryptText, getKeyName, KEY_BYTES } from "../../core/encryption.js";
+import { drawNonces } from "../../core/encryption.js";
+import { PostbellError } from "../../core/errors.js";
 import type { CreateFilterTest, DataKeyStore, EventRecord } from "../store.js";
+import { type DataKey, DataKeyCache, SealedEventError } from "./data-keys.js";
 import { createFilterTest, isSealed, SEALED_MARK } from "./notification.js";
 
-/**
- * A process keeps a key for so long. Erasing an account takes effect at once in the process that
- * erases it, and after this time in all others.
- */
-const KEEP_KEY_MS = 10_000;
-
-/** The keys that a process keeps: those of the accounts that were used last. */
-const MAX_CACHED_KEYS = 10_000;
-
-/** The keys that one call of the storage reads. */
-const READ_TOGETHER = 250;
-
-/** A sealed event that no retry can open. `reason` is that of its deliveries. */
-export class SealedEventError extends Error {
-  readonly reason: "key_erased" | "payload_unreadable";
-
-  constructor(reason: SealedEventError["reason"], options?: ErrorOptions) {
-    super(
-      reason === "key_erased" ? "the key of the event was erased" : "the event was changed in the storage",
-      options,
-    );
-    this.reason = reason;
-  }
-}
-
-/** The data key of an account. */
-class DataKey {
-  /** Begins every payload that this key has sealed. */
-  readonly mark: string;
-  #account: string;
-  #bodies: KeyObject;
-  #digests: KeyObject;
-
-  /** @param key in base64 */
-  constructor(account: string, key: string) {
-    const bytes = Buffer.from(key, "base64");
-    const derive = (purpose: string): KeyObject =>
-      createSecretKey(Buffer.from(hkdfSync("sha256", bytes, "", purpose, KEY_BYTES)));
-    this.#account = account;
-    this.mark = `${SEALED_MARK}${getKeyName(bytes)}.`;
-    this.#bodies = derive("postbell event bodies");
-    this.#digests = derive("postbell event digests");
-  }
-
-  seal(event: EventRecord, nonce: Buffer): EventRecord {
-    const text = encryptText(this.#bodies, event.payload, this.#getPlace(event), nonce);
-    return { ...event, digest: this.sealDigest(event.digest), payload: this.mark + text };
-  }
-
-  /** The digest of a short body would tell the body to whoever tries all that are likely. */
-  sealDigest(digest: string): string {
-    return createHmac("sha256", this.#digests).update(digest).digest("base64url");
-  }
-
-  /** @throws `SealedEventError` if another key, or another event, has sealed the payload. */
-  open(event: Pick<EventRecord, "id" | "payload">): string {
-    if (!event.payload.startsWith(this.mark)) throw new SealedEventError("key_erased");
-    try {
-      return decryptText(this.#bodies, event.payload.slice(this.mark.length), this.#getPlace(event));
-    } catch (cause) {
-      throw new SealedEventError("payload_unreadable", { cause });
-    }
-  }
-
-  /** An id has a fixed length, so no two events have the same place. */
-  #getPlace({ id }: { id: string }): string {
-    return `${id} ${this.#account}`;
-  }
-}
-
-/** Reads the data keys of accounts, and keeps them for a short time. */
-class DataKeyCache {
-  #store: DataKeyStore;
-  #clock: Clock;
-  #keys = new LRUCache<string, { key: DataKey; until: number }>({ max: MAX_CACHED_KEYS });
-  /** The reads in progress. Those of one turn are one call of the storage. */
-  #reads = new Map<string, Promise<DataKey | undefined>>();
-  #accounts: string[] = [];
-  #texts: Promise<Map<string, string>> | undefined;
-  /** Counts erased keys: a read that began before an erasure is not kept. */
-  #erased = 0;
-
-  constructor(store: DataKeyStore, clock: Clock) {
-    this.#store = store;
-    this.#clock = clock;
-  }
-
-  /** Returns the key of an account if this process has it. */
-  get(account: string): DataKey | undefined {
-    const cached = this.#keys.get(account);
-    return cached !== undefined && this.#clock.monotonic() < cached.until ? cached.key : undefined;
-  }
-
-  /** Reads the key of an account; `undefined` if it has none. */
-  read(account: string): Promise<DataKey | undefined> {
-    const reading = this.#reads.get(account);
-    if (reading !== undefined) return reading;
-    const read = this.#readLater(account).finally(() => this.#reads.delete(account));
-    this.#reads.set(account, read);
-    return read;
-  }
-
-  async create(account: string, transaction: object | undefined): Promise<DataKey> {
-    const [before, at] = [this.#erased, this.#clock.monotonic()];
-    const key = randomBytes(KEY_BYTES).toString("base64");
-    const added = await this.#store.addDataKey?.({ account, key, transaction });
-    if (added === undefined) throw new TypeError("the storage keeps no data keys");
-    // The host may still undo its transaction, and the key with it.
-    return added.isCommitted
-      ? this.#keep(account, added.key, { before, at })
-      : new DataKey(account, added.key);
-  }
-
-  async erase(account: string): Promise<void> {
-    this.#erased += 1;
-    this.#keys.delete(account);
-    await this.#store.eraseDataKey?.(account);
-    this.#erased += 1;
-    this.#keys.delete(account);
-  }
-
-  async #readLater(account: string): Promise<DataKey | undefined> {
-    const [before, at] = [this.#erased, this.#clock.monotonic()];
-    this.#accounts.push(account);
-    this.#texts ??= Promise.resolve().then(() => this.#readAll());
-    const text = (await this.#texts).get(account);
-    return text === undefined ? undefined : this.#keep(account, text, { before, at });
-  }
-
-  async #readAll(): Promise<Map<string, string>> {
-    const accounts = this.#accounts;
-    this.#accounts = [];
-    this.#texts = undefined;
-    const texts = new Map<string, string>();
-    for (let from = 0; from < accounts.length; from += READ_TOGETHER) {
-      const names = accounts.slice(from, from + READ_TOGETHER);
-      const read = await this.#store.readDataKeys?.(names);
-      for (const [index, name] of names.entries()) {
-        const text = read?.[index];
-        if (text !== undefined) texts.set(name, text);
-      }
-    }
-    return texts;
-  }
-
-  /** @param began when the call began, and how many keys had been erased then. */
-  #keep(account: string, text: string, began: { before: number; at: number }): DataKey {
-    const key = new DataKey(account, text);
-    if (began.before === this.#erased) this.#keys.set(account, { key, until: began.at + KEEP_KEY_MS });
-    return key;
-  }
-}
+/** Returns the name of the key that has sealed a payload; `undefined` if its beginning is damaged. */
+const readKeyName = (payload: string): string | undefined =>
+  /^[\w-]{8}(?=\.)/.exec(payload.slice(SEALED_MARK.length, SEALED_MARK.length + 9))?.[0];
 
 /** The events of one call of `append`, sealed. */
 interface SealedEvents {
@@ -188,7 +39,7 @@ const createSealedFilterTest =
   };
 
 /**
- * Seals and opens events. Without `sealEvents` it only opens, what a service with the option has
+ * Seals and opens events. Without `sealEvents` it only opens what a service with the option has
  * stored.
  */
 export class EventSealer {
@@ -222,7 +73,8 @@ export class EventSealer {
       if (key !== undefined) keys.set(account, key);
       else if (!missing.includes(account)) missing.push(account);
     }
-    if (missing.length > 0) await this.#findOrCreate(missing, keys, transaction);
+    const joined = this.#joinsTransactions ? transaction : undefined;
+    if (missing.length > 0) await this.#findOrCreate(missing.sort(), keys, joined);
     const nonces = drawNonces(events.length);
     return {
       events: events.map((event, index) => {
@@ -239,17 +91,23 @@ export class EventSealer {
    * Returns the payload of a sealed event in plain text.
    *
    * Rejects with `SealedEventError` if nothing can open it, and with `storage_unavailable` if its
-   * key cannot be read now.
+   * key cannot be read now, or is missing without having been erased.
    */
   async open(event: Pick<EventRecord, "id" | "account" | "payload">): Promise<string> {
-    const cached = this.#keys.get(event.account);
-    // With another mark, another process may have created a new key since.
-    const key =
-      cached !== undefined && event.payload.startsWith(cached.mark)
-        ? cached
-        : await this.#keys.read(event.account);
-    if (key === undefined) throw new SealedEventError("key_erased");
-    return key.open(event);
+    const { account, payload } = event;
+    const cached = this.#keys.get(account);
+    if (cached !== undefined && payload.startsWith(cached.mark)) return cached.open(event);
+    const name = readKeyName(payload);
+    if (name === undefined) throw new SealedEventError("payload_unreadable");
+    // Another process may have created a new key since.
+    const key = await this.#keys.read(account);
+    if (key !== undefined && payload.startsWith(key.mark)) return key.open(event);
+    if (await this.#keys.isErased(account, name)) throw new SealedEventError("key_erased");
+    throw new PostbellError(
+      "storage_unavailable",
+      `The data key ${name} that sealed the event is not in the storage, and was not erased: it is lost, or not visible yet. Restore the keys from a copy, or erase the event.`,
+      { isOutage: false },
+    );
   }
 
   /**
@@ -291,25 +149,37 @@ export class EventSealer {
       const { events, createFilterTest: test } = await this.seal([event], transaction);
       return { events: events.map((sealed) => ({ ...sealed, digest })), createFilterTest: test };
     }
-    const key = this.#keys.get(account) ?? (await this.#keys.read(account));
+    const key = this.#keys.get(account) ?? (await this.#find(account, transaction));
     return key && { events: [{ ...event, digest: key.sealDigest(digest) }] };
   }
 
   /** Erases the key of an account: what it has sealed cannot be opened any more, nor its copies. */
-  erase(account: string): Promise<void> {
-    return this.#keys.erase(account);
+  erase(account: string, times: { now: number; forgetAt: number }): Promise<void> {
+    return this.#keys.erase(account, times);
   }
 
+  async #find(account: string, transaction: object | undefined): Promise<DataKey | undefined> {
+    return transaction !== undefined && this.#joinsTransactions
+      ? (await this.#keys.readIn(transaction, [account])).get(account)
+      : this.#keys.read(account);
+  }
+
+  /** The order of `accounts` is that of all callers, so that their transactions wait in turn. */
   async #findOrCreate(
-    accounts: readonly string[],
+    accounts: string[],
     keys: Map<string, DataKey>,
     transaction: object | undefined,
   ): Promise<void> {
-    const joined = this.#joinsTransactions ? transaction : undefined;
-    const find = async (account: string): Promise<void> => {
-      const key = (await this.#keys.read(account)) ?? (await this.#keys.create(account, joined));
-      keys.set(account, key);
-    };
-    await Promise.all(accounts.map(find));
+    if (transaction === undefined) {
+      const find = async (account: string): Promise<void> => {
+        const key = (await this.#keys.read(account)) ?? (await this.#keys.create(account, undefined));
+        keys.set(account, key);
+      };
+      await Promise.all(accounts.map(find));
+      return;
+    }
+    const found = await this.#keys.readIn(transaction, accounts);
+    for (const account of accounts)
+      keys.set(account, found.get(account) ?? (await this.#keys.create(account, transaction)));
   }
 }

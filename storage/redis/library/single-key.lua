@@ -1,4 +1,4 @@
--- Functions on one key that no other function has to name: the audit log, and the data keys.
+-- Functions on keys that no other function has to name: the audit log, and the data keys.
 
 -- Beyond the entries that were added, so many more may be removed after `keep` was lowered.
 local MORE_REMOVED = 200
@@ -68,13 +68,22 @@ define('addDataKey', DATA_KEYS, MAY_GROW, function()
   return call('HGET', keys.dataKeys, options.account)
 end)
 
--- Stores `key` in place of `stored`, unless others have changed that.
-define('replaceDataKey', DATA_KEYS, MAY_GROW, function()
+-- Stores `key` in place of `stored`, unless others have changed that. Both have the same length, so a
+-- full Redis need not refuse it.
+define('replaceDataKey', DATA_KEYS, GOES_ON_WHEN_FULL, function()
   if call('HGET', keys.dataKeys, options.account) ~= options.stored then return 0 end
   call('HSET', keys.dataKeys, options.account, options.key)
   return 1
 end)
 
+-- The characters of a key's name, which begins its stored text.
+local NAME_LENGTH = 8
+
+-- Erases the data key of an account, and keeps its name until `forgetAt`. Options: account and forgetAt.
 define('eraseDataKey', DATA_KEYS, GOES_ON_WHEN_FULL, function()
+  call('ZREMRANGEBYSCORE', keys.erasedKeys, '-inf', nowText)
+  local stored = call('HGET', keys.dataKeys, options.account)
+  if not stored then return 0 end
+  call('ZADD', keys.erasedKeys, options.forgetAt, string.sub(stored, 1, NAME_LENGTH))
   return call('HDEL', keys.dataKeys, options.account)
 end)
