@@ -167,7 +167,7 @@ describe("asking why an endpoint did not get an event", () => {
     await webhooks.registrations.update({ id, status: "DISABLED" });
     await clock.advance(HOUR);
     const disabled = await askFor(page, await emit("order.paid", 100));
-    await disabled.getByText("The webhook is disabled, or was when the event was emitted or due.").waitFor();
+    await disabled.getByText("The webhook is disabled, or was when the event was due.").waitFor();
     await disabled.getByRole("link", { name: "Open the webhook" }).waitFor();
     const unknown = await askFor(page, randomUUID());
     await unknown.getByText("There is no such event, or it is no longer kept.").waitFor();

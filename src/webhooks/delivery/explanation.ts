@@ -17,12 +17,14 @@ export const EXPLANATION_REASONS = [
   "delivered",
   "in_flight",
   "waiting",
+  "postponed",
   "endpoint_busy",
   "rate",
   "due",
   "failed",
   "not_permitted",
   "disabled",
+  "missed",
   "type_not_subscribed",
   "filtered",
   "registered_later",
@@ -33,13 +35,16 @@ export const EXPLANATION_REASONS = [
 /**
  * Why an endpoint did or did not get an event.
  *
- * - `delivered`: it did. `in_flight`: a process attempts it now, or does so next. `waiting`: its
- *   next attempt is planned.
+ * - `delivered`: it did. `in_flight`: a process attempts it now, or does so next. `waiting`: an
+ *   attempt failed, and the next one is planned. `postponed`: no attempt was made yet, and
+ *   one is planned: it waits for its turn in a recovery, or the service could not make one.
  * - `endpoint_busy`: its attempt is due, and waits until another delivery to the endpoint is no
  *   longer in flight. `rate`: it waits for the next second, since the rate of the webhook is used
  *   up. `due`: it waits for a process with a free slot; one must be started.
  * - `failed`: no attempt succeeded, and none is left. `not_permitted`: its subscriber may not read
- *   the record. `disabled`: the webhook is DISABLED, or was when it mattered.
+ *   the record. `disabled`: the webhook is DISABLED, or its delivery ended because it was.
+ * - `missed`: it would get the event now, but was DISABLED, or wanted other events, when the event
+ *   was emitted.
  * - `type_not_subscribed`, `filtered`, `registered_later`: the webhook was not to get it.
  *   `other_test`: it is a test of another webhook.
  * - `event_unknown`: there is no such event, or it is no longer kept.
@@ -110,6 +115,14 @@ function explainPending(
     const text = `The webhook is DISABLED, so attempts are skipped. Enable it: the next one is due at ${toIso(at)}.`;
     return { reason: "disabled", text, at };
   }
+  if (at > now && delivery.attempts.length === 0) {
+    const cause =
+      delivery.startedAt === null
+        ? "It waits for its turn, as in a recovery."
+        : "A hook of the service, such as access.canRead, failed, or its resolver or the storage of its data keys was away: look into its log.";
+    const text = `No attempt was made yet, and the next one is due at ${toIso(at)}. ${cause}`;
+    return { reason: "postponed", text, at };
+  }
   if (at > now) {
     const text = `The next attempt is due at ${toIso(at)}. ${last}`;
     return { reason: "waiting", text, at };
@@ -161,11 +174,11 @@ function explainMissing(
     return { reason: "type_not_subscribed", text: `The webhook does not subscribe to '${type}'.` };
   if (isFiltered)
     return { reason: "filtered", text: "The filter of the webhook does not let this event pass." };
+  if (webhook.status === "DISABLED")
+    return { reason: "disabled", text: "The webhook is DISABLED. Enable it, then recover what it missed." };
   const text =
-    webhook.status === "DISABLED"
-      ? "The webhook is DISABLED. Enable it, then recover what it missed."
-      : "The webhook was DISABLED when the event was emitted, or wanted other events then. Recover what it missed.";
-  return { reason: "disabled", text };
+    "The webhook was DISABLED, or wanted other events, when the event was emitted. Recover what it missed.";
+  return { reason: "missed", text };
 }
 
 /** Returns the delivery that explains an event: any that succeeded, or waits, or the newest. */

@@ -153,7 +153,13 @@ const CASES: Case[] = [
     { webhook: webhook({ status: "DISABLED" }) },
     /is DISABLED\. Enable/,
   ],
-  ["disabled", "a webhook that was DISABLED", {}, /was DISABLED when/],
+  ["missed", "an event that the webhook would get now", {}, /was DISABLED, or wanted other events/],
+  [
+    "postponed",
+    "a delivery without an attempt",
+    { deliveries: [delivery({ dueAt: NOW + 1 })] },
+    /No attempt was made yet.*canRead/,
+  ],
   ["other_test", "a test of another webhook", { event: { ...event, type: "webhook.test" } }, /test/],
 ];
 
@@ -253,6 +259,27 @@ describe("deliveries.explain()", () => {
     });
     const other = await emit();
     expect(await explain(other)).toBe("type_not_subscribed");
+  });
+
+  it("says missed for a type that was added after the event, which recover then sends", async () => {
+    const { emit, webhooks, webhookId, explain, run } = await start();
+    await webhooks.registrations.update({ id: webhookId, eventTypes: ["consent.created"] });
+    const id = await emit();
+    await webhooks.registrations.update({ id: webhookId, eventTypes: ["patient.updated"] });
+    expect(await explain(id)).toBe("missed");
+    await webhooks.deliveries.recover({ webhookId, since: new Date(START) });
+    await run(MINUTE);
+    expect(await explain(id)).toBe("delivered");
+  });
+
+  it("claims no failed attempt while canRead throws", async () => {
+    const canRead = (): boolean => {
+      throw new Error("away");
+    };
+    const { emit, explain, run } = await start({ access: { authenticate: () => null, canRead } });
+    const id = await emit();
+    await run(SECOND);
+    expect(await explain(id)).toBe("postponed");
   });
 
   it("tells a subscriber of no event that it may not read and has no delivery of", async () => {

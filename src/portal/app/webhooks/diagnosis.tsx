@@ -197,7 +197,9 @@ const REASON_TONES: Partial<Record<ExplanationJson["reason"], Tone>> = {
   delivered: "good",
   failed: "bad",
   disabled: "bad",
+  missed: "bad",
   waiting: "warn",
+  postponed: "warn",
 };
 
 /** Why the endpoint did or did not get an event, what to do, and where. */
@@ -216,7 +218,7 @@ function Answer({ webhook, eventId }: { webhook: WebhookWithStatsJson; eventId: 
     <div class={`answer-card ${REASON_TONES[reason] ?? "info"}`} aria-live="polite">
       <h3>{words.reasons[reason]}</h3>
       {last !== undefined && <p>{words.lastAttempt({ result: describeAttempt(last) })}</p>}
-      {nextAttemptAt !== null && reason === "waiting" && (
+      {nextAttemptAt !== null && (reason === "waiting" || reason === "postponed") && (
         <p>
           {words.nextAttempt({
             relative: formatRelativeTime(nextAttemptAt, now()),
