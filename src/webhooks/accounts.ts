@@ -190,7 +190,7 @@ export function createAccounts({ store, sealer, audit, config }: ServiceBase): {
         // After its webhooks, whose workers would report that its events cannot be opened.
         const now = store.now();
         await sealer.erase(account, { now, forgetAt: now + config.retention.keepMs + ERASED_KEYS_MS });
-        // Other processes may seal with the key until then, also if the account is registered again.
+        // Other processes may seal with the key until then, if the account is registered again.
         if (sealer.seals) await new Promise<void>((done) => config.clock.setTimeout(done, KEEP_KEY_MS));
         audit.record({ account, action: "account.erased", actor: HOST });
         return sum;

@@ -1,4 +1,4 @@
-/** The data keys of accounts on Redis. Their stored text is their name, a point, and the sealed key. */
+/** The data keys of accounts on Redis, stored as their name, a point, and the sealed key. */
 
 import { isPostbellError, PostbellError } from "../../src/core/errors.js";
 import type { DataKeyStore } from "../../src/webhooks/store.js";

@@ -48,7 +48,7 @@ export interface Partition extends KeySet {
   readonly number: number;
   /** The audit log, which only the functions on it name. */
   readonly audit: KeySet;
-  /** The data keys of accounts and the names of erased ones, which only the functions on them name. */
+  /** The data keys of accounts and the names of erased ones, which only their functions name. */
   readonly dataKeys: KeySet;
   key(name: (typeof KEYS)[keyof typeof KEYS]): string;
 }

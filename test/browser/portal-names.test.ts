@@ -117,7 +117,7 @@ describe("the deliveries of all webhooks", () => {
 describe("an address that has no room", () => {
   const LONG = "https://hooks.example.com/v2/incoming/webhooks/notifications";
 
-  /** Reads the text that the parts of an address leave in sight, with `…` for what each cuts at its end. */
+  /** Reads the visible text of an address, with `…` for what each part cuts at its end. */
   const READ_VISIBLE = `[...document.querySelector("table .shortened").children].map((part) => {
     const { left, right, width } = part.getBoundingClientRect();
     const text = part.firstChild;

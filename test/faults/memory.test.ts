@@ -300,8 +300,8 @@ describe("the books", () => {
     const again = (await opened.claim()).find(({ id }) => id === `${delivered.id}.1`);
     if (!again) throw new Error("it is due again");
     await opened.settle(again);
-    const counts = () =>
-      Promise.all([one, other].map(({ id }) => opened.store.deliveryStats(id, opened.store.now())));
+    const now = opened.store.now();
+    const counts = () => Promise.all([one, other].map(({ id }) => opened.store.deliveryStats(id, now)));
     const right = await counts();
     expect(right).toMatchObject([
       { pending: 1, delivered: 2, failed: 1, withheld: 1 },

@@ -20,11 +20,11 @@ export type ExaminationCheckName =
  *
  * - `unreachable`: no response to the first notification. `dropped`: none to a later one. `late`:
  *   none before the deadline of deliveries, or for `prompt` one after three seconds.
- * - `accepted`: a 2xx to a request that it must refuse. `refused`: a 4xx to one that it must accept.
- *   `redirected`: a 3xx, which is not followed. `broken`: a 5xx.
+ * - `accepted`: a 2xx to a request that it must refuse. `refused`: a 4xx to one that it must
+ *   accept. `redirected`: a 3xx, which is not followed. `broken`: a 5xx.
  * - `unverified`: a 4xx such as 404, which does not show that the signature was checked.
- *   `throttled`: a 429. `unavailable`: the service itself can resolve no name. With these three, the
- *   check is `skipped`.
+ *   `throttled`: a 429. `unavailable`: the service itself can resolve no name. With these three,
+ *   the check is `skipped`.
  */
 export type ExaminationProblem = (typeof EXAMINATION_PROBLEMS)[number];
 
@@ -77,9 +77,9 @@ export interface ExaminationCalls {
   /**
    * Examines an endpoint: sends it up to nine test notifications, good and bad ones, and reports in
    * ten checks what it does wrong and how to repair it. They are a correct one, wrong, missing and
-   * old signatures, a repetition, an unknown type, a slow and a large body. All are marked as tests,
-   * as those of `test`. Nothing is stored, counted for the health of the endpoint, or retried. It
-   * takes at most 25 s. `stop()` ends it.
+   * old signatures, a repetition, an unknown type, a slow and a large body. All are marked as
+   * tests, as those of `test`. Nothing is stored, counted for the health of the endpoint, or
+   * retried. It takes at most 25 s. `stop()` ends it.
    *
    * The requests are like attacks, so an ENABLED webhook, which may be in production, has to be
    * confirmed. One examination of an account runs at a time in each process.
@@ -203,7 +203,7 @@ export const EXAMINATION_CHECKS: readonly ExaminationCheckName[] = Object.keys(
   CHECKS,
 ) as ExaminationCheckName[];
 
-/** The response to a check, or why there is none, as the reader of the report may see it. */
+/** The response to a check, or why it is missing, as the reader of the report may see it. */
 type CheckedResponse = Pick<Attempt, "kind" | "status" | "code" | "durationMs">;
 
 /** The most requests of an examination: each check sends one, except for `prompt`. */
@@ -253,7 +253,7 @@ const FIXES: Record<Exclude<ExaminationAdvice, ExaminationCheckName>, string> = 
 /** The problems that the likely cause of a check explains, after what they say by themselves. */
 const LIKELY: ReadonlySet<ExaminationProblem> = new Set(["dropped", "late", "redirected", "broken"]);
 
-/** Chooses the advice by the problem first: only a wrong verdict always has the cause of its check. */
+/** Chooses the advice by the problem first: only a wrong verdict has the cause of its check. */
 function chooseAdvice(name: ExaminationCheckName, problem: ExaminationProblem): ExaminationAdvice[] {
   if (problem === "accepted" || problem === "refused" || name === "prompt") return [name];
   const isRefusal = REFUSED.has(name);

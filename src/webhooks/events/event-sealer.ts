@@ -11,7 +11,7 @@ import type { CreateFilterTest, DataKeyStore, EventRecord } from "../store.js";
 import { type DataKey, DataKeyCache, SealedEventError } from "./data-keys.js";
 import { createFilterTest, isSealed, SEALED_MARK } from "./notification.js";
 
-/** Returns the name of the key that has sealed a payload; `undefined` if its beginning is damaged. */
+/** Returns the name of the key that sealed a payload; `undefined` if its beginning is damaged. */
 const readKeyName = (payload: string): string | undefined =>
   /^[\w-]{8}(?=\.)/.exec(payload.slice(SEALED_MARK.length, SEALED_MARK.length + 9))?.[0];
 

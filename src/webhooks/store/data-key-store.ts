@@ -44,8 +44,8 @@ export interface DataKeyStore {
    * Stores a data key, unless the account has one, and returns the key that it has. Of several
    * calls at the same time, all return the same key. It is as durable as an event.
    *
-   * With `transaction`, a storage adds the key in the host's transaction if that keeps other writers
-   * waiting, or if no other connection is free. The others ignore it.
+   * With `transaction`, a storage adds the key in the host's transaction if that keeps other
+   * writers waiting, or if no other connection is free. The others ignore it.
    */
   addDataKey?(request: {
     account: string;
@@ -54,9 +54,9 @@ export interface DataKeyStore {
   }): Promise<AddedDataKey>;
   /**
    * Erases the data key of an account, and keeps its name as that of an erased key until
-   * `forgetAt`. Without a key, nothing happens. It is as durable as an event: if no replica confirms
-   * it where events are confirmed by replicas, it rejects with `storage_unavailable`, and calling it
-   * again goes on.
+   * `forgetAt`. Without a key, nothing happens. It is as durable as an event: if no replica
+   * confirms it where events are confirmed by replicas, it rejects with `storage_unavailable`, and
+   * calling it again goes on.
    */
   eraseDataKey?(request: { account: string; now: number; forgetAt: number }): Promise<void>;
   /**

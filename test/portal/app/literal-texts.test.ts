@@ -142,8 +142,8 @@ const listTexts = (table: object, path: string[] = []): string[] =>
 
 /**
  * Returns a function that says if a source uses the text of a path. It follows names that stand for
- * a group (`const words = texts.page`). With `texts.page[name]` a source uses the texts of the group
- * that it names anywhere.
+ * a group (`const words = texts.page`). With `texts.page[name]` a source uses the texts of the
+ * group that it names anywhere.
  */
 function findUses(code: string): (path: string) => boolean {
   /** The paths that a name stands for: several functions may use the same name. */
