@@ -54,7 +54,7 @@ const sealOne = async (sealer: EventSealer, event: EventRecord): Promise<EventRe
 };
 
 describe("a sealed event", () => {
-  it("opens with a key that was created while an earlier read of it was under way", async () => {
+  it("opens with a key that was created during an earlier read of it", async () => {
     const store = new KeyStore();
     const { sealer: reader } = createSealer(store);
     store.isHeld = true;
