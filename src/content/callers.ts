@@ -3,6 +3,7 @@
  * that user's roles.
  */
 
+import { PostbellError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
 import { isPromiseLike } from "../core/next-turn.js";
 import type { HttpRequest } from "../http/types.js";
@@ -161,6 +162,13 @@ export function createCallers({
         : resolve(authentication);
     },
   };
+}
+
+/** Checks the `as` of a call of the host. Throws `invalid_argument`. */
+export function checkUserId(call: string, as: unknown): void {
+  if (Number.isSafeInteger(as) && Number(as) > 0) return;
+  const message = `${call}() takes as: the id of a user, a whole number from 1 (got ${describe(as)}).`;
+  throw new PostbellError("invalid_argument", message, { field: "as" });
 }
 
 /** The same for an unknown id and a broken credential, so that neither can be guessed. */

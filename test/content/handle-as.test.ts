@@ -76,6 +76,15 @@ describe("handleAs", () => {
     ["preview", { post: 1, content: "x", as: 1 }, "did you mean 'postId'?"],
     ["handleAs", { request: requestOf({}), user: 1 }, "it takes 'request', 'as'."],
     ["handleAs", undefined, "handleAs() takes an object with request, as."],
+    ["handleAs", { as: 1 }, "handleAs() takes request, in the form that adapters pass."],
+    ["handleAs", { request: requestOf({}) }, "handleAs() takes as: the id of a user"],
+    ["request", { method: "GET", path: "/core/v2/posts" }, "request() takes as: the id of a user"],
+    ["preview", { content: "x" }, "preview() takes as: the id of a user"],
+    [
+      "restoreRevision",
+      { postId: 1, revisionId: 2, as: "1" },
+      "restoreRevision() takes as: the id of a user",
+    ],
     ["preview", 12, "preview() takes an object with postId, content, as."],
   ] as const)("refuses another argument: %s", async (name, argument, message) => {
     const site = contentSite();

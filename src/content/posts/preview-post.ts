@@ -5,6 +5,7 @@
 
 import { PostbellError } from "../../core/errors.js";
 import { readCallArguments } from "../../core/known-names.js";
+import { checkUserId } from "../callers.js";
 import { RestError, refusal } from "../rest/error.js";
 import { countSanitised } from "../rest/sanitised-characters.js";
 import type { PostBase } from "./post-base.js";
@@ -30,6 +31,7 @@ const UNTRUSTED = { has: () => false } as const;
 export function createPreview({ repository, postTypes, site, callers }: PreviewBase): Preview {
   return async (request) => {
     const { postId, content: text, as } = readCallArguments("preview", request, ["postId", "content", "as"]);
+    checkUserId("preview", as);
     if (typeof text !== "string") {
       throw new PostbellError("invalid_argument", `preview: the content must be text (got ${typeof text}).`, {
         field: "content",

@@ -7,6 +7,7 @@ import { isDate } from "node:util/types";
 import { PostbellError } from "../../../core/errors.js";
 import { readCallArguments } from "../../../core/known-names.js";
 import type { Caller } from "../../auth/caller.js";
+import { checkUserId } from "../../callers.js";
 import type { Content } from "../../content.js";
 import type { Post } from "../../records/records.js";
 import { RestError, refusal } from "../../rest/error.js";
@@ -92,6 +93,7 @@ export function createRevisionRestorer(base: PostBase): Content["restoreRevision
       "as",
       "ifUnmodifiedSince",
     ]);
+    checkUserId("restoreRevision", as);
     const since = isDate(ifUnmodifiedSince) ? ifUnmodifiedSince.getTime() : Number.NaN;
     if (ifUnmodifiedSince !== undefined && Number.isNaN(since)) {
       throw new PostbellError(
