@@ -1,5 +1,6 @@
-// Plants 200 faults, one at a time, in the code that decides about deliveries and rights, and runs the
-// tests of that code. A fault that no test notices is printed. Run it on a clone: it changes files.
+// Plants 200 faults, one at a time, in the code that decides about deliveries and rights, and runs
+// the tests of that code. A fault that no test notices is printed. Run it on a clone: it changes
+// files.
 //
 //   node scripts/mutants.js             all groups
 //   node scripts/mutants.js queue       one group
@@ -11,7 +12,7 @@ import { filesBelow, root } from "./house.js";
 
 const DELIVERY = ["test/webhooks/delivery", "test/storage/memory/storage.test.ts", "test/storage/queue"];
 
-/** Files of a group, the tests that should notice a fault in them, and how many faults are planted. */
+/** The files of a group, the tests that should notice a fault in them, and the number of faults. */
 const GROUPS = {
   queue: { files: filesBelow("storage/queue"), tests: DELIVERY, faults: 50 },
   outcome: {

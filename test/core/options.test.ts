@@ -173,6 +173,8 @@ const OPTIONS: Readonly<
     good: [{ record: noop, observe: () => noop }],
   },
   awaitStorage: { bad: [null, 1, "no", {}], good: [true, false] },
+  sealEvents: { bad: NO_FLAGS, good: [true, false] },
+  keyStorage: { bad: [null, 1, "redis://", {}, noop], good: [required.storage] },
   logger: { bad: [null, 1, true, noop, {}, { info: noop, warn: noop, error: noop }], good: [console, false] },
 };
 
@@ -219,6 +221,7 @@ describe("the options of createWebhooks", () => {
     expect(Object.keys(logger)).toEqual(["debug", "info", "warn", "error"]);
     expect(rest).toEqual({
       awaitStorage: true,
+      sealEvents: false,
       body: "notification",
       checkData: true,
       resolveReference: undefined,

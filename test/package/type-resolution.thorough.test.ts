@@ -13,6 +13,23 @@ const entries = Object.keys(exports)
   .filter((path) => path !== "./package.json")
   .map((path) => `postbell${path.slice(1)}`);
 
+/** Entries whose types must compile in a host that has installed nothing else. */
+const WITHOUT_CLIENTS = [
+  "index",
+  "content",
+  "storage",
+  "memory",
+  "images",
+  "orm",
+  "outbox",
+  "received",
+  "portal",
+  "prometheus",
+  "receiver",
+  "smtp",
+  "testing",
+];
+
 const host = `
 ${entries.map((entry, index) => `import * as entry${index} from "${entry}";`).join("\n")}
 import { createWebhooks, PostbellError } from "postbell";
@@ -75,5 +92,25 @@ describe("the types of every entry", () => {
     ],
   ])("are found with moduleResolution %s", (_, file, options) => {
     expect(compile(file, options)).toEqual([]);
+  });
+
+  it("need no framework, driver or client, without an adapter or a storage that takes one", () => {
+    const dist = join(folder, "node_modules/postbell/dist");
+    const reached = new Set<string>();
+    const visit = (name: string): void => {
+      if (reached.has(name)) return;
+      reached.add(name);
+      const text = readFileSync(join(dist, name), "utf8");
+      for (const [, next = ""] of text.matchAll(/(?:from|import\() ?['"]\.\/([^'"]+)\.cjs['"]/g))
+        visit(`${next}.d.cts`);
+    };
+    for (const entry of WITHOUT_CLIENTS) visit(`${entry}.d.cts`);
+    expect(reached.size).toBeGreaterThan(WITHOUT_CLIENTS.length);
+    const offenders = [...reached].filter((name) =>
+      /from ['"](?:express|koa|fastify|ioredis|undici|lru-cache|sharp|nodemailer|pg|mysql2|@opentelemetry)/.test(
+        readFileSync(join(dist, name), "utf8"),
+      ),
+    );
+    expect(offenders).toEqual([]);
   });
 });

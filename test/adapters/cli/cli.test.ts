@@ -133,7 +133,7 @@ describe("postbell import", () => {
   });
 
   it.each([
-    ["", /listen, verify, replay, plan, import, export, migrate or backup/],
+    ["", /listen, verify, examine, replay, plan, import, export, migrate or backup/],
     ["remove", /no command 'remove'/],
     ["remove import", /no command 'remove'/],
     ["--prefix export import @site.xml --redis redis://h", /command is missing/],
