@@ -144,7 +144,7 @@ function receiverOf(verify: WebhookScheme<ProviderEvent>, now = NOW) {
   return { receiver, events, codeOf };
 }
 
-describe.each(SENDERS)("$name", ({ scheme, secrets, body, sign, id, type, signature, isTimed }) => {
+describe.each(SENDERS)("$name", ({ scheme, secrets, body, sign, id, type, signature }) => {
   const [secret, other] = secrets;
 
   it("accepts what its library signs, with the event's id, type and parsed body, and drops a repetition", async () => {
@@ -210,18 +210,6 @@ describe.each(SENDERS)("$name", ({ scheme, secrets, body, sign, id, type, signat
     expect(events).toEqual([]);
   });
 
-  it.runIf(isTimed)("refuses a signature more than 300 seconds from now, in either direction", async () => {
-    for (const [age, expected] of [
-      [300, "handled"],
-      [301, "timestamp_out_of_tolerance"],
-      [-300, "handled"],
-      [-301, "timestamp_out_of_tolerance"],
-    ] as const) {
-      const headers = await sign(body, secret, SECONDS - age);
-      expect(await receiverOf(scheme(secret)).codeOf({ body, headers }), `${age} s`).toBe(expected);
-    }
-  });
-
   it("cannot be made without a secret, and its error does not show one", () => {
     for (const wrong of [undefined, "", [], [secret, ""], Array<string>(11).fill(secret), 7, {}])
       expect(() => scheme(wrong as string)).toThrow(
@@ -233,6 +221,23 @@ describe.each(SENDERS)("$name", ({ scheme, secrets, body, sign, id, type, signat
       );
   });
 });
+
+describe.each(SENDERS.filter(({ isTimed }) => isTimed))(
+  "$name, which signs the time",
+  ({ scheme, secrets: [secret], body, sign }) => {
+    it("refuses a signature more than 300 seconds from now, in either direction", async () => {
+      for (const [age, expected] of [
+        [300, "handled"],
+        [301, "timestamp_out_of_tolerance"],
+        [-300, "handled"],
+        [-301, "timestamp_out_of_tolerance"],
+      ] as const) {
+        const headers = await sign(body, secret, SECONDS - age);
+        expect(await receiverOf(scheme(secret)).codeOf({ body, headers }), `${age} s`).toBe(expected);
+      }
+    });
+  },
+);
 
 describe("Stripe", () => {
   const { body, sign } = SENDERS[0] as Sender;
