@@ -130,7 +130,7 @@ const NOT_RUN: readonly string[] = [
   "docs/guides/headless-site.md: not-run: Astro compiles it",
   "docs/guides/headless-site.md: not-run: Astro compiles it",
   "docs/guides/headless-site.md: not-run: it builds the Astro project",
-  "docs/guides/subscribe.md: not-run: it listens until it is interrupted; tests of the command run all three",
+  "docs/guides/subscribe.md: not-run: it listens until it is interrupted; tests of the command run all four",
 ];
 
 describe("the blocks of the guides", () => {
