@@ -56,6 +56,8 @@ export class DeliveryWorker {
   #claimCount = 0;
   /** The number of times that slots were freed. */
   #freedCount = 0;
+  /** Calls that create deliveries and may return with claims. */
+  #carrying = 0;
   /** True while a poison delivery waits for the release of the others. */
   #isPoisonChosen = false;
   /** Callers that wait until nothing is in flight. */
@@ -154,6 +156,11 @@ export class DeliveryWorker {
     const room = mayReserve ? this.#slots.reserve(MAX_RESERVED) : undefined;
     if (room === undefined) return undefined;
     const pending = this.#prepareClaim(room, true);
+    this.#carrying += 1;
+    const returned = (): void => {
+      this.#carrying -= 1;
+      this.#notifyIdle();
+    };
     return {
       request: pending.request,
       end: (claimed) =>
@@ -161,7 +168,9 @@ export class DeliveryWorker {
           this.#slots.endReservation(room);
           this.#freedCount += 1;
           this.#launchWaiting();
-          if (claimed) void this.#admit(claimed, pending);
+          // A service that stops waits until the claims are given back.
+          if (claimed) void this.#admit(claimed, pending).finally(returned);
+          else returned();
           // A pass claims the deliveries that found no room here.
           this.#claimIfBacklogged();
         }),
@@ -338,7 +347,7 @@ export class DeliveryWorker {
   }
 
   #isBusy(): boolean {
-    return this.#flights.size > 0 || this.#ahead.size > 0 || this.#health.isRunning();
+    return this.#flights.size > 0 || this.#ahead.size > 0 || this.#carrying > 0 || this.#health.isRunning();
   }
 
   #notifyIdle(): void {

@@ -228,6 +228,40 @@ describe("stop()", () => {
     expect(clock.nextTimerAt()).toBeUndefined();
   });
 
+  it("waits for an emit that is being stored, and gives back what it has claimed with it", async () => {
+    const gate = held<undefined>();
+    const released: string[] = [];
+    const { register, webhooks, sent, quiet, emit } = await startHarness({
+      change: (store) => ({
+        async append(request) {
+          const response = await store.append(request);
+          if (request.claim !== undefined) await gate.promise;
+          return response;
+        },
+        async settle(settlements, ...others) {
+          for (const { id } of settlements) released.push(id);
+          return store.settle(settlements, ...others);
+        },
+      }),
+    });
+    await register();
+    const emitted = emit();
+    await quiet();
+    let isStopped = false;
+    const stopped = webhooks.stop().then(() => {
+      isStopped = true;
+    });
+    await quiet();
+    expect(isStopped).toBe(false);
+    gate.resolve(undefined);
+    await Promise.all([emitted, stopped]);
+    expect(sent).toEqual([]);
+    expect(released).toHaveLength(1);
+    await webhooks.start();
+    await webhooks.idle();
+    expect(sent).toHaveLength(1);
+  });
+
   it("resolves also where nothing can be given back", async () => {
     const { register, emit, quiet, stop, log } = await startHarness({
       options: { access: { authenticate: () => null, canRead: () => forever<boolean>() } },
