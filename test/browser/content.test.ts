@@ -352,7 +352,7 @@ describe("media", () => {
     await press(page, "Insert a picture");
     const dialog = page.getByRole("dialog", { name: "Choose a picture" });
     await dialog.getByLabel("Search the pictures").fill("nothing like it");
-    await dialog.getByText("No picture is found.").waitFor();
+    await dialog.getByText("No picture was found.").waitFor();
     await dialog.getByLabel("Search the pictures").fill("heart");
     await dialog.getByRole("button", { name: "heart" }).click();
     await press(page, "Choose the featured picture");
@@ -385,7 +385,7 @@ describe("media", () => {
     const page = await host.visit("author", "/media");
     const drop = page.getByRole("region", { name: "Upload" });
     await drop.waitFor();
-    await page.getByText("There is no file yet. Drag pictures").waitFor();
+    await page.getByText("There are no files yet. Drag pictures").waitFor();
     await page.evaluate(
       `(() => { const dataTransfer = ${filled([dropped])}; const fire = (type) => document.querySelector("h1").dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer })); window.kept = fire("dragover"); })()`,
     );

@@ -31,11 +31,11 @@ it("leads an operator from what fails to the repair, under the operator's name",
     await page.getByLabel("Account, endpoint, event ID or subject").press("Enter");
     await page.getByRole("link", { name: "an endpoint of shop & co" }).click();
     await page.getByRole("heading", { name: "shop.example.com/in" }).waitFor();
-    await page.getByText("You look at the account shop & co as Olga.").waitFor();
+    await page.getByText("You are viewing the account shop & co as Olga.").waitFor();
     await page.getByRole("link", { name: "All accounts" }).click();
     await page.getByRole("heading", { name: "Accounts" }).waitFor();
     await page.getByRole("link", { name: "clinic" }).click();
-    await page.getByText("You look at the account clinic as Olga.").waitFor();
+    await page.getByText("You are viewing the account clinic as Olga.").waitFor();
     expect(await page.getByRole("link", { name: "Add endpoint" }).count()).toBe(0);
     expect(await axeFindings(page)).toEqual([]);
     expect(faults).toEqual([]);

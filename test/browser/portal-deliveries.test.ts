@@ -430,7 +430,7 @@ describe("the deliveries of a webhook", () => {
     await page.keyboard.press("j");
     await page.keyboard.press("j");
     await expect.poll(openId).toBe(ids[2]);
-    expect(await links.nth(2).getAttribute("aria-current")).toBe("true");
+    await expect.poll(() => links.nth(2).getAttribute("aria-current")).toBe("true");
     await page.reload();
     await panel.getByRole("region", { name: "Attempts" }).waitFor();
     expect(await axeFindings(page)).toEqual([]);
