@@ -58,6 +58,10 @@ export class DeliveryWorker {
   #freedCount = 0;
   /** Calls that create deliveries and may return with claims. */
   #carrying = 0;
+  #returned = (): void => {
+    this.#carrying -= 1;
+    this.#notifyIdle();
+  };
   /** True while a poison delivery waits for the release of the others. */
   #isPoisonChosen = false;
   /** Callers that wait until nothing is in flight. */
@@ -157,10 +161,6 @@ export class DeliveryWorker {
     if (room === undefined) return undefined;
     const pending = this.#prepareClaim(room, true);
     this.#carrying += 1;
-    const returned = (): void => {
-      this.#carrying -= 1;
-      this.#notifyIdle();
-    };
     return {
       request: pending.request,
       end: (claimed) =>
@@ -169,8 +169,8 @@ export class DeliveryWorker {
           this.#freedCount += 1;
           this.#launchWaiting();
           // A service that stops waits until the claims are given back.
-          if (claimed) void this.#admit(claimed, pending).finally(returned);
-          else returned();
+          if (claimed) void this.#admit(claimed, pending).finally(this.#returned);
+          else this.#returned();
           // A pass claims the deliveries that found no room here.
           this.#claimIfBacklogged();
         }),
