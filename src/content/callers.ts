@@ -164,6 +164,13 @@ export function createCallers({
   };
 }
 
+/** Checks the `request` of a call of the host. Throws `invalid_argument`. */
+export function checkRequest(call: string, request: Partial<HttpRequest> | null | undefined): void {
+  if (typeof request?.path === "string") return;
+  const message = `${call}() takes request, in the form that adapters pass.`;
+  throw new PostbellError("invalid_argument", message, { field: "request" });
+}
+
 /** Checks the `as` of a call of the host. Throws `invalid_argument`. */
 export function checkUserId(call: string, as: unknown): void {
   if (Number.isSafeInteger(as) && Number(as) > 0) return;

@@ -3,7 +3,6 @@
  * each other, and ties it to its life cycle.
  */
 
-import { PostbellError } from "../core/errors.js";
 import { readCallArguments } from "../core/known-names.js";
 import { guardedLogger, type Logger, toServiceLogger } from "../core/logger.js";
 import { createStorageCircuit } from "../core/storage-circuit.js";
@@ -13,7 +12,7 @@ import type { DirectHandler } from "../http/types.js";
 import { createAddressPolicy } from "../outbound/destination-options.js";
 import type { JsonObject } from "../schema/types.js";
 import { type Roles, readRoles } from "./auth/roles.js";
-import { checkUserId, createCallers } from "./callers.js";
+import { checkRequest, checkUserId, createCallers } from "./callers.js";
 import type { Content } from "./content.js";
 import { type ContentTelemetry, createContentTelemetry } from "./content-telemetry.js";
 import { createContentModel } from "./declared-types.js";
@@ -70,11 +69,6 @@ import { createImport } from "./wxr/import.js";
 export type { Content, ContentPreview, ContentRequest, ContentResponse } from "./content.js";
 
 const STARTED_WITHOUT_STORAGE = "the content could not be read; it will be when the storage is there";
-
-const noRequest = (): PostbellError =>
-  new PostbellError("invalid_argument", "handleAs() takes request, in the form that adapters pass.", {
-    field: "request",
-  });
 
 /** Methods whose responses may be as old as `consistency` allows. A write sees the newest state. */
 const READS: Set<string> = new Set(["GET", "HEAD", "OPTIONS"]);
@@ -149,7 +143,7 @@ export function createContent(options: ContentOptions): Content {
     async handleAs(call) {
       const { request, as } = readCallArguments("handleAs", call, ["request", "as"]);
       checkUserId("handleAs", as);
-      if (typeof request?.path !== "string") throw noRequest();
+      checkRequest("handleAs", request);
       return measure((passed) => server.handleAs(passed, () => callers.load(as)))(request);
     },
     namespace,
